@@ -1,0 +1,53 @@
+"""Functions of private data, published under differential privacy.
+
+Names are loaded when they are first used, so importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpfda.bases import CosineBasis, KernelBasis
+    from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+    from dpfda.records import LongCurves
+    from dpfda.release import ReleasedFunction
+    from dpfda.storage import load
+    from dpfda.summaries import PrivateMean
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CosineBasis": "bases",
+    "KernelBasis": "bases",
+    "L1Ball": "bounds",
+    "L2Ball": "bounds",
+    "LongCurves": "records",
+    "PrivateMean": "summaries",
+    "ReleasedFunction": "release",
+    "ValueBounds": "bounds",
+    "load": "storage",
+}
+
+__all__ = [
+    "CosineBasis",
+    "KernelBasis",
+    "L1Ball",
+    "L2Ball",
+    "LongCurves",
+    "PrivateMean",
+    "ReleasedFunction",
+    "ValueBounds",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpfda' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"dpfda.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

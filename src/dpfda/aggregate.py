@@ -1,0 +1,62 @@
+"""The exact integer sum over privacy units: the last private thing, and it cannot be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import DpfdaError
+
+
+class IntegerSum:
+    """Sum of integer rows, exact and mergeable in any order.
+
+    It can be added to and merged, and it leaves only with noise (`with_noise`). It does not print,
+    pickle or copy. Totals are Python integers, so no number of records overflows them.
+    """
+
+    __slots__ = ("_count", "_total")
+
+    def __init__(self, components: int) -> None:
+        self._total = [0] * components
+        self._count = 0
+
+    def add(self, rows: NDArray[np.int64]) -> IntegerSum:
+        """Add integer rows (n, components), each entry below 2^31 and n below 2^31; returns self."""
+        self._total = [a + int(b) for a, b in zip(self._total, rows.sum(axis=0), strict=True)]
+        self._count += rows.shape[0]
+        return self
+
+    def merge(self, other: IntegerSum) -> IntegerSum:
+        """Add another sum; returns self."""
+        self._total = [a + b for a, b in zip(self._total, other._total, strict=True)]
+        self._count += other._count
+        return self
+
+    def with_noise(self, noise: Sequence[int]) -> tuple[int, ...]:
+        """Leading components of the sum plus integer noise: the release.
+
+        The caller has charged the ledger.
+        """
+        if len(noise) > len(self._total):
+            raise DpfdaError(f"{len(noise)} noise values for {len(self._total)} components.")
+        return tuple(a + b for a, b in zip(self._total, noise, strict=False))
+
+    def count_with_noise(self, noise: int, scale: int) -> int:
+        """Number of rows times `scale`, plus integer noise: the release of the count."""
+        return self._count * scale + noise
+
+    def __repr__(self) -> str:
+        return f"IntegerSum({len(self._total)} components, content private)"
+
+    def __reduce__(self) -> NoReturn:
+        raise DpfdaError("An IntegerSum is private and cannot be pickled or copied.")
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        self.__reduce__()

@@ -1,0 +1,78 @@
+"""Bands for what a release would have been without noise, from the known law of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+DRAWS = 20_000
+
+
+class HasNoise(Protocol):
+    """Something whose error can be simulated."""
+
+    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Simulated errors (draws, M) of the coefficients."""
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """A band around a released function.
+
+    Parameters
+    ----------
+    points : array (k,)
+        Points of the domain.
+    lower, upper : array (k,)
+        The band, in the units of the function.
+    level : float
+        Its probability.
+    simultaneous : bool
+        Whether the probability is for all points at once.
+    """
+
+    points: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    simultaneous: bool
+
+    def contains(self, values: Floats) -> bool:
+        """Whether a curve on the same points lies in the band everywhere."""
+        return bool(np.all((self.lower <= values) & (values <= self.upper)))
+
+
+def make_band(
+    values: Floats,
+    functions: Floats,
+    source: HasNoise,
+    level: float,
+    simultaneous: bool,
+    points: Floats,
+) -> Band:
+    """Band around values, from simulated errors of the coefficients.
+
+    The simultaneous band is values plus or minus q sd(t), with sd(t) the standard deviation of the
+    error at t and q the level's quantile of its largest standardised size over the points; the
+    pointwise band takes each point's own quantile.
+
+    The simulation is of a public law and decides nothing private, so it runs from a fixed key: one
+    release has one band, however often it is asked for.
+    """
+    if not 0 < level < 1:
+        raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
+    generator = np.random.Generator(np.random.Philox(key=0))
+    errors = np.abs(source.noise_draws(generator, DRAWS) @ functions.T)
+    if simultaneous:
+        deviation = np.sqrt(np.mean(errors**2, axis=0))
+        safe = np.where(deviation > 0, deviation, 1.0)
+        width = np.quantile((errors / safe).max(axis=1), level, method="higher") * deviation
+    else:
+        width = np.quantile(errors, level, axis=0, method="higher")
+    return Band(points, values - width, values + width, float(level), simultaneous)

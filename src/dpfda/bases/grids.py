@@ -1,0 +1,137 @@
+"""Public grids: their checks, their domain and their quadrature weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+
+def check_grid(grid_points: Any) -> Floats:
+    """Read a grid: finite, strictly increasing, at least two points.
+
+    Raises
+    ------
+    ParameterError
+        If it is anything else.
+    """
+    try:
+        grid = np.array(grid_points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("grid_points", "be numbers", "something else") from None
+    if grid.ndim != 1 or grid.size < 2:
+        raise ParameterError(
+            "grid_points",
+            "hold at least two points in one dimension",
+            f"shape {grid.shape}",
+            "A curve on a grid of one point is a number: use a library for numbers.",
+        )
+    if not np.all(np.isfinite(grid)):
+        raise ParameterError("grid_points", "be finite", "NaN or infinity")
+    steps = np.diff(grid)
+    if np.any(steps <= 0):
+        place = int(np.argmax(steps <= 0))
+        kind = "repeated" if steps[place] == 0 else "unsorted"
+        raise ParameterError(
+            "grid_points",
+            "increase strictly",
+            f"{kind} points {float(grid[place])!r}, {float(grid[place + 1])!r}"
+            f" at positions {place} and {place + 1}",
+            "Sort the grid and the columns of the data together.",
+        )
+    grid.setflags(write=False)
+    return grid
+
+
+def check_domain(domain_range: Any, grid: Floats | None = None) -> tuple[float, float]:
+    """Read a domain (a, b), by default the span of the grid.
+
+    Raises
+    ------
+    ParameterError
+        If it is empty, infinite or leaves out a grid point.
+    """
+    if domain_range is None:
+        if grid is None:
+            return (0.0, 1.0)
+        return (float(grid[0]), float(grid[-1]))
+    try:
+        start, end = (float(value) for value in domain_range)
+    except (TypeError, ValueError):
+        raise ParameterError("domain_range", "be two numbers (a, b)", repr(domain_range)) from None
+    if not (math.isfinite(start) and math.isfinite(end) and start < end):
+        raise ParameterError(
+            "domain_range", "be finite with a < b", f"({start!r}, {end!r})", "Swap the ends?"
+        )
+    if grid is not None and not (start <= grid[0] and grid[-1] <= end):
+        raise ParameterError(
+            "domain_range",
+            "contain the grid",
+            f"({start!r}, {end!r}) for a grid from {float(grid[0])!r} to {float(grid[-1])!r}",
+        )
+    return (start, end)
+
+
+def equally_spaced(points: int, domain_range: tuple[float, float]) -> Floats:
+    """Grid of equally spaced points, ends included."""
+    return check_grid(np.linspace(*domain_range, points))
+
+
+def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float]) -> Floats:
+    """Quadrature weights that add up to the length of the domain.
+
+    Parameters
+    ----------
+    rule : {"trapezoid", "uniform"} or array (m,)
+        "trapezoid" is the trapezoid rule, with the gap between the outermost points and the ends
+        of the domain given to those points; "uniform" gives each point the same weight.
+    grid : array (m,)
+    domain_range : (float, float)
+    """
+    start, end = domain_range
+    if isinstance(rule, str):
+        if rule == "uniform":
+            weights = np.full(grid.size, (end - start) / grid.size)
+        elif rule == "trapezoid":
+            edges = np.concatenate([[start], (grid[1:] + grid[:-1]) / 2, [end]])
+            weights = np.diff(edges)
+        else:
+            raise ParameterError(
+                "quadrature", "be 'trapezoid', 'uniform' or an array of weights", repr(rule)
+            )
+    else:
+        weights = np.array(rule, dtype=np.float64)
+        if weights.shape != grid.shape or not np.all(np.isfinite(weights) & (weights > 0)):
+            raise ParameterError(
+                "quadrature",
+                f"be {grid.size} positive finite weights, one a grid point",
+                f"shape {weights.shape}",
+            )
+    weights.setflags(write=False)
+    return weights
+
+
+def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:
+    """Read points at which a function is evaluated: finite and inside the domain."""
+    values = np.atleast_1d(np.asarray(points, dtype=np.float64))
+    if values.ndim != 1:
+        raise ParameterError("points", "be a number or one-dimensional", f"shape {values.shape}")
+    start, end = domain_range
+    slack = 1e-9 * (end - start)
+    if not np.all(np.isfinite(values)):
+        raise ParameterError("points", "be finite", "NaN or infinity")
+    outside = (values < start - slack) | (values > end + slack)
+    if np.any(outside):
+        raise ParameterError(
+            "points",
+            f"lie in the domain [{start!r}, {end!r}]",
+            repr(float(values[int(np.argmax(outside))])),
+            "A release says nothing outside its domain.",
+        )
+    return np.clip(values, start, end)

@@ -1,0 +1,211 @@
+"""Eigenbasis of a covariance kernel on a public grid with quadrature weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+
+from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.grids import check_domain, check_grid, check_points, quadrature_weights
+from dpfda.bases.kernels import (
+    is_differentiable,
+    kernel_decay,
+    kernel_from_json,
+    kernel_function,
+    kernel_to_json,
+)
+from dpfda.errors import ParameterError, StorageError
+
+Floats = NDArray[np.float64]
+
+# Eigenvalues below this share of the largest are indistinguishable from rounding: off the grid a
+# function is divided by its eigenvalue, which would turn 1e-16 into 1e-6 at this limit.
+RELATIVE_RANK = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class KernelBasis:
+    """Eigenfunctions of the integral operator of a kernel.
+
+    With weights W and Gram matrix C on the grid, U and l from W^(1/2) C W^(1/2) = U diag(l) U^T give
+    eigenvalues l and functions phi = W^(-1/2) U, orthonormal under the weights. Off the grid
+    (Nystrom), phi_j(t) = (1/l_j) sum_k w_k C(t, t_k) phi_j(t_k). Eigenvalues that are zero to
+    rounding are left out, negative ones among them.
+
+    Build one with `KernelBasis.on_grid`; all fields are public.
+    """
+
+    kernel: Any
+    grid_points: Floats
+    domain_range: tuple[float, float]
+    weights: Floats
+    eigenvalues: Floats
+    values: Floats
+
+    @classmethod
+    def on_grid(
+        cls,
+        kernel: Any,
+        grid_points: ArrayLike,
+        domain_range: tuple[float, float] | None = None,
+        quadrature: Any = "trapezoid",
+    ) -> KernelBasis:
+        """Compute the eigenbasis of a kernel.
+
+        Parameters
+        ----------
+        kernel : scikit-learn kernel or callable k(s, t)
+            Covariance kernel on the domain, in its units; symmetric, positive semidefinite.
+        grid_points : array (m,)
+            Public grid, strictly increasing.
+        domain_range : (float, float), optional
+            Ends of the domain; by default those of the grid.
+        quadrature : {"trapezoid", "uniform"} or array (m,)
+            Quadrature weights.
+
+        Raises
+        ------
+        ParameterError
+            If the grid, the domain or the weights are unusable, or if the kernel is not finite,
+            symmetric and positive semidefinite on the grid.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> basis = KernelBasis.on_grid(RBF(0.2), [0.0, 0.25, 0.5, 0.75, 1.0])
+        >>> basis.eigenvalues.shape
+        (5,)
+        """
+        grid = check_grid(grid_points)
+        domain = check_domain(domain_range, grid)
+        weights = quadrature_weights(quadrature, grid, domain)
+        root = np.sqrt(weights)
+        gram = _gram(kernel, grid)
+        values, vectors = eigh(root[:, None] * gram * root, driver="evd", check_finite=False)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        if values[0] <= 0 or values[-1] < -1e-8 * values[0]:
+            raise ParameterError(
+                "kernel",
+                "be positive semidefinite",
+                f"eigenvalues from {values[-1]:.3g} to {values[0]:.3g} on the grid",
+            )
+        rank = int(np.sum(values > RELATIVE_RANK * values[0]))
+        functions = _fix_signs(vectors[:, :rank]) / root[:, None]
+        return cls(kernel, grid, domain, weights, _frozen(values[:rank]), _frozen(functions))
+
+    @property
+    def decay(self) -> float | None:
+        return kernel_decay(self.kernel)
+
+    @cached_property
+    def analysis(self) -> Floats:
+        return _frozen(self.weights[:, None] * self.values)
+
+    @cached_property
+    def _synthesis(self) -> Floats:
+        return self.analysis / self.eigenvalues
+
+    def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
+        """Values (len(points), K) of the functions or of a derivative.
+
+        Parameters
+        ----------
+        points : array
+            Points of the domain.
+        order : int
+            Order of the derivative: 0, 1 or 2. Derivatives are central differences of the kernel
+            with a step of 1e-4 (order 1) or 1e-3 (order 2) of the domain.
+
+        Raises
+        ------
+        ParameterError
+            If a point lies outside the domain, or the kernel's functions have no such derivative.
+        """
+        at = check_points(points, self.domain_range)
+        function = kernel_function(self.kernel)
+        if order == 0:
+            return function(at, self.grid_points) @ self._synthesis
+        length = self.domain_range[1] - self.domain_range[0]
+        if order not in (1, 2) or not is_differentiable(function, self.grid_points, length):
+            raise ParameterError(
+                "kernel",
+                "be smooth enough for the derivative",
+                f"{self.kernel} for order {order}",
+                "Use a smoother kernel, such as Matern with nu >= 1.5, before fitting.",
+            )
+        step = length * (1e-4 if order == 1 else 1e-3)
+        above, below = function(at + step, self.grid_points), function(at - step, self.grid_points)
+        if order == 1:
+            change = (above - below) / (2 * step)
+        else:
+            change = (above - 2 * function(at, self.grid_points) + below) / step**2
+        return change @ self._synthesis
+
+    def truncate(self, components: int) -> KernelBasis:
+        return replace(
+            self,
+            eigenvalues=_frozen(self.eigenvalues[:components]),
+            values=_frozen(self.values[:, :components]),
+        )
+
+    def describe(self) -> str:
+        return f"eigenbasis of {self.kernel} on {self.grid_points.size} grid points"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "kernel",
+            "kernel": kernel_to_json(self.kernel),
+            "kernel_name": str(self.kernel) if kernel_to_json(self.kernel) else "custom",
+            "domain_range": list(self.domain_range),
+            "grid_points": self.grid_points.tolist(),
+            "weights": self.weights.tolist(),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "values": array_to_json(self.values),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> KernelBasis:
+        """Build the basis again; `kernel` is needed where the file's own is not a known one."""
+        if written["kernel"] is not None:
+            kernel = kernel_from_json(written["kernel"])
+        elif kernel is None:
+            raise StorageError(
+                "The release was made with a custom kernel, which a file cannot hold. "
+                "Pass the same function as kernel= to load it."
+            )
+        arrays = (np.array(written[k], dtype=float) for k in ("grid_points", "weights"))
+        grid, weights = (_frozen(array) for array in arrays)
+        start, end = written["domain_range"]
+        eigenvalues = _frozen(np.array(written["eigenvalues"], dtype=float))
+        values = _frozen(array_from_json(written["values"]))
+        basis = cls(kernel, grid, (start, end), weights, eigenvalues, values)
+        if not np.allclose(basis.evaluate(grid), values, rtol=0, atol=1e-3 * np.abs(values).max()):
+            raise StorageError("kernel= is not the kernel that the release was made with.")
+        return basis
+
+
+def _gram(kernel: Any, grid: Floats) -> Floats:
+    gram = kernel_function(kernel)(grid, grid)
+    if gram.shape != (grid.size, grid.size) or not np.all(np.isfinite(gram)):
+        raise ParameterError("kernel", "be finite on the grid", f"an array of shape {gram.shape}")
+    if not np.allclose(gram, gram.T, rtol=1e-8, atol=1e-12 * np.abs(gram).max()):
+        raise ParameterError("kernel", "be symmetric", "k(s, t) != k(t, s) on the grid")
+    return gram
+
+
+def _fix_signs(vectors: Floats) -> Floats:
+    """Make the largest entry of each vector positive, so that a basis does not depend on LAPACK."""
+    largest = np.argmax(np.abs(vectors), axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return np.asarray(vectors * signs)
+
+
+def _frozen(array: Floats) -> Floats:
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,159 @@
+"""Covariance kernels: calling them, writing them down, their smoothness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process import kernels as sk
+
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+KernelFunction = Callable[[Floats, Floats], Floats]
+
+# The kernels whose parameters are numbers or kernels: written down by name, never by import path.
+_PARAMETERS: dict[type[Any], tuple[str, ...]] = {
+    sk.Matern: ("length_scale", "nu"),
+    sk.RBF: ("length_scale",),
+    sk.RationalQuadratic: ("length_scale", "alpha"),
+    sk.ExpSineSquared: ("length_scale", "periodicity"),
+    sk.ConstantKernel: ("constant_value",),
+    sk.Sum: ("k1", "k2"),
+    sk.Product: ("k1", "k2"),
+    sk.Exponentiation: ("kernel", "exponent"),
+}
+_BY_NAME = {kind.__name__: kind for kind in _PARAMETERS}
+
+
+def parse_kernel(text: str, domain_range: tuple[float, float]) -> sk.Kernel:
+    """Read ``matern:RANGE:NU``, ``rbf:RANGE`` or ``exponential:RANGE``.
+
+    RANGE is in units of the domain, or a percentage of its length (``matern:10%:1.5``).
+    """
+    name, *numbers = text.split(":")
+    expected = {"matern": 2, "rbf": 1, "exponential": 1}
+    if expected.get(name) != len(numbers):
+        raise ParameterError(
+            "kernel",
+            "be matern:RANGE:NU, rbf:RANGE or exponential:RANGE",
+            repr(text),
+            "RANGE is in units of the domain or a percentage, as in matern:10%:1.5.",
+        )
+    start, end = domain_range
+    try:
+        first = numbers[0]
+        length = float(first[:-1]) / 100 * (end - start) if first.endswith("%") else float(first)
+        nu = float(numbers[1]) if name == "matern" else 0.5
+    except ValueError:
+        raise ParameterError("kernel", "have numbers after the colons", repr(text)) from None
+    if not (math.isfinite(length) and length > 0 and nu > 0):
+        raise ParameterError("kernel", "have a positive range and smoothness", repr(text))
+    return sk.RBF(length) if name == "rbf" else sk.Matern(length, nu=nu)
+
+
+def default_kernel(domain_range: tuple[float, float]) -> sk.Kernel:
+    """Matern 3/2 with a range of a tenth of the domain."""
+    return sk.Matern(0.1 * (domain_range[1] - domain_range[0]), nu=1.5)
+
+
+def kernel_function(kernel: Any) -> KernelFunction:
+    """Turn a scikit-learn kernel or a callable k(s, t) into a function of two point arrays.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    if isinstance(kernel, type):
+        raise ParameterError(
+            "kernel", "be an instance", f"the class {kernel.__name__}", "Add parentheses."
+        )
+    if isinstance(kernel, sk.Kernel):
+        return lambda s, t: np.asarray(kernel(s[:, None], t[:, None]), dtype=np.float64)
+    if not callable(kernel):
+        raise ParameterError(
+            "kernel", "be a scikit-learn kernel or a callable k(s, t)", type(kernel).__name__
+        )
+
+    def evaluate(s: Floats, t: Floats) -> Floats:
+        shape = (s.size, t.size)
+        first, second = np.broadcast_arrays(s[:, None], t[None, :])
+        try:
+            values = np.asarray(kernel(first, second), dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if values.shape != shape:
+            # A kernel of two numbers, or one that does not follow broadcasting.
+            values = np.asarray(np.vectorize(kernel, otypes=[np.float64])(first, second))
+        return values
+
+    return evaluate
+
+
+def kernel_decay(kernel: Any) -> float | None:
+    """Exponent a of lambda_j ~ j^-a on an interval: 2 nu + 1 for Matern; None where unknown."""
+    if isinstance(kernel, sk.Matern):
+        return math.inf if math.isinf(kernel.nu) else 2 * float(kernel.nu) + 1
+    if isinstance(kernel, sk.RBF):
+        return math.inf
+    if isinstance(kernel, sk.Product):
+        parts = {type(kernel.k1): kernel.k1, type(kernel.k2): kernel.k2}
+        if sk.ConstantKernel in parts and len(parts) == 2:
+            other = kernel.k2 if isinstance(kernel.k1, sk.ConstantKernel) else kernel.k1
+            return kernel_decay(other)
+    return None
+
+
+def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
+    """Write a known kernel as its name and numbers; None for any other callable."""
+    names = _PARAMETERS.get(type(kernel))
+    if names is None:
+        return None
+    written: dict[str, Any] = {"name": type(kernel).__name__}
+    for name in names:
+        value = getattr(kernel, name)
+        if isinstance(value, sk.Kernel):
+            value = kernel_to_json(value)
+            if value is None:
+                return None
+        elif np.ndim(value) != 0:
+            return None
+        else:
+            value = "inf" if math.isinf(value) else float(value)
+        written[name] = value
+    return written
+
+
+def kernel_from_json(written: dict[str, Any]) -> sk.Kernel:
+    """Build a kernel from its name and numbers, from a closed list of names."""
+    kind = _BY_NAME.get(str(written.get("name")))
+    if kind is None:
+        raise ParameterError("kernel name", f"be one of {sorted(_BY_NAME)}", repr(written))
+    values = {
+        name: kernel_from_json(written[name])
+        if isinstance(written[name], dict)
+        else float(written[name])
+        for name in _PARAMETERS[kind]
+    }
+    return kind(**values)
+
+
+def is_differentiable(kernel: KernelFunction, points: Floats, length: float) -> bool:
+    """Whether functions of the kernel's space have a derivative.
+
+    The variogram k(t,t) - 2 k(t,t+h) + k(t+h,t+h) falls like h^2 where they do and like a lower
+    power where they do not, so its ratio at h and h/4 is 16 or at most 8.
+    """
+    step = 1e-3 * length
+
+    def variogram(h: float) -> Floats:
+        inside = points[points + h <= points[-1]][:1]
+        pair = np.concatenate([inside, inside + h])
+        gram = kernel(pair, pair)
+        return np.asarray(gram[0, 0] - 2 * gram[0, 1] + gram[1, 1])
+
+    return bool(variogram(step) > 11.0 * variogram(step / 4))

@@ -1,0 +1,53 @@
+"""What the rest of the library asks of a basis."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Basis(Protocol):
+    """Functions phi_1..phi_K on an interval, ordered by decreasing eigenvalue.
+
+    Everything in a basis is public: it is built from the grid and the kernel, never from curves.
+    """
+
+    @property
+    def grid_points(self) -> Floats:
+        """Grid (m,) on which curves are observed, in units of the domain."""
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+
+    @property
+    def weights(self) -> Floats:
+        """Quadrature weights (m,) of the grid; they add up to the length of the domain."""
+
+    @property
+    def eigenvalues(self) -> Floats:
+        """Prior variances (K,) of the coefficients, positive and decreasing."""
+
+    @property
+    def decay(self) -> float | None:
+        """Exponent a in lambda_j ~ j^-a where it is known, infinity for faster than any power."""
+
+    @property
+    def analysis(self) -> Floats:
+        """Matrix (m, K) that takes values on the grid to coefficients: c = x @ analysis."""
+
+    def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
+        """Values (len(points), K) of the functions, or of a derivative, anywhere on the domain."""
+
+    def truncate(self, components: int) -> Basis:
+        """The leading components alone."""
+
+    def describe(self) -> str:
+        """Say in words what the functions are."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything needed to build the basis again, as JSON types."""

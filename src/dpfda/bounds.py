@@ -1,0 +1,316 @@
+"""The public set that every record is forced into: clip, verified integer rounding, differences.
+
+Nothing else bounds a record, and no bound is ever read from the data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.embedding import Rows, sum_columns
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Norm = Literal["l1", "l2"]
+
+# Exponents beyond this would overflow; a record that large is clipped along its direction anyway.
+LARGEST_EXPONENT = 900
+
+
+@dataclass(frozen=True)
+class IntegerBall:
+    """Integer vectors c with |c| <= radius, in units of 2^-exponent of the coefficients.
+
+    Parameters
+    ----------
+    norm : {"l1", "l2"}
+        Norm of the ball.
+    radius : int
+        Largest norm, in grid units.
+    exponent : int
+        The grid is 2^-exponent.
+    """
+
+    norm: Norm
+    radius: int
+    exponent: int
+
+    @classmethod
+    def of(cls, norm: Norm, radius: float, components: int) -> IntegerBall:
+        """Choose the grid from public numbers: components * (radius + 1)^2 stays below 2^62."""
+        exact = Fraction(radius)
+        limit = Fraction(math.isqrt(2**62 // components) - 1)
+        exponent = math.floor(math.log2(limit / exact))
+        while exact * Fraction(2) ** exponent > limit:
+            exponent -= 1
+        return cls(norm, math.floor(exact * Fraction(2) ** exponent), exponent)
+
+    @property
+    def unit(self) -> float:
+        """Size of one grid unit."""
+        return math.ldexp(1.0, -self.exponent)
+
+    def clip(self, rows: Rows) -> Integers:
+        """Bring rows into the ball and round them to integers toward zero.
+
+        Each row is then checked in integer arithmetic. One that is still outside is halved, and if
+        that does not help it becomes the zero vector; nothing is raised, because an error would
+        depend on the value of a record.
+        """
+        exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
+        clipped = self._scaled(rows.mantissas, exponents)
+        integers = np.trunc(clipped).astype(np.int64)
+        for repaired in (np.sign(integers) * (np.abs(integers) // 2), np.zeros_like(integers)):
+            integers = np.where(self._inside(integers)[:, None], integers, repaired)
+        return integers
+
+    def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
+        if self.norm == "l1":
+            return _onto_l1_ball(np.ldexp(mantissas, exponents[:, None]), float(self.radius))
+        lengths = np.sqrt(sum_columns(mantissas**2))
+        with np.errstate(divide="ignore"):
+            scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
+        return np.asarray(mantissas * scale[:, None])
+
+    def _inside(self, integers: Integers) -> NDArray[np.bool_]:
+        if self.norm == "l1":
+            return np.asarray(np.abs(integers).sum(axis=1) <= self.radius)
+        return np.asarray((integers**2).sum(axis=1) <= self.radius**2)
+
+
+def _onto_l1_ball(rows: Floats, radius: float) -> Floats:
+    """Nearest point of the l1 ball: soft thresholding at a level found by sorting.
+
+    Only entries within `radius` of the largest survive, so all are first lowered by the same amount
+    to at most `radius`; the projection is the same and no magnitude cancels it.
+    """
+    sizes = np.abs(rows)
+    largest = np.max(sizes, axis=1, keepdims=True)
+    lowered = np.where(largest > radius, np.maximum(radius - (largest - sizes), 0.0), sizes)
+    outside = sum_columns(lowered) > radius
+    ordered = -np.sort(-lowered, axis=1)
+    excess = np.cumsum(ordered, axis=1) - radius
+    counts = np.arange(1.0, rows.shape[1] + 1)
+    active = np.sum(ordered * counts > excess, axis=1)
+    level = excess[np.arange(rows.shape[0]), active - 1] / active
+    level = np.where(outside, np.maximum(level, 0.0), 0.0)
+    return np.asarray(np.copysign(np.maximum(lowered - level[:, None], 0.0), rows))
+
+
+class Bound(Protocol):
+    """A set of records, as a user states it."""
+
+    norm: ClassVar[Norm]
+
+    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
+        """Radius of the coefficient ball, for a public grid with quadrature weights."""
+
+    def center_on(self, grid_points: Floats) -> Floats:
+        """Public center (m,) that is subtracted from every record."""
+
+    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
+        """Clip values (n, m), entry by entry, and subtract the center."""
+
+    def describe(self) -> str:
+        """Say in words what is bounded."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The bound as JSON types."""
+
+
+@dataclass(frozen=True)
+class ValueBounds:
+    """lower(t) <= x(t) <= upper(t), in the units of the data.
+
+    Values outside are moved to the nearest bound. The set lies in the l2 ball around the midpoint
+    of radius |upper - lower| / 2, which is enforced on the coefficients too.
+
+    Parameters
+    ----------
+    lower, upper : float or array (m,)
+        Public bounds, one number or one a grid point.
+
+    Raises
+    ------
+    ParameterError
+        If they are not finite, or lower is not below upper, or their shapes do not fit the grid.
+    """
+
+    lower: Any
+    upper: Any
+    norm: ClassVar[Norm] = "l2"
+
+    def __post_init__(self) -> None:
+        lower, upper = _numbers(self.lower, "lower"), _numbers(self.upper, "upper")
+        if np.ndim(lower) and np.ndim(upper) and np.shape(lower) != np.shape(upper):
+            raise ParameterError("bounds", "have one length", f"{np.shape(lower)} and {np.shape(upper)}")
+        if not np.all(np.asarray(lower) < np.asarray(upper)):
+            raise ParameterError(
+                "bounds",
+                "have lower < upper",
+                f"({lower!r}, {upper!r})" if np.ndim(lower) + np.ndim(upper) == 0 else "curves",
+                "Give (lower, upper) in the units of the data.",
+            )
+        with np.errstate(over="ignore"):
+            if not np.all(np.isfinite(np.asarray(upper) - np.asarray(lower))):
+                raise ParameterError("bounds", "be a finite distance apart", "an overflow")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    def _on(self, grid_points: Floats) -> tuple[Floats, Floats]:
+        for name in ("lower", "upper"):
+            shape = np.shape(getattr(self, name))
+            if shape not in ((), grid_points.shape):
+                raise ParameterError(
+                    "bounds", f"have one value a grid point ({grid_points.size})", f"{shape}"
+                )
+        ones = np.ones_like(grid_points)
+        return np.asarray(self.lower) * ones, np.asarray(self.upper) * ones
+
+    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
+        lower, upper = self._on(grid_points)
+        return float(np.sqrt(np.sum(weights * ((upper - lower) / 2) ** 2)))
+
+    def center_on(self, grid_points: Floats) -> Floats:
+        lower, upper = self._on(grid_points)
+        return np.asarray(lower + (upper - lower) / 2)
+
+    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
+        lower, upper = self._on(grid_points)
+        return np.asarray(np.clip(values, lower, upper) - self.center_on(grid_points))
+
+    def describe(self) -> str:
+        if np.ndim(self.lower) + np.ndim(self.upper) == 0:
+            return f"values clipped to [{self.lower:g}, {self.upper:g}]"
+        return "values clipped between two public curves"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "values",
+            "lower": np.asarray(self.lower).tolist(),
+            "upper": np.asarray(self.upper).tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class L2Ball:
+    """|x| <= radius in L2 of the domain: units of the data times the root of those of the domain.
+
+    A longer record is shrunk along its direction.
+
+    Parameters
+    ----------
+    radius : float
+        Public, positive and finite.
+    """
+
+    radius: float
+    norm: ClassVar[Norm] = "l2"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", _radius(self.radius, "L2Ball radius"))
+
+    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
+        return self.radius
+
+    def center_on(self, grid_points: Floats) -> Floats:
+        return np.zeros_like(grid_points)
+
+    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
+        return values
+
+    def describe(self) -> str:
+        return f"coefficients clipped to the l2 ball of radius {self.radius:g}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "l2", "radius": self.radius}
+
+
+@dataclass(frozen=True)
+class L1Ball:
+    """sum_j |c_j| <= radius for the coefficients c_j of a record; others are projected to it.
+
+    Parameters
+    ----------
+    radius : float
+        Public, positive and finite.
+    """
+
+    radius: float
+    norm: ClassVar[Norm] = "l1"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", _radius(self.radius, "L1Ball radius"))
+
+    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
+        return self.radius
+
+    def center_on(self, grid_points: Floats) -> Floats:
+        return np.zeros_like(grid_points)
+
+    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
+        return values
+
+    def describe(self) -> str:
+        return f"coefficients clipped to the l1 ball of radius {self.radius:g}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "l1", "radius": self.radius}
+
+
+def read_bounds(bounds: Any, standardize: bool) -> Bound:
+    """Read the `bounds` argument of an estimator.
+
+    Raises
+    ------
+    ParameterError
+        If there are none: no bound has a default, and none is taken from the data.
+    """
+    if bounds is None:
+        if standardize:
+            return L2Ball(1.0)
+        raise ParameterError(
+            "bounds",
+            "be given",
+            "None",
+            "Pass bounds=(lower, upper) in the units of the data, L2Ball(radius) or L1Ball(radius),"
+            " from knowledge of the measurement and never from these data; or standardize=True.",
+        )
+    if isinstance(bounds, ValueBounds | L2Ball | L1Ball):
+        return bounds
+    if isinstance(bounds, tuple | list) and len(bounds) == 2:
+        return ValueBounds(*bounds)
+    raise ParameterError(
+        "bounds", "be (lower, upper), ValueBounds, L2Ball or L1Ball", type(bounds).__name__
+    )
+
+
+def _numbers(value: ArrayLike, name: str) -> Any:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} bound", "be a number or a curve", repr(value)) from None
+    if array.ndim > 1 or not np.all(np.isfinite(array)):
+        found = repr(value) if array.ndim == 0 else "an array with NaN, infinity or two dimensions"
+        raise ParameterError(f"{name} bound", "be finite", found)
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array
+
+
+def _radius(value: Any, name: str) -> float:
+    try:
+        radius = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(name, "be a number", repr(value)) from None
+    if not (math.isfinite(radius) and radius > 0):
+        raise ParameterError(name, "be positive and finite", repr(radius))
+    return radius

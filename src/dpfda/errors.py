@@ -1,0 +1,86 @@
+"""Exceptions that carry the offending objects, and the one way a message is worded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DpfdaError(Exception):
+    """Base of everything that dpfda raises on purpose."""
+
+
+def worded(parameter: str, constraint: str, found: Any, remedy: str = "") -> str:
+    """Word a message: parameter, constraint, value found, then the remedy."""
+    sentence = f"{parameter} must {constraint}; found {found}."
+    return f"{sentence} {remedy}".rstrip()
+
+
+class ParameterError(DpfdaError, ValueError):
+    """A public argument breaks its constraint.
+
+    Attributes
+    ----------
+    parameter, constraint, found, remedy
+        The parts of the message, for programs. `found` is the argument that the caller passed,
+        never a value of the private data.
+    """
+
+    def __init__(self, parameter: str, constraint: str, found: Any, remedy: str = "") -> None:
+        super().__init__(worded(parameter, constraint, found, remedy))
+        self.parameter = parameter
+        self.constraint = constraint
+        self.found = found
+        self.remedy = remedy
+
+
+class DataError(DpfdaError, ValueError):
+    """The private input cannot be used as it stands.
+
+    The message may name a row and a column, never a value. Raising it depends on the data, so a
+    check that raises it stands outside the privacy guarantee; ``invalid="repair"`` never raises it
+    for a value.
+    """
+
+
+class OrientationError(DataError):
+    """It cannot be told whether curves are rows or columns."""
+
+
+class RefusedMechanismError(ParameterError):
+    """A mechanism that cannot give the guarantee asked for.
+
+    Attributes
+    ----------
+    theorem : str
+        Where the impossibility is proved.
+    """
+
+    def __init__(
+        self, parameter: str, constraint: str, found: Any, remedy: str = "", theorem: str = ""
+    ) -> None:
+        super().__init__(parameter, constraint, found, f"{remedy} [{theorem}]" if theorem else remedy)
+        self.theorem = theorem
+
+
+class InfiniteSensitivityError(RefusedMechanismError):
+    """One record can move the summary infinitely far in the norm of the noise."""
+
+
+class BudgetError(DpfdaError):
+    """A charge would take a data set over its budget; nothing was charged and no noise drawn."""
+
+
+class StorageError(DpfdaError, ValueError):
+    """A file cannot be read as, or written as, a release."""
+
+
+class MissingExtraError(DpfdaError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'dpfda[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra

@@ -1,0 +1,150 @@
+"""Operating system entropy, ball arithmetic and rounding: the only place that draws privacy noise.
+
+A draw is a continuous variable, a function of uniform variables, rounded to the nearest integer.
+Each uniform is known by its leading bits, that is, as an interval; the function is evaluated on
+intervals (python-flint's ``arb``) and the integer is read off when the result determines it. If it
+does not, more bits are appended *to the same uniforms*. Drawing afresh instead would bias the law
+towards integers whose intervals are decided early. Every integer returned is therefore the exact
+rounding of the exact function of an infinite sequence of fair bits: no float is involved.
+
+Only the bits matter for correctness: an ``arb`` is an enclosure at whatever working precision is in
+force, so another thread that changes python-flint's global precision can slow a draw down but not
+falsify it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq
+
+BitSource = Callable[[int], int]
+Transform = Callable[[Sequence[arb]], list[arb]]
+
+INITIAL_BITS = 128
+GUARD_BITS = 32
+
+
+class _PrecisionLock:
+    """One lock for python-flint's global precision, made anew in a forked child."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = threading.RLock()
+
+
+_PRECISION = _PrecisionLock()
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Hold python-flint's precision at this many bits, restoring it afterwards."""
+    with _PRECISION.lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
+
+
+def system_bits(bits: int) -> int:
+    """Fresh bits from the operating system as a non-negative integer; nothing is buffered."""
+    size = (bits + 7) // 8
+    return int.from_bytes(os.urandom(size), "big") >> (8 * size - bits)
+
+
+def ball(value: Fraction | int) -> arb:
+    """Enclose a rational number."""
+    value = Fraction(value)
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def upper_end(value: arb) -> Fraction:
+    """Upper end of a ball, exactly."""
+    mantissa, exponent = value.upper().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def nearest_integer(value: arb) -> int | None:
+    """Integer nearest to the number enclosed, or None where the ball does not determine it."""
+    integer = (value + arb(0.5)).floor().unique_fmpz()
+    return None if integer is None else int(integer)
+
+
+def uniform_ball(numerator: int, bits: int) -> arb:
+    """Enclosure of a uniform variable on [0, 1] whose leading bits are known."""
+    return arb(2 * numerator + 1, 1) / (arb(2) ** (bits + 1))
+
+
+def draw_rounded(
+    transform: Transform,
+    uniforms: int,
+    source: BitSource = system_bits,
+    initial_bits: int = INITIAL_BITS,
+) -> list[int]:
+    """Round a function of independent uniform variables to integers, exactly.
+
+    Parameters
+    ----------
+    transform : callable
+        Takes enclosures of the uniforms, returns enclosures of the values to round.
+    uniforms : int
+        How many uniforms it takes.
+    source : callable
+        Gives fair bits; the operating system's except in tests of this function.
+    initial_bits : int
+        Leading bits that each uniform starts with.
+
+    Returns
+    -------
+    list of int
+        Nearest integers of the transform at the uniforms.
+
+    Notes
+    -----
+    There is no limit on refinement. The chance that 128 bits do not decide a value of magnitude
+    2^40 is of order 2^-80.
+    """
+    bits = initial_bits
+    numerators = [source(bits) for _ in range(uniforms)]
+    while True:
+        with precision(bits + GUARD_BITS):
+            values = transform([uniform_ball(numerator, bits) for numerator in numerators])
+            integers = [nearest_integer(value) for value in values]
+        decided = [integer for integer in integers if integer is not None]
+        if len(decided) == len(integers):
+            return decided
+        numerators = [(numerator << bits) | source(bits) for numerator in numerators]
+        bits *= 2
+
+
+def laplace(first: arb, second: arb) -> arb:
+    """Standard Laplace variable from two uniforms: a difference of two exponentials."""
+    return (second / first).log()
+
+
+def normals(uniforms: Sequence[arb]) -> list[arb]:
+    """Standard normal variables, as many as uniforms (an even number): Box and Muller."""
+    values: list[arb] = []
+    for radius, angle in zip(uniforms[::2], uniforms[1::2], strict=True):
+        length = (-2 * radius.log()).sqrt()
+        sine, cosine = (2 * angle).sin_cos_pi()
+        values += [length * cosine, length * sine]
+    return values
+
+
+def chi_square(uniforms: Sequence[arb]) -> arb:
+    """Chi-square variable with twice as many degrees of freedom as uniforms."""
+    product = arb(1)
+    for uniform in uniforms:
+        product *= uniform
+    return -2 * product.log()

@@ -1,0 +1,163 @@
+"""Privacy guarantees, neighbour relations and privacy units, in exact rational arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from dpfda.errors import ParameterError
+
+Number = int | float | Fraction | Decimal | str
+
+
+def exact(value: Any, parameter: str) -> Fraction:
+    """Read a number as the decimal that its writer saw.
+
+    A float is taken at its shortest decimal form, so that ten charges of 0.1 add up to exactly 1.
+    """
+    if isinstance(value, bool):
+        raise ParameterError(parameter, "be a number", repr(value))
+    if isinstance(value, float) or type(value).__module__ == "numpy":
+        number = float(value)
+        if not math.isfinite(number):
+            raise ParameterError(parameter, "be finite", repr(number))
+        return Fraction(repr(number))
+    try:
+        return Fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(parameter, "be a finite number", repr(value)) from None
+
+
+def readable(value: Fraction) -> str:
+    """Write a rational with the fewest digits that give it back as a float."""
+    return f"{float(value):.12g}"
+
+
+class Neighbours(StrEnum):
+    """Which pairs of data sets the guarantee makes hard to tell apart."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+    @classmethod
+    def parse(cls, value: Any) -> Neighbours:
+        """Read a relation from its name."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise ParameterError("neighbours", "be 'replace-one' or 'add-remove'", repr(value)) from None
+
+    def differences(self, radius: int) -> int:
+        """Norm by which one unit, held in a ball of this radius, can move the sum."""
+        return 2 * radius if self is Neighbours.REPLACE_ONE else radius
+
+    def describe(self, unit: str) -> str:
+        """Say in words what neighbouring data sets are."""
+        if self is Neighbours.REPLACE_ONE:
+            return f"data sets that differ in one {unit} (the number of {unit}s is public)"
+        return f"data sets of which one has one {unit} more (the number of {unit}s is private)"
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """Pure differential privacy: P(A) <= exp(epsilon) P'(A) for every event A."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        epsilon = exact(self.epsilon, "epsilon")
+        if epsilon <= 0:
+            raise ParameterError(
+                "epsilon", "be positive", readable(epsilon), "Smaller epsilon is more private."
+            )
+        object.__setattr__(self, "epsilon", epsilon)
+
+    def __str__(self) -> str:
+        return f"{readable(self.epsilon)}-differential privacy (pure)"
+
+
+@dataclass(frozen=True)
+class ApproximateDP:
+    """Approximate differential privacy: P(A) <= exp(epsilon) P'(A) + delta."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", PureDP(self.epsilon).epsilon)
+        delta = exact(self.delta, "delta")
+        if not 0 < delta < 1:
+            raise ParameterError(
+                "delta", "lie strictly between 0 and 1", readable(delta), "Use delta=0 for pure."
+            )
+        object.__setattr__(self, "delta", delta)
+
+    def __str__(self) -> str:
+        return f"({readable(self.epsilon)}, {readable(self.delta)})-differential privacy"
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP:
+    """Zero-concentrated differential privacy: Renyi divergence of order a at most rho a."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        rho = exact(self.rho, "rho")
+        if rho <= 0:
+            raise ParameterError("rho", "be positive", readable(rho))
+        object.__setattr__(self, "rho", rho)
+
+    def __str__(self) -> str:
+        return f"{readable(self.rho)}-zero-concentrated differential privacy"
+
+
+Guarantee = PureDP | ApproximateDP | ZeroConcentratedDP
+
+
+def guarantee_for(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
+    """Pure guarantee where delta is 0, approximate elsewhere.
+
+    Parameters
+    ----------
+    epsilon : number or decimal string
+        Privacy loss, positive and finite. Public.
+    delta : number or decimal string
+        Failure mass, 0 <= delta < 1. Public.
+
+    Raises
+    ------
+    ParameterError
+        If either is out of range, not finite or not a number.
+
+    Examples
+    --------
+    >>> print(guarantee_for(0.5))
+    0.5-differential privacy (pure)
+    """
+    if exact(delta, "delta") == 0:
+        return PureDP(exact(epsilon, "epsilon"))
+    return ApproximateDP(exact(epsilon, "epsilon"), exact(delta, "delta"))
+
+
+def split(guarantee: Guarantee, share: Fraction) -> tuple[PureDP, Guarantee]:
+    """Split off a pure share of the budget; what is left composes with it to the whole.
+
+    The share is of epsilon. Basic composition: (e1, 0) and (e - e1, delta) give (e, delta); a pure
+    e1 costs e1^2/2 in zero-concentrated terms (Bun & Steinke 2016, Proposition 1.4).
+    """
+    if isinstance(guarantee, ZeroConcentratedDP):
+        # The largest dyadic e1 with e1^2 / 2 <= share * rho.
+        budget = share * guarantee.rho
+        grid = 2**40
+        part = Fraction(math.isqrt(int(2 * budget * grid**2)), grid)
+        return PureDP(part), ZeroConcentratedDP(guarantee.rho - part**2 / 2)
+    part = guarantee.epsilon * share
+    rest = guarantee.epsilon - part
+    if isinstance(guarantee, PureDP):
+        return PureDP(part), PureDP(rest)
+    return PureDP(part), ApproximateDP(rest, guarantee.delta)

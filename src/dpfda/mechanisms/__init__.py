@@ -1,0 +1,53 @@
+"""Mechanisms, one file a family: each states its norm and its proof.
+
+A file in this folder that defines classes with a ``name`` and a ``design`` method is found by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.protocol import Design, Mechanism, Problem
+
+_SHARED = {"protocol", "blocks"}
+
+
+def mechanisms() -> dict[str, type[Any]]:
+    """Names of all mechanisms, with their classes."""
+    found: dict[str, type[Any]] = {}
+    for module in pkgutil.iter_modules(__path__):
+        if module.name in _SHARED:
+            continue
+        loaded = importlib.import_module(f"{__name__}.{module.name}")
+        for item in vars(loaded).values():
+            if isinstance(item, type) and item.__module__ == loaded.__name__:
+                found[str(vars(item)["name"])] = item
+    return dict(sorted(found.items()))
+
+
+def read_mechanism(mechanism: Any) -> Mechanism:
+    """Read a mechanism from its name or take it as it is.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown or the object has no `design` method.
+    """
+    known = mechanisms()
+    if isinstance(mechanism, str):
+        if mechanism not in known:
+            raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", repr(mechanism))
+        made: Mechanism = known[mechanism]()
+        return made
+    if isinstance(mechanism, type) or not hasattr(mechanism, "design"):
+        raise ParameterError(
+            "mechanism", "be a name or a mechanism object", repr(mechanism), "Add parentheses?"
+        )
+    given: Mechanism = mechanism
+    return given
+
+
+__all__ = ["Design", "Mechanism", "Problem", "mechanisms", "read_mechanism"]

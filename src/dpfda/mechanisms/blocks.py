@@ -1,0 +1,54 @@
+"""Shared by the block families: the best scales of given blocks and their shrinkage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpfda.calibration import knorm_noise
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
+
+ROUNDS = 8
+
+
+def block_design(
+    problem: Problem,
+    sizes: Sequence[int],
+    mechanism: str,
+    parameters: Mapping[str, Any],
+    equal: bool = False,
+    shrink: bool = True,
+) -> Design:
+    """Scales for consecutive blocks and Wiener shrinkage for those scales.
+
+    For factors s_B the expected noise sum_B s_B^2 c_B^2 M_B (M_B + 1) is smallest, at a given loss,
+    for c_B^2 ~ 1 / (s_B (M_B (M_B + 1))^(1/2)) on the l2 ball and for equal c_B on the l1 ball (where
+    the loss is that of the smallest scale). The factors depend on the scales in turn; a few rounds of
+    one after the other settle both. Any scales are private, so nothing rests on convergence.
+    """
+    blocks = np.asarray(sizes)
+    components = int(blocks.sum())
+    if components > problem.prior.size:
+        raise ParameterError(
+            "block sizes", f"add up to at most {problem.prior.size} components", f"{components}"
+        )
+    prior = problem.prior[:components]
+    relative = np.ones(blocks.size)
+    settled = equal or problem.ball.norm == "l1" or blocks.size == 1
+    for _ in range(1 if settled else ROUNDS):
+        noise = knorm_noise(sizes, relative, problem.ball.norm, problem.width, problem.guarantee)
+        shrinkage = wiener(prior, problem.noise_power(noise.variances()))
+        if not settled:
+            relative = _best_scales(shrinkage, blocks)
+    return Design(mechanism, parameters, noise, shrinkage if shrink else np.ones(components))
+
+
+def _best_scales(shrinkage: Floats, blocks: np.ndarray[Any, Any]) -> Floats:
+    starts = np.concatenate([[0], np.cumsum(blocks)[:-1]])
+    factors = np.maximum.reduceat(shrinkage, starts)
+    # A floor keeps the scale of blocks that are shrunk to nothing finite.
+    factors = np.maximum(factors, 1e-12)
+    return np.asarray((factors * np.sqrt(blocks * (blocks + 1.0))) ** -0.5)

@@ -1,0 +1,105 @@
+"""Gaussian noise: equal on all raw coefficients, or a Gaussian process shaped like the kernel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.calibration import gaussian_noise
+from dpfda.errors import InfiniteSensitivityError, ParameterError
+from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent, wiener
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Equal normal noise on all raw coefficients, then shrinkage.
+
+    **Guarantee.** (epsilon, delta) or rho-zCDP. Neighbouring sums differ by d with |d|_2 <= w, and
+    noise of deviation sigma has the exact profile of Balle & Wang at mu = w / sigma. On l1 and l2 balls
+    no other shape of Gaussian noise has a smaller error after the same shrinkage.
+
+    Parameters
+    ----------
+    calibration : {"exact", "classical"}
+        Exact profile, or the classical rule, which is refused beyond epsilon = 1.
+
+    References
+    ----------
+    Balle & Wang (2018), Theorem 8; Mirshani, Reimherr & Slavkovic (2019), Theorem 3.3.
+
+    Examples
+    --------
+    >>> Gaussian().calibration
+    'exact'
+    """
+
+    calibration: str = "exact"
+    name: ClassVar[str] = "gaussian"
+
+    def design(self, problem: Problem) -> Design:
+        """Equal scales and Wiener shrinkage."""
+        shape = np.ones(problem.prior.size)
+        noise = gaussian_noise(shape, problem.width, problem.guarantee, self.calibration)
+        shrinkage = wiener(problem.prior, problem.noise_power(noise.variances()))
+        return Design(self.name, {"calibration": self.calibration}, noise, shrinkage)
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """A Gaussian process with the kernel's covariance, on an estimate smoothed in its space.
+
+    **Guarantee.** (epsilon, delta) or rho-zCDP for the whole path. The sensitivity in the
+    Cameron-Martin norm of the noise is Delta = w max_j s_j lambda_j^(-1/2) for |d|_2 <= w between
+    neighbours, with s_j = lambda_j^eta / (lambda_j^eta + psi); the noise is calibrated to it.
+
+    Parameters
+    ----------
+    eta : float, optional
+        Exponent of the smoothing space; by default 1 + 1/a for eigenvalues like j^-a, 1 where
+        a is not known.
+    psi : float, optional
+        Penalty, for eigenvalues scaled to sum one; by default (n epsilon^2)^-1.
+    calibration : {"exact", "classical"}
+        As in `Gaussian`.
+
+    Raises
+    ------
+    InfiniteSensitivityError
+        On `design`, if the summary is not in the Cameron-Martin space of the noise.
+
+    References
+    ----------
+    Mirshani, Reimherr & Slavkovic (2019), Theorems 3.1, 3.3 and 4.1.
+
+    Examples
+    --------
+    >>> GaussianProcess(psi=0.01).name
+    'gaussian-process'
+    """
+
+    eta: float | None = None
+    psi: float | None = None
+    calibration: str = "exact"
+    name: ClassVar[str] = "gaussian-process"
+
+    def design(self, problem: Problem) -> Design:
+        """Kernel-shaped scales and RKHS factors."""
+        eta = smoothing_exponent(problem.decay, 1.0) if self.eta is None else float(self.eta)
+        psi = 1 / problem.signal if self.psi is None else float(self.psi)
+        if not (math.isfinite(eta) and math.isfinite(psi) and psi >= 0):
+            raise ParameterError("eta and psi", "be finite with psi >= 0", f"{eta}, {psi}")
+        if psi == 0 or eta < 0.5:
+            raise InfiniteSensitivityError(
+                "eta and psi",
+                "put the summary into the Cameron-Martin space of the noise (psi > 0, eta >= 1/2)",
+                f"eta={eta:g}, psi={psi:g}",
+                "Outside it no scale of this noise gives any guarantee.",
+                "Mirshani, Reimherr & Slavkovic 2019, Theorem 3.1",
+            )
+        relative = (problem.eigenvalues**eta + psi) / problem.eigenvalues ** (eta - 0.5)
+        noise = gaussian_noise(relative, problem.width, problem.guarantee, self.calibration)
+        parameters = {"eta": eta, "psi": psi, "calibration": self.calibration}
+        return Design(self.name, parameters, noise, rkhs_shrinkage(problem.eigenvalues, eta, psi))

@@ -1,0 +1,158 @@
+"""Noise laws on integer sums: drawn exactly, simulated in floats for study, and their moments.
+
+A law holds integer scales in units of the public grid on which records were rounded. It knows
+nothing of bounds or budgets; `dpfda.calibration` finds its scales and recomputes its guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpfda import exactness
+
+Floats = NDArray[np.float64]
+
+
+class NoiseLaw(Protocol):
+    """What the rest of the library asks of a noise law."""
+
+    law: ClassVar[str]
+
+    @property
+    def components(self) -> int:
+        """Number of coefficients."""
+
+    def draw(self) -> list[int]:
+        """One exact draw from the operating system's entropy."""
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Float draws (draws, components): for studies and bands, never for a release."""
+
+    def variances(self) -> Floats:
+        """Variance of each component, in squared grid units."""
+
+    def describe(self) -> str:
+        """Say the law in words."""
+
+
+@dataclass(frozen=True)
+class KNormNoise:
+    """Independent blocks, block B with density proportional to exp(-|z|_2 / c_B).
+
+    Blocks of size one are independent Laplace variables of scale c_B.
+
+    Parameters
+    ----------
+    block_sizes : tuple of int
+        Sizes M_B of consecutive blocks.
+    scales : tuple of int
+        Scales c_B, in grid units.
+
+    Notes
+    -----
+    A block is c_B R U with R ~ Gamma(M, 1) and U uniform on the sphere. It is drawn as
+    sqrt(chi^2_{M+1}) N(0, I_M): its length is chi_{M+1} chi_M, and by the duplication formula
+    E (chi_{M+1} chi_M)^s = Gamma(M + s) / Gamma(M), the moments of Gamma(M, 1).
+    """
+
+    block_sizes: tuple[int, ...]
+    scales: tuple[int, ...]
+    law: ClassVar[str] = "k-norm"
+
+    @property
+    def components(self) -> int:
+        return sum(self.block_sizes)
+
+    def draw(self) -> list[int]:
+        noise: list[int] = []
+        for size, scale in zip(self.block_sizes, self.scales, strict=True):
+            noise += _draw_laplace(scale) if size == 1 else _draw_block(size, scale)
+        return noise
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        sizes = np.asarray(self.block_sizes)
+        directions = generator.standard_normal((draws, self.components))
+        mixing = np.sqrt(generator.chisquare(sizes + 1.0, size=(draws, sizes.size)))
+        scaled = mixing * np.asarray(self.scales, dtype=float)
+        directions *= np.repeat(scaled, sizes, axis=1)
+        return directions
+
+    def variances(self) -> Floats:
+        sizes = np.asarray(self.block_sizes)
+        scales = np.asarray(self.scales, dtype=float)
+        return np.repeat(scales**2 * (sizes + 1.0), sizes)
+
+    def describe(self) -> str:
+        if set(self.block_sizes) == {1}:
+            return f"independent Laplace noise on {self.components} coefficients"
+        if len(self.block_sizes) == 1:
+            return f"one K-norm block on {self.components} coefficients"
+        return f"K-norm noise in {len(self.block_sizes)} blocks on {self.components} coefficients"
+
+
+def _draw_laplace(scale: int) -> list[int]:
+    return exactness.draw_rounded(lambda u: [scale * exactness.laplace(u[0], u[1])], 2)
+
+
+def _draw_block(size: int, scale: int) -> list[int]:
+    # chi^2 with M + 1 degrees of freedom: pairs from uniforms, an odd one from a normal.
+    pairs, odd = divmod(size + 1, 2)
+    normals = size + odd + (size + odd) % 2
+
+    def transform(uniforms: Sequence[arb]) -> list[arb]:
+        gaussians = exactness.normals(uniforms[pairs:])
+        square = exactness.chi_square(uniforms[:pairs])
+        if odd:
+            square += gaussians[size] ** 2
+        length = scale * square.sqrt()
+        return [length * gaussian for gaussian in gaussians[:size]]
+
+    return exactness.draw_rounded(transform, pairs + normals)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Independent normal noise with one standard deviation a component.
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Standard deviations, in grid units.
+    """
+
+    scales: tuple[int, ...]
+    law: ClassVar[str] = "gaussian"
+
+    @property
+    def components(self) -> int:
+        return len(self.scales)
+
+    def draw(self) -> list[int]:
+        size = len(self.scales)
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            gaussians = exactness.normals(uniforms)
+            return [s * g for s, g in zip(self.scales, gaussians[:size], strict=True)]
+
+        return exactness.draw_rounded(transform, size + size % 2)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        scales = np.asarray(self.scales, dtype=float)
+        return np.asarray(generator.standard_normal((draws, self.components)) * scales)
+
+    def variances(self) -> Floats:
+        return np.asarray(self.scales, dtype=float) ** 2
+
+    def describe(self) -> str:
+        return f"Gaussian noise on {self.components} coefficients"
+
+
+LAWS: dict[str, type[KNormNoise] | type[GaussianNoise]] = {
+    law.law: law for law in (KNormNoise, GaussianNoise)
+}

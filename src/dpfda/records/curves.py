@@ -1,0 +1,219 @@
+"""Curves on a common public grid: checks, missing values, standardising, privacy units.
+
+Every step here is a function of one record (or of the records of one unit), entry by entry or in a
+fixed order, so that what a row becomes never depends, even in its last bit, on other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.embedding import sum_columns
+from dpfda.errors import DataError, OrientationError, ParameterError
+
+Floats = NDArray[np.float64]
+Invalid = Literal["refuse", "repair"]
+Missing = Literal["refuse", "complete"]
+
+# A curve whose deviations from its mean are this small relative to its size has no shape.
+FLAT = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves:
+    """Private curves on a grid.
+
+    Parameters
+    ----------
+    values : array (n, m)
+        Finite values; rows that are not usable hold zeros.
+    usable : array (n,) of bool
+        Rows that hold a record. The others stand for a fixed public element.
+    """
+
+    values: Floats
+    usable: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        return "Curves(content private)"
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """Read one of a few words."""
+    if value not in choices:
+        raise ParameterError(name, f"be one of {', '.join(map(repr, choices))}", repr(value))
+    return str(value)
+
+
+def curves_from_array(
+    values: Any,
+    grid_points: Floats,
+    missing: str = "refuse",
+    invalid: str = "refuse",
+) -> Curves:
+    """Check a matrix of curves.
+
+    Parameters
+    ----------
+    values : array (n, m)
+        One curve a row. NaN marks a missing value. Private.
+    grid_points : array (m,)
+        Public grid.
+    missing : {"refuse", "complete"}
+        Raise on missing values, or fill them by linear interpolation within the record (the nearest
+        value beyond its ends).
+    invalid : {"refuse", "repair"}
+        Raise on records that cannot be used (infinite, all missing, or incomplete under
+        ``missing="refuse"``), or replace each by a fixed public element.
+
+    Raises
+    ------
+    DataError, OrientationError
+        With row and column of the first offence, never its value.
+    """
+    check_choice(missing, "missing", ("refuse", "complete"))
+    check_choice(invalid, "invalid", ("refuse", "repair"))
+    matrix = _matrix(values)
+    check_orientation(matrix.shape, grid_points.size)
+    if missing == "complete":
+        matrix = _completed(matrix, grid_points)
+    usable = np.asarray(np.isfinite(matrix).all(axis=1))
+    if invalid == "refuse":
+        _refuse_first_unusable(matrix, usable)
+    return Curves(np.where(usable[:, None], matrix, 0.0), usable)
+
+
+def _matrix(values: Any) -> Floats:
+    try:
+        matrix = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise DataError(
+            "X must be a matrix of numbers with rows of one length; found something else. "
+            "Pass one curve a row, NaN for missing values."
+        ) from None
+    if matrix.ndim != 2:
+        raise DataError(
+            f"X must have two dimensions (curves, points); found {matrix.ndim}. "
+            "Reshape your data: one curve a row."
+        )
+    if matrix.shape[0] == 0:
+        raise DataError("X must hold at least two curves; found none (0 sample(s)).")
+    return matrix
+
+
+def check_orientation(shape: tuple[int, ...], points: int) -> None:
+    """Refuse a matrix whose rows do not fit the grid.
+
+    Raises
+    ------
+    OrientationError
+        If the columns do not match the grid; the message says whether the rows would.
+    """
+    if shape[1] == points:
+        return
+    if shape[0] == points:
+        raise OrientationError(
+            f"X must have one curve a row and one grid point a column; found {shape[0]} rows and "
+            f"{shape[1]} columns for {points} grid points, which looks like curves in columns. "
+            "Pass X.T."
+        )
+    raise OrientationError(
+        f"X must have one column a grid point ({points}); found {shape[1]} columns. "
+        "Pass grid_points that match the data."
+    )
+
+
+def _completed(matrix: Floats, grid_points: Floats) -> Floats:
+    """Fill NaN by linear interpolation, row by row; rows without any number stay NaN."""
+    completed = matrix.copy()
+    for index in np.flatnonzero(np.isnan(matrix).any(axis=1)):
+        row = completed[index]
+        known = ~np.isnan(row)
+        if known.any() and np.isfinite(row[known]).all():
+            row[~known] = np.interp(grid_points[~known], grid_points[known], row[known])
+    return completed
+
+
+def _refuse_first_unusable(matrix: Floats, usable: NDArray[np.bool_]) -> None:
+    if usable.all():
+        return
+    row = int(np.argmin(usable))
+    column = int(np.argmin(np.isfinite(matrix[row])))
+    kind = "missing value (NaN)" if np.isnan(matrix[row, column]) else "infinity (inf)"
+    raise DataError(
+        f"X must be complete and finite; found a {kind} in row {row}, column {column}. "
+        "Use missing='complete' to fill gaps within a record, or invalid='repair' to replace "
+        "unusable records by a fixed public element. This check is outside the privacy guarantee."
+    )
+
+
+def standardized(curves: Curves, weights: Floats) -> Curves:
+    """Each curve minus its own mean, over its own norm, in L2 with quadrature weights.
+
+    The result has norm one by construction, so the l2 bound 1 is public. A curve without shape (flat
+    to rounding) becomes unusable, that is, the fixed public element.
+    """
+    values = curves.values
+    # Halving by the row's power of two first keeps the squares of huge values finite.
+    exponents = np.frexp(np.max(np.abs(values), axis=1))[1]
+    scaled = np.ldexp(values, -exponents[:, None])
+    means = sum_columns(weights * scaled) / sum_columns(weights[None, :])
+    centered = scaled - means[:, None]
+    norms = np.sqrt(sum_columns(weights * centered**2))
+    shaped = curves.usable & (norms > FLAT * np.sqrt(sum_columns(weights[None, :])))
+    safe = np.where(shaped, norms, 1.0)
+    return Curves(np.where(shaped[:, None], centered / safe[:, None], 0.0), shaped)
+
+
+def _is_nan(label: Any) -> bool:
+    return isinstance(label, float) and bool(np.isnan(label))
+
+
+def unit_codes(groups: Any, records: int, invalid: str = "refuse") -> NDArray[np.int64]:
+    """Number the privacy units: records with one label belong to one unit.
+
+    Raises
+    ------
+    DataError
+        If there is not one label a record, or (unless repairing) a label is missing.
+    """
+    labels = np.asarray(groups, dtype=object)
+    if labels.shape != (records,):
+        raise DataError(f"groups must hold one label a record ({records}); found shape {labels.shape}.")
+    missing = np.array([label is None or _is_nan(label) for label in labels])
+    if invalid == "refuse" and missing.any():
+        raise DataError(
+            f"groups must have a label for every record; found none in row {int(missing.argmax())}."
+            " A record without its person cannot be protected as that person's."
+        )
+    codes: dict[Any, int] = {}
+    numbered = [
+        codes.setdefault((True, "") if lost else (False, label), len(codes))
+        for lost, label in zip(missing, labels, strict=True)
+    ]
+    return np.array(numbered, dtype=np.int64)
+
+
+def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
+    """Average the usable records of each unit into one; a unit without any is not usable.
+
+    Each value is divided by the unit's number of records before it is added, in the order of the
+    rows, so the average cannot overflow and depends on the unit's own records alone.
+    """
+    if codes is None:
+        return curves
+    count = int(codes.max()) + 1
+    sizes = np.bincount(codes[curves.usable], minlength=count)
+    order = np.argsort(codes, kind="stable")
+    order = order[curves.usable[order]]
+    total = np.zeros((count, curves.values.shape[1]))
+    ranks = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    for rank in range(int(sizes.max(initial=0))):
+        rows = order[ranks == rank]
+        total[codes[rows]] += curves.values[rows] / sizes[codes[rows]][:, None]
+    return Curves(total, sizes > 0)

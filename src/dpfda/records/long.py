@@ -1,0 +1,176 @@
+"""Irregular curves: observations (id, time, value), smoothed record by record onto a public basis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases import Basis
+from dpfda.errors import DataError, ParameterError
+from dpfda.records.curves import Curves
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LongCurves:
+    """Observations of curves, one a row: whose, when, how much. Private.
+
+    Parameters
+    ----------
+    ids : array (n_observations,)
+        Label of the record that each observation belongs to.
+    times, values : array (n_observations,)
+        When, in units of the domain, and how much, in units of the data.
+    groups : array (n_observations,), optional
+        Privacy unit of each observation, the same for all observations of one record.
+
+    Raises
+    ------
+    DataError
+        If the lengths differ or there are no observations.
+
+    Examples
+    --------
+    >>> LongCurves(["a", "a", "b"], [0.0, 0.7, 0.3], [1.0, 2.0, 1.5])
+    LongCurves(content private)
+    """
+
+    ids: Any
+    times: Any
+    values: Any
+    groups: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", np.asarray(self.ids, dtype=object))
+        for name in ("times", "values"):
+            try:
+                column = np.array(getattr(self, name), dtype=np.float64)
+            except (TypeError, ValueError):
+                raise DataError(f"{name} must be numbers; found something else.") from None
+            object.__setattr__(self, name, column)
+        if self.groups is not None:
+            object.__setattr__(self, "groups", np.asarray(self.groups, dtype=object))
+        shapes = {np.shape(column) for column in (self.ids, self.times, self.values)}
+        shapes |= set() if self.groups is None else {np.shape(self.groups)}
+        if len(shapes) != 1 or len(next(iter(shapes))) != 1:
+            raise DataError(
+                f"ids, times, values and groups must be columns of one length; found {shapes}."
+            )
+        if self.times.size == 0:
+            raise DataError("There must be at least one observation; found none (0 sample(s)).")
+
+    def __repr__(self) -> str:
+        return "LongCurves(content private)"
+
+    def records(self) -> Iterator[NDArray[np.int64]]:
+        """Row numbers of each record, in the order in which records first appear."""
+        rows: dict[Any, list[int]] = {}
+        for row, label in enumerate(self.ids):
+            rows.setdefault(label, []).append(row)
+        for members in rows.values():
+            yield np.array(members, dtype=np.int64)
+
+    def record_groups(self) -> list[Any] | None:
+        """Privacy unit of each record: that of its first observation.
+
+        Raises
+        ------
+        DataError
+            If two observations of a record name different units.
+        """
+        if self.groups is None:
+            return None
+        labels = []
+        for rows in self.records():
+            members = self.groups[rows]
+            if any(member != members[0] for member in members):
+                raise DataError(
+                    "groups must be the same for all observations of a record; "
+                    f"found two in the record of row {int(rows[0])}."
+                )
+            labels.append(members[0])
+        return labels
+
+
+def curves_from_long(
+    long: LongCurves,
+    basis: Basis,
+    smoothing: float,
+    invalid: str = "refuse",
+    progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
+) -> Curves:
+    """Smooth each record onto the public basis and evaluate it on the public grid.
+
+    A record is its own mean value plus the posterior mean of a Gaussian process with the basis's
+    covariance, scaled to average variance one, given its observations with noise of variance
+    `smoothing`. Observations that are not finite or lie outside the domain are not used.
+
+    Parameters
+    ----------
+    long : LongCurves
+        Private observations.
+    basis : Basis
+        Public basis; its grid is where the curves are returned.
+    smoothing : float
+        Public noise variance relative to that of the curves, positive.
+    invalid : {"refuse", "repair"}
+        Raise on unusable observations and on records without any usable one, or leave them out and
+        replace such a record by a fixed public element.
+
+    Raises
+    ------
+    DataError
+        With the row of the first offence, never its value.
+    """
+    if not (np.isfinite(smoothing) and smoothing > 0):
+        raise ParameterError("smoothing", "be positive and finite", repr(smoothing))
+    start, end = basis.domain_range
+    good = np.isfinite(long.times) & np.isfinite(long.values)
+    good &= (long.times >= start) & (long.times <= end)
+    if invalid == "refuse" and not good.all():
+        raise DataError(
+            "Every observation must be finite and inside the domain "
+            f"[{start:g}, {end:g}]; found one that is not in row {int(np.argmin(good))}. "
+            "Use invalid='repair' to leave such observations out. "
+            "This check is outside the privacy guarantee."
+        )
+    grid_functions = basis.evaluate(basis.grid_points)
+    variances = basis.eigenvalues * (end - start) / basis.eigenvalues.sum()
+    smoothed = [
+        _smoothed(long, rows[good[rows]], basis, grid_functions * variances, smoothing)
+        for rows in progress(long.records())
+    ]
+    usable = np.array([row is not None for row in smoothed])
+    blank = np.zeros(basis.grid_points.size)
+    return Curves(np.array([blank if row is None else row for row in smoothed]), usable)
+
+
+def _smoothed(
+    long: LongCurves,
+    rows: NDArray[np.int64],
+    basis: Basis,
+    grid_functions: Floats,
+    smoothing: float,
+) -> Floats | None:
+    """One record on the grid, None where it has no usable value; it sees no other record."""
+    if rows.size == 0:
+        return None
+    order = rows[np.lexsort((long.values[rows], long.times[rows]))]
+    times, values = long.times[order], long.values[order]
+    # Scaled by a power of two so that no sum of values overflows.
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    values = np.ldexp(values, -exponent)
+    mean = values.mean()
+    functions = basis.evaluate(times)
+    scale = (basis.domain_range[1] - basis.domain_range[0]) / basis.eigenvalues.sum()
+    gram = (functions * (basis.eigenvalues * scale)) @ functions.T
+    gram[np.diag_indices_from(gram)] += smoothing
+    weights = np.linalg.solve(gram, values - mean)
+    curve = mean + grid_functions @ (functions.T @ weights)
+    curve = np.ldexp(curve, exponent)
+    return curve if np.isfinite(curve).all() else None

@@ -1,0 +1,300 @@
+"""The released function: coefficients, basis, noise law and guarantee; public from here on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bands import Band, make_band
+from dpfda.bases import Basis
+from dpfda.bases.grids import check_points
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.noise import NoiseLaw
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+PANELS = 8
+
+
+@dataclass(frozen=True)
+class NoisyCount:
+    """The number of privacy units, released with noise of its own.
+
+    Parameters
+    ----------
+    noisy : int
+        Count times `scale`, plus noise.
+    scale : int
+        Grid units per unit counted.
+    noise : NoiseLaw
+        Law of the noise, on one component.
+    """
+
+    noisy: int
+    scale: int
+    noise: NoiseLaw
+
+    @property
+    def value(self) -> float:
+        """Released count, at least one."""
+        return max(1.0, self.noisy / self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFunction:
+    """A function published under differential privacy.
+
+    Call it at any points of its domain, as often as anyone likes: evaluating, differentiating,
+    integrating, plotting and saving are post-processing and cost no privacy. It holds nothing
+    private: no records, no sum without noise, no count unless the count is public.
+
+    Parameters
+    ----------
+    basis : Basis
+        Public basis, truncated to the released components.
+    noisy_sum : tuple of int
+        The mechanism's output: exact integer sum of clipped records plus rounded noise.
+    exponent : int
+        The integers are in units of 2^-exponent of a coefficient.
+    divisor : float or NoisyCount
+        What the sum is divided by: a public number, or the released count.
+    shrinkage : array (M,)
+        Public factors on the coefficients.
+    center : array (m,)
+        Public function that was subtracted from every record, on the basis's grid; linear between.
+    noise : NoiseLaw
+        Law of the noise in `noisy_sum`, in grid units.
+    guarantee : Guarantee
+        What the release was charged: an upper bound for what it gives.
+    stated : Guarantee
+        What the noise in force gives, recomputed from its integer scales and rounded outward.
+    neighbours : Neighbours
+        Which data sets it makes hard to tell apart.
+    unit : str
+        Who is protected, in the singular: "record", or the name of the grouping column.
+    bound : mapping
+        The public bound: its description and its numbers.
+    mechanism : mapping
+        Its name and its public tuning.
+    about : mapping
+        Versions, date, units of the axes.
+    order : int
+        Order of the derivative that this function is of the release.
+    """
+
+    basis: Basis
+    noisy_sum: tuple[int, ...]
+    exponent: int
+    divisor: float | NoisyCount
+    shrinkage: Floats
+    center: Floats
+    noise: NoiseLaw
+    guarantee: Guarantee
+    stated: Guarantee
+    neighbours: Neighbours
+    unit: str
+    bound: Mapping[str, Any]
+    mechanism: Mapping[str, Any]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    order: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("shrinkage", "center"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self.basis.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self.basis.grid_points
+
+    @property
+    def count(self) -> float:
+        """What the sum was divided by."""
+        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
+        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
+        coefficients = self.shrinkage * raw / self.count
+        coefficients.setflags(write=False)
+        return coefficients
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """Values of the function.
+
+        Parameters
+        ----------
+        points : float or array (k,)
+            Points of the domain.
+
+        Returns
+        -------
+        float or array (k,)
+            Values, in the units of the data.
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain.
+        """
+        values = self._center(points) + self.basis.evaluate(points, self.order) @ self.coefficients
+        return float(values[0]) if np.ndim(points) == 0 else values
+
+    def _center(self, points: ArrayLike) -> Floats:
+        at = check_points(points, self.domain_range)
+        if self.order == 0:
+            return np.asarray(np.interp(at, self.grid_points, self.center))
+        slopes = np.append(np.diff(self.center) / np.diff(self.grid_points), 0.0)
+        if self.order > 1:
+            return np.zeros_like(at)
+        cell = np.clip(np.searchsorted(self.grid_points, at, "right") - 1, 0, slopes.size - 2)
+        inside = (at >= self.grid_points[0]) & (at <= self.grid_points[-1])
+        return np.where(inside, slopes[cell], 0.0)
+
+    def derivative(self) -> ReleasedFunction:
+        """The derivative, as a released function of its own (units of the data per unit of t).
+
+        Raises
+        ------
+        ParameterError
+            If the basis functions have no derivative (for example for an exponential kernel).
+        """
+        self.basis.evaluate(self.grid_points[:1], self.order + 1)
+        return replace(self, order=self.order + 1)
+
+    def integral(self, start: float | None = None, end: float | None = None) -> float:
+        """Integral from `start` to `end`, by default over the domain.
+
+        Gauss-Legendre quadrature between grid points, where kernels are smooth.
+
+        Raises
+        ------
+        ParameterError
+            If an end is outside the domain.
+        """
+        low, high = self.domain_range
+        a, b = (low if start is None else start), (high if end is None else end)
+        points, weights = self._panels(a, b)
+        return float(np.sum(weights * self(points)))
+
+    def inner(self, function: Callable[[Floats], ArrayLike]) -> float:
+        """Integral over the domain of this function times another.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an array of points, returns their values; another release will do.
+        """
+        points, weights = self._panels(*self.domain_range)
+        return float(np.sum(weights * self(points) * np.asarray(function(points))))
+
+    def _panels(self, start: float, end: float) -> tuple[Floats, Floats]:
+        check_points([start, end], self.domain_range)
+        if start > end:
+            points, weights = self._panels(end, start)
+            return points, -weights
+        inner = self.grid_points[(self.grid_points > start) & (self.grid_points < end)]
+        edges = np.concatenate([[start], inner, [end]])
+        nodes, node_weights = np.polynomial.legendre.leggauss(PANELS)
+        half = np.diff(edges)[:, None] / 2
+        middle = (edges[:-1] + edges[1:])[:, None] / 2
+        return (middle + half * nodes).ravel(), (half * node_weights).ravel()
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band for the function that would have been released without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability, between 0 and 1, that the band contains the mean of the clipped records with
+            the same shrinkage: everywhere on `points` at once, or (pointwise) at each point.
+        simultaneous : bool
+            Which of the two.
+        points : array (k,), optional
+            Where; by default 201 points of the domain and the grid.
+
+        Returns
+        -------
+        Band
+            Points, lower and upper curve.
+
+        Notes
+        -----
+        The band is about the privacy noise alone, whose law is public. It says nothing of the bias of
+        clipping and shrinkage, nor of sampling.
+        """
+        if points is None:
+            points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
+        at = check_points(points, self.domain_range)
+        return make_band(self(at), self.basis.evaluate(at, self.order), self, level, simultaneous, at)
+
+    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
+        scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
+        errors = self.noise.simulate(generator, draws) * scale
+        if not isinstance(self.divisor, NoisyCount):
+            return np.asarray(errors / self.divisor)
+        # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
+        count_noise = self.divisor.noise.simulate(generator, draws) / self.divisor.scale
+        counts = np.maximum(self.count - count_noise, 1.0)
+        return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Values and simultaneous band on the grid as a pandas data frame."""
+        from dpfda.plotting import frame_of
+
+        return frame_of(self, level)
+
+    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
+        """Draw the function and its simultaneous band on a matplotlib axis."""
+        from dpfda.plotting import plot_release
+
+        return plot_release(self, ax, level)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `load` reads back exactly."""
+        from dpfda.storage import save
+
+        return save(self, path)
+
+    @staticmethod
+    def load(path: str | Path, kernel: Any = None) -> ReleasedFunction:
+        """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
+        from dpfda.storage import load
+
+        return load(path, kernel)
+
+    def __repr__(self) -> str:
+        start, end = self.domain_range
+        derivative = f", derivative of order {self.order}" if self.order else ""
+        return "\n".join(
+            [
+                f"ReleasedFunction on [{start:g}, {end:g}]{derivative}",
+                f"  guarantee:    {self.guarantee}",
+                f"  neighbours:   {self.neighbours.describe(self.unit)}",
+                f"  privacy unit: {self.unit}",
+                f"  bound:        {self.bound['description']}",
+                f"  kernel:       {self.basis.describe()}",
+                f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
+            ]
+        )

@@ -1,0 +1,339 @@
+"""The mean curve of many records, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.grids import check_domain, check_grid, equally_spaced
+from dpfda.bases.kernels import default_kernel, parse_kernel
+from dpfda.bounds import read_bounds
+from dpfda.embedding import project
+from dpfda.errors import DataError, ParameterError
+from dpfda.guarantees import Neighbours, guarantee_for
+from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
+from dpfda.publication import Request, publish
+from dpfda.records import (
+    Curves,
+    LongCurves,
+    curves_from_array,
+    curves_from_long,
+    standardized,
+    units,
+)
+from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.headers import grid_from_labels
+
+Floats = NDArray[np.float64]
+
+# Rows that are embedded at a time: a public number, so that memory does not depend on the data.
+BLOCK = 8192
+LONG_GRID = 101
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedMean:
+    """A request and the private sum that answers it, before anything is charged or drawn."""
+
+    request: Request
+    total: IntegerSum
+
+
+class PrivateMean(BaseEstimator):  # type: ignore[misc]
+    """Mean curve under differential privacy.
+
+    Each record (or, with `groups`, the average of each person's records) is taken to coefficients in
+    a public basis, clipped to a public bound, rounded to integers and added up exactly; exact noise is
+    added to the integers. What is released is a function on the whole domain.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, positive.
+    delta : float
+        Failure mass; 0 means pure differential privacy.
+    bounds : (lower, upper), ValueBounds, L2Ball or L1Ball
+        Public bound on a record, in the units of the data, enforced by clipping. No default: it must
+        come from knowledge of the measurement, never from these data.
+    standardize : bool
+        Take each curve minus its own mean, over its own L2 norm. The l2 bound 1 then holds by
+        construction and is the default.
+    kernel : scikit-learn kernel, callable k(s, t), or text such as "matern:10%:1.5"
+        Public covariance kernel whose eigenfunctions are the basis, in units of the domain; by default
+        Matern 3/2 with a range of a tenth of the domain.
+    basis : Basis, optional
+        A basis made beforehand, instead of kernel, grid, domain and quadrature.
+    grid_points : array (m,), optional
+        Public grid. By default the numeric column labels of the data, else equally spaced points.
+    domain_range : (float, float), optional
+        Ends of the domain; by default those of the grid, or (0, 1) without one.
+    quadrature : {"trapezoid", "uniform"} or array (m,)
+        Weights of the grid points in integrals.
+    mechanism : "auto", name or mechanism object
+        "auto" is the one with the least expected error; see `dpfda.mechanisms`.
+    neighbours : {"replace-one", "add-remove"}
+        Replace one unit, their number being public; or add or remove one, their number being private.
+    public_size : int, optional
+        Under add/remove only: a public number to divide the sum by. Without it a tenth of epsilon is
+        spent on releasing the count.
+    missing : {"refuse", "complete"}
+        Raise on missing values, or interpolate within the record.
+    invalid : {"refuse", "repair"}
+        Raise on unusable records (outside the guarantee: an error tells something), or replace each by
+        a fixed public element (the bound's center).
+    smoothing : float
+        For irregular curves: public noise variance relative to that of the curves.
+    unit : str, optional
+        What to call the privacy unit in the release; "record" or "group" by default.
+    labels : mapping, optional
+        Public words for the release and its plots: "domain" and "value", with units.
+    ledger : Ledger, optional
+        Charged before noise is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+
+    Attributes
+    ----------
+    release_ : ReleasedFunction
+        The published mean curve.
+    n_features_in_ : int
+        Number of grid points.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), for neighbouring data sets as stated by
+    `neighbours`, one unit being one record, or one label of `groups`. The integer sum moves between
+    them by a vector of norm at most 2R (replace) or R (add/remove), R the integer radius that every
+    clipped row is verified against, and the noise is calibrated to exactly that; see
+    `dpfda.calibration` for the law's loss. Everything after the noisy integers is post-processing.
+
+    Parameters are public. `X` and `groups` are private.
+
+    References
+    ----------
+    Lin & Reimherr (2023), section 4.2; Mirshani, Reimherr & Slavkovic (2019), section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 50)[:, None]
+    >>> mean = PrivateMean(epsilon=1.0, bounds=(-1.5, 1.5), domain_range=(0, 3)).fit(curves)
+    >>> mean.release_([0.5, 1.5]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        standardize: bool = False,
+        kernel: Any = None,
+        basis: Basis | None = None,
+        grid_points: ArrayLike | None = None,
+        domain_range: tuple[float, float] | None = None,
+        quadrature: Any = "trapezoid",
+        mechanism: Any = "auto",
+        neighbours: str = "replace-one",
+        public_size: int | None = None,
+        missing: str = "refuse",
+        invalid: str = "refuse",
+        smoothing: float = 0.01,
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.standardize = standardize
+        self.kernel = kernel
+        self.basis = basis
+        self.grid_points = grid_points
+        self.domain_range = domain_range
+        self.quadrature = quadrature
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.public_size = public_size
+        self.missing = missing
+        self.invalid = invalid
+        self.smoothing = smoothing
+        self.unit = unit
+        self.labels = labels
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the mean of the curves.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, FDataGrid or LongCurves
+            One curve a row, in the units of the data; NaN marks a missing value. Private.
+        y : None
+            Ignored.
+        groups : array (n,), optional
+            Privacy unit of each record, for example the person. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; row and column, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        prepared = self.prepare(X, groups)
+        self.release_ = publish(prepared.total, prepared.request, self.ledger, self.dataset)
+        self.n_features_in_ = int(prepared.request.basis.grid_points.size)
+        return self
+
+    def prepare(
+        self, X: Any, groups: Any = None, progress: Callable[[Iterator[Any]], Iterator[Any]] = iter
+    ) -> PreparedMean:
+        """Everything before the noise: check, embed, clip, round, add up. The result is private.
+
+        Parameters
+        ----------
+        X, groups
+            As in `fit`.
+        progress : callable
+            Wraps the iterator over records of irregular curves.
+        """
+        guarantee = guarantee_for(self.epsilon, self.delta)
+        neighbours = Neighbours.parse(self.neighbours)
+        bound = read_bounds(self.bounds, self.standardize)
+        check_choice(self.missing, "missing", ("refuse", "complete"))
+        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        values, basis = self._read(X)
+        if isinstance(X, LongCurves):
+            groups = X.record_groups() if groups is None else groups
+            curves = curves_from_long(X, basis, self.smoothing, self.invalid, progress)
+        else:
+            curves = curves_from_array(values, basis.grid_points, self.missing, self.invalid)
+        if self.standardize:
+            curves = standardized(curves, basis.weights)
+        if groups is not None:
+            codes = unit_codes(groups, curves.usable.size, self.invalid)
+            curves = units(curves, codes)
+        size = self._size(neighbours, curves)
+        request = Request(
+            basis, bound, guarantee, neighbours, self.mechanism, size, self._unit(groups),
+            {"summary": "mean curve", "standardized": bool(self.standardize), **self._labels()},
+        )  # fmt: skip
+        return PreparedMean(request, integer_sum(curves, request))
+
+    def _size(self, neighbours: Neighbours, curves: Curves) -> int | None:
+        count = int(curves.usable.size)
+        if neighbours is Neighbours.ADD_REMOVE:
+            if count < 2 and self.invalid == "refuse":
+                raise DataError("There must be at least two privacy units. (outside the guarantee)")
+            return _positive(self.public_size, "public_size")
+        if self.public_size is not None:
+            raise ParameterError(
+                "public_size",
+                "be None under replace-one neighbours, where the number of units is public",
+                repr(self.public_size),
+            )
+        if count < 2:
+            raise DataError(
+                f"There must be at least two privacy units; found {count} "
+                f"({count} sample(s), n_samples = {count})."
+            )
+        return count
+
+    def _unit(self, groups: Any) -> str:
+        return self.unit or ("record" if groups is None else "group")
+
+    def _labels(self) -> dict[str, str]:
+        labels = {} if self.labels is None else dict(self.labels)
+        if not set(labels) <= {"domain", "value"}:
+            raise ParameterError("labels", "have the keys 'domain' and 'value'", sorted(labels))
+        return {key: str(value) for key, value in labels.items()}
+
+    def _read(self, X: Any) -> tuple[Any, Basis]:
+        """The values as they are and the public basis for them."""
+        grid, domain, values = self.grid_points, self.domain_range, X
+        if is_fdatagrid(X):
+            values, own_grid, own_domain = read_fdatagrid(X)
+            grid = own_grid if grid is None else grid
+            domain = own_domain if domain is None else domain
+        elif grid is None and hasattr(X, "columns"):
+            grid = grid_from_labels(list(X.columns))
+        if self.basis is not None:
+            return values, self.basis
+        if grid is None:
+            grid = self._spaced_grid(values)
+        points = check_grid(grid)
+        return values, self._make_basis(points, check_domain(domain, points))
+
+    def _spaced_grid(self, values: Any) -> Floats:
+        domain = check_domain((0.0, 1.0) if self.domain_range is None else self.domain_range)
+        if isinstance(values, LongCurves):
+            if self.domain_range is None:
+                raise ParameterError(
+                    "domain_range",
+                    "be given for irregular curves",
+                    "None",
+                    "The span of the observed times is private; pass the public ends (a, b).",
+                )
+            return equally_spaced(LONG_GRID, domain)
+        shape = np.shape(values)
+        if len(shape) != 2:
+            raise DataError(
+                f"X must have two dimensions (curves, points); found {len(shape)}. "
+                "Reshape your data: one curve a row."
+            )
+        if shape[0] == 0:
+            raise DataError("X must hold at least two curves; found none (0 sample(s)).")
+        if shape[1] < 2:
+            raise DataError(
+                f"X must have at least two grid points; found {shape[1]} feature(s) "
+                f"(n_features = {shape[1]}) while a minimum of 2 is required."
+            )
+        return equally_spaced(shape[1], domain)
+
+    def _make_basis(self, grid: Floats, domain: tuple[float, float]) -> Basis:
+        kernel = self.kernel
+        if kernel is None:
+            kernel = default_kernel(domain)
+        elif isinstance(kernel, str):
+            kernel = parse_kernel(kernel, domain)
+        return KernelBasis.on_grid(kernel, grid, domain, self.quadrature)
+
+
+def integer_sum(curves: Curves, request: Request) -> IntegerSum:
+    """Embed, clip, round and add up; unusable rows count as the bound's center."""
+    ball, basis = request.ball, request.basis
+    components = request.components()
+    analysis = basis.analysis[:, :components]
+    total = IntegerSum(components)
+    for start in range(0, curves.usable.size, BLOCK):
+        rows = slice(start, start + BLOCK)
+        centered = request.bound.restrict(curves.values[rows], basis.grid_points)
+        centered = np.where(curves.usable[rows, None], centered, 0.0)
+        total.add(ball.clip(project(centered, analysis)))
+    return total
+
+
+def _positive(value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
+        raise ParameterError(name, "be a positive integer", repr(value))
+    return int(value)

@@ -1,0 +1,96 @@
+"""Seeded floating-point noise for studies and tests; nothing made here is private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.calibration import knorm_noise
+from dpfda.guarantees import split
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE
+from dpfda.summaries.mean import PreparedMean, PrivateMean
+
+Floats = NDArray[np.float64]
+
+
+class NotPrivate(np.ndarray[Any, np.dtype[np.float64]]):
+    """An array whose first words are that it is not private."""
+
+    not_private = True
+
+    def __repr__(self) -> str:
+        return f"NOT PRIVATE (simulated noise) {np.asarray(self)!r}"
+
+
+def simulate_releases(
+    estimator: PrivateMean, X: Any, draws: int, seed: int, groups: Any = None
+) -> NotPrivate:
+    """Many simulated releases of one mean, with floating-point noise from a seed.
+
+    The noise laws and scales are those that `fit` would use. For studies of accuracy on public or
+    synthetic data only: whoever knows the seed can subtract the noise.
+
+    Parameters
+    ----------
+    estimator : PrivateMean
+        With its parameters set; it is not fitted and its ledger is not charged.
+    X, groups
+        As in `PrivateMean.fit`.
+    draws : int
+        Number of releases.
+    seed : int
+        Seed of the generator.
+
+    Returns
+    -------
+    NotPrivate, array (draws, m)
+        Simulated released curves on the grid.
+    """
+    prepared = estimator.prepare(X, groups)
+    generator = np.random.default_rng(seed)
+    basis = prepared.request.basis
+    functions = basis.evaluate(basis.grid_points)
+    coefficients = simulated_coefficients(prepared, generator, draws)
+    center = prepared.request.bound.center_on(basis.grid_points)
+    curves = center + coefficients @ functions[:, : coefficients.shape[1]].T
+    return curves.view(NotPrivate)
+
+
+def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generator, draws: int) -> Floats:
+    """Simulated released coefficients (draws, M); (draws, K) where the design awaits the count."""
+    request, total = prepared.request, np.array(prepared.total._total, dtype=float)
+    if request.public_size is not None:
+        design = request.design(request.public_size)
+        noise = design.noise.simulate(generator, draws)
+        scale = design.shrinkage * request.ball.unit / request.public_size
+        return np.asarray((total[: design.components] + noise) * scale)
+    rows = np.zeros((draws, total.size))
+    for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
+        design = request.design(max(1, round(count)))
+        noise = design.noise.simulate(generator, 1)[0]
+        kept = design.components
+        row[:kept] = (total[:kept] + noise) * design.shrinkage * request.ball.unit / count
+    return rows
+
+
+def _simulated_counts(
+    prepared: PreparedMean, generator: np.random.Generator, draws: int
+) -> Iterator[float]:
+    part, _ = split(prepared.request.guarantee, COUNT_SHARE)
+    law = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+    noise = law.simulate(generator, draws)[:, 0] / COUNT_SCALE
+    yield from np.maximum(prepared.total._count + noise, 1.0)
+
+
+def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:
+    """Mean of the clipped, rounded records on the grid: what the noise hides. For studies only."""
+    prepared = estimator.prepare(X, groups)
+    request, total = prepared.request, prepared.total
+    coefficients = np.array(total._total, dtype=float) * request.ball.unit / total._count
+    basis = request.basis
+    functions = basis.evaluate(basis.grid_points)[:, : coefficients.size]
+    curve = request.bound.center_on(basis.grid_points) + functions @ coefficients
+    return curve.view(NotPrivate)
