@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.errors import MissingExtraError
 
@@ -85,9 +85,8 @@ def new_axis() -> Axes:
         If matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "A plot") from None
-    figure: Any = Figure(figsize=(7, 4), layout="constrained")
-    axis: Axes = figure.add_subplot()
+    _, axis = pyplot.subplots(figsize=(7, 4), layout="constrained")
     return axis

@@ -16,13 +16,14 @@ from typing import Any
 
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
-from dpfda.bounds import Bound, IntegerBall
+from dpfda.bounds import Bound, IntegerBall, Norm
 from dpfda.calibration import knorm_noise, stated_guarantee, within
 from dpfda.design import choose
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, PureDP, split
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design, Problem
+from dpfda.noise import NoiseLaw
 from dpfda.release import NoisyCount, ReleasedFunction
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
@@ -122,25 +123,25 @@ def publish(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    ready = None if request.public_size is None else request.design(request.public_size)
+    size = request.public_size
+    ready = None if size is None else (size, request.design(size))
     if ledger is not None:
         if dataset is None:
             raise ParameterError("dataset", "name the data set that the ledger charges", "None")
         ledger.charge(dataset, request.guarantee, _entry(request))
     if ready is None:
-        count, count_stated = _release_count(total, request)
-        size = max(1, round(count.value))
-        return _release(total, request, size, request.design(size), count, count_stated)
-    assert request.public_size is not None
-    return _release(total, request, request.public_size, ready, float(request.public_size), None)
+        count, part = _release_count(total, request)
+        units = max(1, round(count.value))
+        return _release(total, request, units, request.design(units), count, part)
+    size, design = ready
+    return _release(total, request, size, design, float(size), None)
 
 
 def _release_count(total: IntegerSum, request: Request) -> tuple[NoisyCount, PureDP]:
     """The number of units plus Laplace noise; under add/remove it moves by one."""
     part, _ = split(request.guarantee, COUNT_SHARE)
     noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
-    stated = stated_guarantee(noise, "l1", COUNT_SCALE, part)
-    assert isinstance(stated, PureDP) and within(stated, part)
+    _recomputed(noise, "l1", COUNT_SCALE, part)
     noisy = total.count_with_noise(noise.draw()[0], COUNT_SCALE)
     return NoisyCount(noisy, COUNT_SCALE, noise), part
 
@@ -155,9 +156,7 @@ def _release(
 ) -> ReleasedFunction:
     problem = request.problem(size)
     part = problem.guarantee
-    stated = stated_guarantee(design.noise, problem.ball.norm, problem.width, part)
-    if not within(stated, part):
-        raise DpfdaError(f"The mechanism's noise gives {stated}, which is more than {part}.")
+    stated = _recomputed(design.noise, problem.ball.norm, problem.width, part)
     noisy = total.with_noise(design.noise.draw())
     return ReleasedFunction(
         basis=request.basis.truncate(design.components),
@@ -175,6 +174,14 @@ def _release(
         mechanism={"name": design.mechanism, **design.parameters},
         about=_about(request),
     )
+
+
+def _recomputed(noise: NoiseLaw, norm: Norm, width: int, part: Guarantee) -> Guarantee:
+    """The guarantee of the scales in force, which must not exceed the part of the budget."""
+    stated = stated_guarantee(noise, norm, width, part)
+    if not within(stated, part):
+        raise DpfdaError(f"The mechanism's noise gives {stated}, which is more than {part}.")
+    return stated
 
 
 def _about(request: Request) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class ReleasedFunction:
     def coefficients(self) -> Floats:
         """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
         raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        coefficients = self.shrinkage * raw / self.count
+        coefficients: Floats = self.shrinkage * raw / self.count
         coefficients.setflags(write=False)
         return coefficients
 

@@ -71,7 +71,7 @@ class Problem:
 
     @property
     def signal(self) -> float:
-        """n epsilon^2 of the plug-in rules, with rho read as epsilon^2 / 2."""
+        """The n epsilon^2 of the plug-in rules, with rho read as epsilon^2 / 2."""
         guarantee = self.guarantee
         if isinstance(guarantee, ZeroConcentratedDP):
             return self.size * 2 * float(guarantee.rho)

@@ -1,0 +1,35 @@
+"""Shared fixtures: real curves from a local folder that the environment names."""
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder with the real data sets."""
+    folder = os.environ.get("DPFDA_DATA_DIR")
+    if folder is None:
+        if os.environ.get("CI"):
+            pytest.fail("DPFDA_DATA_DIR must name the folder with the data sets in CI.")
+        pytest.skip("DPFDA_DATA_DIR does not name a folder with the data sets")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def dti(data_dir: Path) -> dict[str, np.ndarray]:
+    """Scans along a nerve tract: all 382, NaN where missing, with the person of each."""
+    with (data_dir / "dti_cca.csv").open() as handle:
+        rows = list(csv.reader(handle))[1:]
+    curves = np.array([[np.nan if c == "NA" else float(c) for c in row[3:]] for row in rows])
+    return {"curves": curves, "person": np.array([row[0] for row in rows])}
+
+
+@pytest.fixture(scope="session")
+def electricity(data_dir: Path) -> np.ndarray:
+    """Demand of 508 Mondays at 48 half hours."""
+    with (data_dir / "adelaide_monday_demand.csv").open() as handle:
+        return np.array(list(csv.reader(handle))[1:], dtype=float)
