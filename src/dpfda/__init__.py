@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfda.bases import CosineBasis, KernelBasis
+    from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis
     from dpfda.bounds import L1Ball, L2Ball, ValueBounds
     from dpfda.records import LongCurves
     from dpfda.release import ReleasedFunction
@@ -20,7 +20,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CosineBasis": "bases",
+    "FourierBasis": "bases",
     "KernelBasis": "bases",
+    "LegendreBasis": "bases",
     "L1Ball": "bounds",
     "L2Ball": "bounds",
     "LongCurves": "records",
@@ -32,7 +34,9 @@ _HOMES = {
 
 __all__ = [
     "CosineBasis",
+    "FourierBasis",
     "KernelBasis",
+    "LegendreBasis",
     "L1Ball",
     "L2Ball",
     "LongCurves",

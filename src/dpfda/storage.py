@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.bases import Basis, CosineBasis, KernelBasis
+from dpfda.bases import CLOSED_FORMS, Basis, KernelBasis
 from dpfda.errors import StorageError
 from dpfda.guarantees import (
     ApproximateDP,
@@ -211,6 +211,6 @@ def _divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
 def _basis_from_json(written: dict[str, Any], kernel: Any) -> Basis:
     if written["kind"] == "kernel":
         return KernelBasis.from_json(written, kernel)
-    if written["kind"] == "cosine":
-        return CosineBasis.from_json(written)
+    if written["kind"] in CLOSED_FORMS:
+        return CLOSED_FORMS[written["kind"]].from_json(written)
     raise StorageError(f"Unknown kind of basis {written['kind']!r}; update dpfda?")

@@ -1,7 +1,14 @@
 """Bases of functions on a public domain; they know nothing of privacy."""
 
-from dpfda.bases.cosine import CosineBasis
+from dpfda.bases.closed_form import CLOSED_FORMS, CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.protocol import Basis
 
-__all__ = ["Basis", "CosineBasis", "KernelBasis"]
+__all__ = [
+    "CLOSED_FORMS",
+    "Basis",
+    "CosineBasis",
+    "FourierBasis",
+    "KernelBasis",
+    "LegendreBasis",
+]

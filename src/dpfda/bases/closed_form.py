@@ -1,0 +1,251 @@
+"""Closed-form bases on an interval: cosine, Fourier and Legendre, with a Whittle-Matern spectrum."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.polynomial import legendre
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import check_domain, check_grid, check_points, quadrature_weights
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedFormBasis(ABC):
+    """Functions given by a formula, orthonormal in L2 of [a, b], with L = b - a.
+
+    Function j oscillates like a cosine of frequency f_j pi / L, and the eigenvalues are those of a
+    Whittle-Matern covariance, (1 + (length_scale f_j pi / L)^2 / (2 nu))^-(nu + 1/2), scaled to sum L
+    over as many functions as there are grid points.
+
+    Curves on the grid are taken to coefficients by weighted least squares, so a combination of the K
+    functions is recovered exactly although a grid makes them only nearly orthogonal.
+
+    Build one with `on_grid`; all fields are public.
+    """
+
+    grid_points: Floats
+    domain_range: tuple[float, float]
+    weights: Floats
+    components: int
+    length_scale: float
+    nu: float
+    fitted: int
+    kind: ClassVar[str]
+
+    @classmethod
+    def on_grid(
+        cls,
+        components: int,
+        grid_points: ArrayLike,
+        domain_range: tuple[float, float] | None = None,
+        length_scale: float | None = None,
+        nu: float = 1.5,
+        quadrature: Any = "trapezoid",
+    ) -> Self:
+        """Build the basis for a public grid.
+
+        Parameters
+        ----------
+        components : int
+            Number K of functions, at most the number of grid points.
+        grid_points : array (m,)
+            Public grid.
+        domain_range : (float, float), optional
+            Ends of the domain; by default those of the grid.
+        length_scale : float, optional
+            Range of the covariance in units of the domain; by default a tenth of it.
+        nu : float
+            Smoothness of the covariance.
+        quadrature : {"trapezoid", "uniform"} or array (m,)
+            Quadrature weights.
+
+        Raises
+        ------
+        ParameterError
+            If K is not between 1 and m, or the grid cannot tell the K functions apart.
+        """
+        grid = check_grid(grid_points)
+        domain = check_domain(domain_range, grid)
+        if not (isinstance(components, int | np.integer) and 1 <= components <= grid.size):
+            raise ParameterError("components", f"be an integer from 1 to {grid.size}", repr(components))
+        scale = 0.1 * (domain[1] - domain[0]) if length_scale is None else float(length_scale)
+        if not (math.isfinite(scale) and scale > 0 and math.isfinite(nu) and nu > 0):
+            raise ParameterError("length_scale and nu", "be positive", f"{length_scale}, {nu}")
+        weights = quadrature_weights(quadrature, grid, domain)
+        count = int(components)
+        basis = cls(grid, domain, weights, count, scale, float(nu), count)
+        condition = float(np.linalg.cond(basis._gram))
+        if condition > 1e6:
+            raise ParameterError(
+                "components",
+                "be few enough for the grid to tell the functions apart",
+                f"{components} (condition number {condition:.1e})",
+                "Ask for fewer components.",
+            )
+        return basis
+
+    @abstractmethod
+    def _values(self, position: Floats, order: int) -> Floats:
+        """Functions of position in [0, 1], orthonormal there, differentiated in position."""
+
+    @abstractmethod
+    def _frequencies(self, count: int) -> Floats:
+        """Frequencies f_j, in half periods over the domain."""
+
+    @property
+    def _length(self) -> float:
+        return self.domain_range[1] - self.domain_range[0]
+
+    @cached_property
+    def eigenvalues(self) -> Floats:
+        angles = self.length_scale * self._frequencies(self.grid_points.size) * math.pi / self._length
+        spectrum = (1 + angles**2 / (2 * self.nu)) ** -(self.nu + 0.5)
+        return np.asarray((spectrum * self._length / spectrum.sum())[: self.components])
+
+    @property
+    def decay(self) -> float | None:
+        return 2 * self.nu + 1
+
+    @cached_property
+    def _fitted_values(self) -> Floats:
+        return replace(self, components=self.fitted).evaluate(self.grid_points)
+
+    @cached_property
+    def _gram(self) -> Floats:
+        values = self._fitted_values
+        return np.asarray(values.T @ (self.weights[:, None] * values))
+
+    @cached_property
+    def analysis(self) -> Floats:
+        """Weighted least squares on all functions that were asked for, leading columns."""
+        weighted = self.weights[:, None] * self._fitted_values
+        solved = np.linalg.solve(self._gram, weighted.T)
+        return np.asarray(solved.T[:, : self.components])
+
+    def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
+        """Values (len(points), K) of the functions, or of their derivative of any order."""
+        at = check_points(points, self.domain_range)
+        position = (at - self.domain_range[0]) / self._length
+        return self._values(position, order) / math.sqrt(self._length) / self._length**order
+
+    def truncate(self, components: int) -> Self:
+        return replace(self, components=components)
+
+    def describe(self) -> str:
+        return f"{self.kind} basis (Whittle-Matern, range {self.length_scale:g}, nu {self.nu:g})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "domain_range": list(self.domain_range),
+            "grid_points": self.grid_points.tolist(),
+            "weights": self.weights.tolist(),
+            "components": self.components,
+            "fitted": self.fitted,
+            "length_scale": self.length_scale,
+            "nu": self.nu,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """Build the basis again."""
+        start, end = written["domain_range"]
+        basis = cls.on_grid(
+            written["fitted"],
+            written["grid_points"],
+            (start, end),
+            written["length_scale"],
+            written["nu"],
+            written["weights"],
+        )
+        return basis.truncate(int(written["components"]))
+
+
+@dataclass(frozen=True, eq=False)
+class CosineBasis(ClosedFormBasis):
+    """Cosines: L^(-1/2) and (2/L)^(1/2) cos(j pi (t - a)/L), the Laplacian's with Neumann ends.
+
+    Examples
+    --------
+    >>> basis = CosineBasis.on_grid(3, [0.0, 0.5, 1.0])
+    >>> basis.evaluate([0.0]).round(3)
+    array([[1.   , 1.414, 1.414]])
+    """
+
+    kind: ClassVar[str] = "cosine"
+
+    def _frequencies(self, count: int) -> Floats:
+        return np.arange(count, dtype=np.float64)
+
+    def _values(self, position: Floats, order: int) -> Floats:
+        frequencies = np.arange(self.components) * math.pi
+        angles = position[:, None] * frequencies + order * math.pi / 2
+        return np.asarray(np.cos(angles) * frequencies**order * _root_two(self.components))
+
+
+@dataclass(frozen=True, eq=False)
+class FourierBasis(ClosedFormBasis):
+    """Sines and cosines of whole periods: for curves whose ends meet, such as days or years.
+
+    The order is 1, cos, sin, cos, sin, ... with frequencies 1, 1, 2, 2, ... over the domain. The
+    endpoint of a period repeats its start: a grid should hold only one of them.
+
+    Examples
+    --------
+    >>> basis = FourierBasis.on_grid(3, [0.0, 0.25, 0.5, 0.75], domain_range=(0, 1))
+    >>> basis.evaluate([0.0]).round(3)
+    array([[1.   , 1.414, 0.   ]])
+    """
+
+    kind: ClassVar[str] = "Fourier"
+
+    def _frequencies(self, count: int) -> Floats:
+        return 2.0 * ((np.arange(count) + 1) // 2), dtype=np.float64)
+
+    def _values(self, position: Floats, order: int) -> Floats:
+        index = np.arange(self.components)
+        frequencies = (index + 1) // 2 * 2 * math.pi
+        # An even index above zero is a sine: a cosine a quarter period later.
+        shift = np.where((index % 2 == 0) & (index > 0), -math.pi / 2, 0.0)
+        angles = position[:, None] * frequencies + shift + order * math.pi / 2
+        return np.asarray(np.cos(angles) * frequencies**order * _root_two(self.components))
+
+
+@dataclass(frozen=True, eq=False)
+class LegendreBasis(ClosedFormBasis):
+    """Legendre polynomials P_j, scaled to norm one; P_j has about the frequency of cos(j pi t / L).
+
+    Examples
+    --------
+    >>> basis = LegendreBasis.on_grid(3, [0.0, 0.5, 1.0])
+    >>> basis.evaluate([1.0]).round(3)
+    array([[1.   , 1.732, 2.236]])
+    """
+
+    kind: ClassVar[str] = "Legendre"
+
+    def _frequencies(self, count: int) -> Floats:
+        return np.arange(count, dtype=np.float64)
+
+    def _values(self, position: Floats, order: int) -> Floats:
+        scaled = legendre.legder(np.eye(self.components), order) * 2.0**order
+        values = legendre.legvander(2 * position - 1, max(scaled.shape[0] - 1, 0)) @ scaled
+        return np.asarray(values * np.sqrt(2 * np.arange(self.components) + 1.0))
+
+
+def _root_two(count: int) -> Floats:
+    return np.where(np.arange(count) == 0, 1.0, math.sqrt(2))
+
+
+CLOSED_FORMS: dict[str, type[ClosedFormBasis]] = {
+    form.kind: form for form in (CosineBasis, FourierBasis, LegendreBasis)
+}

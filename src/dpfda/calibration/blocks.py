@@ -1,0 +1,116 @@
+"""Independent K-norm blocks, product Laplace noise among them.
+
+Block B of scale c_B has density proportional to exp(-|z|_2 / c_B). By the reverse triangle inequality its
+log density ratio at a shift d_B is at most |d_B|_2 / c_B, and blocks are independent, so the loss is the largest
+
+    sum_B |d_B|_2 / c_B      over      |d| <= width.
+
+- l2 ball: Cauchy-Schwarz gives width sqrt(sum_B 1 / c_B^2), attained at |d_B| ~ 1 / c_B.
+- l1 ball: |d_B|_2 <= |d_B|_1, so it is width max_B 1 / c_B, attained at a coordinate vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+from numpy.typing import ArrayLike
+
+from dpfda.bounds import Norm
+from dpfda.calibration.search import PRECISION, largest
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.exactness import ball, precision, upper_end
+from dpfda.guarantees import Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.noise import KNormNoise
+
+# Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.
+MARGIN = Fraction(1, 2**45)
+
+
+def knorm_loss(scales: Sequence[int], norm: Norm, width: int) -> Fraction:
+    """Privacy loss of independent K-norm blocks, rounded up.
+
+    Parameters
+    ----------
+    scales : sequence of int
+        Block scales c_B, in grid units.
+    norm : {"l1", "l2"}
+        Norm in which neighbouring sums differ by at most `width`.
+    width : int
+        That distance, in grid units.
+    """
+    if norm == "l1":
+        return Fraction(width, min(scales))
+    with precision(PRECISION):
+        total = arb(0)
+        for scale in scales:
+            total += arb(1) / arb(scale) ** 2
+        return upper_end(width * total.sqrt())
+
+
+def knorm_noise(
+    block_sizes: Sequence[int],
+    relative: ArrayLike,
+    norm: Norm,
+    width: int,
+    guarantee: Guarantee,
+) -> KNormNoise:
+    """Scale K-norm blocks of given relative scales to a pure guarantee.
+
+    Parameters
+    ----------
+    block_sizes : sequence of int
+        Sizes of consecutive blocks.
+    relative : array (blocks,)
+        Relative scales, positive.
+    norm, width
+        As in `knorm_loss`.
+    guarantee : PureDP or ZeroConcentratedDP
+        What the noise must give. A rho-zCDP request is met through the Laplace profile
+        rho = epsilon + exp(-epsilon) - 1, which dominates every product of blocks of size one.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For any other guarantee.
+    """
+    epsilon = pure_budget(guarantee, block_sizes)
+    shape = np.asarray(relative, dtype=float)
+    if not (np.all(np.isfinite(shape)) and np.all(shape > 0)):
+        raise ParameterError("relative scales", "be positive and finite", "other values")
+    shape = shape / shape.min()
+    loss = 1.0 if norm == "l1" else math.sqrt(float(np.sum(1.0 / shape**2)))
+    factor = Fraction(width) * Fraction(loss) / epsilon
+    while True:
+        scales = tuple(max(1, math.ceil(factor * Fraction(float(s)))) for s in shape)
+        if knorm_loss(scales, norm, width) <= epsilon:
+            return KNormNoise(tuple(int(size) for size in block_sizes), scales)
+        factor *= 1 + MARGIN
+
+
+def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
+    """Epsilon that K-norm noise may spend to stay within the guarantee."""
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon
+    if isinstance(guarantee, ZeroConcentratedDP) and set(block_sizes) == {1}:
+        return _laplace_epsilon(guarantee.rho)
+    raise RefusedMechanismError(
+        "mechanism",
+        "suit the guarantee",
+        f"K-norm noise for {guarantee}",
+        "Ask for delta=0, or use mechanism='gaussian'.",
+    )
+
+
+def _laplace_epsilon(rho: Fraction) -> Fraction:
+    """Largest dyadic epsilon with epsilon + exp(-epsilon) - 1 <= rho, rounded down."""
+
+    def cost(epsilon: Fraction) -> Fraction:
+        with precision(PRECISION):
+            value = ball(epsilon)
+            return upper_end(value + (-value).exp() - 1)
+
+    return largest(lambda x: cost(x) <= rho, rho + 2)

@@ -1,0 +1,128 @@
+"""Gaussian noise: the exact privacy profile, and the classical rule where it is proved.
+
+For standard deviations s_j the Cameron-Martin length of a shift |d| <= width is at most
+mu = width max_j 1 / s_j, on the l1 and on the l2 ball, and the exact profile (Balle & Wang 2018, Theorem 8) is
+
+    delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+from numpy.typing import ArrayLike
+
+from dpfda.calibration.search import PRECISION, largest
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.exactness import ball, precision, upper_end
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, readable
+from dpfda.noise import GaussianNoise
+
+
+def gaussian_delta(epsilon: Fraction, ratio: Fraction) -> Fraction:
+    """Exact delta of Gaussian noise at epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Privacy loss.
+    ratio : Fraction
+        Cameron-Martin length of the difference, mu = width / scale.
+
+    Notes
+    -----
+    Balle & Wang (2018), Theorem 8. The two terms nearly cancel for large epsilon, so the precision
+    is raised until the difference has 53 correct bits.
+    """
+    bits = PRECISION
+    while True:
+        with precision(bits):
+            mu, e = ball(ratio), ball(epsilon)
+            root = arb(2).sqrt()
+            first = ((e / mu - mu / 2) / root).erfc() / 2
+            second = ((e / mu + mu / 2) / root).erfc() / 2
+            delta = first - e.exp() * second
+            if delta.rel_accuracy_bits() >= 53 or bits > 2**20:
+                return upper_end(delta)
+        bits *= 2
+
+
+def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction:
+    """Largest mu = width / scale that keeps the guarantee, rounded down.
+
+    Parameters
+    ----------
+    guarantee : ApproximateDP or ZeroConcentratedDP
+        Target.
+    calibration : {"exact", "classical"}
+        Balle & Wang's profile, or scale = width sqrt(2 log(2/delta)) / epsilon
+        (Hall, Rinaldo & Wasserman 2013, Proposition 3), which is proved for epsilon <= 1 only.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For a pure guarantee, and for the classical rule beyond epsilon = 1.
+    """
+    if calibration not in ("exact", "classical"):
+        raise ParameterError("calibration", "be 'exact' or 'classical'", repr(calibration))
+    if isinstance(guarantee, PureDP):
+        raise RefusedMechanismError(
+            "delta",
+            "be positive for Gaussian noise",
+            "0",
+            "The density ratio of Gaussian noise is unbounded, so no scale gives pure differential"
+            " privacy. Set delta (for example 1e-6) or use mechanism='knorm' or 'iclp'.",
+            "Reimherr & Awan 2019, Theorem 4",
+        )
+    if isinstance(guarantee, ZeroConcentratedDP):
+        # rho = mu^2 / 2.
+        grid = 2**60
+        return Fraction(math.isqrt(int(2 * guarantee.rho * grid**2)), grid)
+    if calibration == "classical":
+        return _classical_ratio(guarantee)
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    ceiling = 1 + 2 * Fraction(math.isqrt(int(2 * epsilon) + 1) + 1) + 40
+    return largest(lambda mu: gaussian_delta(epsilon, mu) <= delta, ceiling)
+
+
+def _classical_ratio(guarantee: ApproximateDP) -> Fraction:
+    if guarantee.epsilon > 1:
+        raise RefusedMechanismError(
+            "epsilon",
+            "be at most 1 for the classical Gaussian rule",
+            readable(guarantee.epsilon),
+            "Its proof ends there and the rule fails by epsilon = 8. Use calibration='exact'.",
+            "Hall, Rinaldo & Wasserman 2013, Proposition 3; Balle & Wang 2018, section 2",
+        )
+    with precision(PRECISION):
+        inverse = (2 * (2 / ball(guarantee.delta)).log()).sqrt() / ball(guarantee.epsilon)
+        return 1 / upper_end(inverse)
+
+
+def gaussian_noise(
+    relative: ArrayLike, width: int, guarantee: Guarantee, calibration: str = "exact"
+) -> GaussianNoise:
+    """Scale Gaussian noise of given relative deviations to a guarantee.
+
+    Parameters
+    ----------
+    relative : array (components,)
+        Relative standard deviations, positive.
+    width : int
+        Distance, in the l1 or l2 norm and in grid units, by which neighbouring sums differ.
+    guarantee : ApproximateDP or ZeroConcentratedDP
+    calibration : {"exact", "classical"}
+    """
+    ratio = gaussian_ratio(guarantee, calibration)
+    shape = np.asarray(relative, dtype=float)
+    shape = shape / shape.min()
+    smallest = Fraction(width) / ratio
+    return GaussianNoise(tuple(math.ceil(smallest * Fraction(float(s))) for s in shape))
+
+
+def gaussian_length(noise: GaussianNoise, width: int) -> Fraction:
+    """Cameron-Martin length mu of the largest difference between neighbouring sums."""
+    return Fraction(width, min(noise.scales))

@@ -1,0 +1,44 @@
+"""What noise in force guarantees, recomputed from its integer scales and rounded outward."""
+
+from __future__ import annotations
+
+from dpfda.bounds import Norm
+from dpfda.calibration.blocks import knorm_loss
+from dpfda.calibration.gaussian import gaussian_delta, gaussian_length
+from dpfda.calibration.search import PRECISION
+from dpfda.errors import RefusedMechanismError
+from dpfda.exactness import ball, precision, upper_end
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
+
+
+def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarantee) -> Guarantee:
+    """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
+
+    The result is of the requested kind: a pure epsilon, the delta at the requested epsilon, or rho.
+    """
+    if isinstance(noise, KNormNoise):
+        epsilon = knorm_loss(noise.scales, norm, width)
+        if isinstance(requested, ZeroConcentratedDP):
+            with precision(PRECISION):
+                value = ball(epsilon)
+                return ZeroConcentratedDP(upper_end(value + (-value).exp() - 1))
+        return PureDP(epsilon)
+    if isinstance(noise, GaussianNoise):
+        mu = gaussian_length(noise, width)
+        if isinstance(requested, ApproximateDP):
+            return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
+        if isinstance(requested, ZeroConcentratedDP):
+            return ZeroConcentratedDP(mu**2 / 2)
+    raise RefusedMechanismError("mechanism", "suit the guarantee", f"{noise.describe()} for {requested}")
+
+
+def within(stated: Guarantee, requested: Guarantee) -> bool:
+    """Whether a recomputed guarantee is at most the requested one, exactly."""
+    if isinstance(stated, PureDP) and isinstance(requested, PureDP):
+        return stated.epsilon <= requested.epsilon
+    if isinstance(stated, ApproximateDP) and isinstance(requested, ApproximateDP):
+        return stated.epsilon <= requested.epsilon and stated.delta <= requested.delta
+    if isinstance(stated, ZeroConcentratedDP) and isinstance(requested, ZeroConcentratedDP):
+        return stated.rho <= requested.rho
+    return False
