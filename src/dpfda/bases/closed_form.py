@@ -209,7 +209,7 @@ class FourierBasis(ClosedFormBasis):
     kind: ClassVar[str] = "Fourier"
 
     def _frequencies(self, count: int) -> Floats:
-        return 2.0 * ((np.arange(count) + 1) // 2), dtype=np.float64)
+        return np.asarray(2.0 * ((np.arange(count) + 1) // 2), dtype=np.float64)
 
     def _values(self, position: Floats, order: int) -> Floats:
         index = np.arange(self.components)

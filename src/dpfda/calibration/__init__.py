@@ -1,9 +1,9 @@
 """Guarantee and bound to integer scales, rounded to the private side; nothing is drawn here.
 
-The integer sum of the records moves, between neighbouring data sets, by a vector d of norm at most ``width``, an
-exact integer. Each family of laws has a module that turns this into scales and back. Every number that a release
-states is recomputed from its integer scales as the upper end of a ball, so it holds for the scales in force and
-not for their real-valued targets.
+The integer sum of the records moves, between neighbouring data sets, by a vector d of norm at most
+``width``, an exact integer. Each family of laws has a module that turns this into scales and back.
+Every number that a release states is recomputed from its integer scales as the upper end of a ball,
+so it holds for the scales in force and not for their real-valued targets.
 """
 
 from dpfda.calibration.blocks import knorm_loss, knorm_noise, pure_budget

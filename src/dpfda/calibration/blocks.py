@@ -1,7 +1,8 @@
 """Independent K-norm blocks, product Laplace noise among them.
 
-Block B of scale c_B has density proportional to exp(-|z|_2 / c_B). By the reverse triangle inequality its
-log density ratio at a shift d_B is at most |d_B|_2 / c_B, and blocks are independent, so the loss is the largest
+Block B of scale c_B has density proportional to exp(-|z|_2 / c_B). By the reverse triangle
+inequality its log density ratio at a shift d_B is at most |d_B|_2 / c_B, and blocks are
+independent, so the loss is the largest
 
     sum_B |d_B|_2 / c_B      over      |d| <= width.
 

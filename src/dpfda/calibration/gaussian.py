@@ -1,7 +1,7 @@
 """Gaussian noise: the exact privacy profile, and the classical rule where it is proved.
 
-For standard deviations s_j the Cameron-Martin length of a shift |d| <= width is at most
-mu = width max_j 1 / s_j, on the l1 and on the l2 ball, and the exact profile (Balle & Wang 2018, Theorem 8) is
+For standard deviations s_j the Cameron-Martin length of a shift |d| <= width is at most mu = width
+max_j 1 / s_j, on the l1 and on the l2 ball, and the exact profile (Balle & Wang 2018, Theorem 8) is
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
 """
