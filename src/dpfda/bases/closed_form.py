@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.grids import check_domain, check_grid, check_points, quadrature_weights
+from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,8 @@ class ClosedFormBasis(ABC):
         """
         grid = check_grid(grid_points)
         domain = check_domain(domain_range, grid)
-        if not (isinstance(components, int | np.integer) and 1 <= components <= grid.size):
+        whole = isinstance(components, int | np.integer) and not isinstance(components, bool)
+        if not (whole and 1 <= components <= grid.size):
             raise ParameterError("components", f"be an integer from 1 to {grid.size}", repr(components))
         scale = 0.1 * (domain[1] - domain[0]) if length_scale is None else float(length_scale)
         if not (math.isfinite(scale) and scale > 0 and math.isfinite(nu) and nu > 0):
@@ -109,7 +110,7 @@ class ClosedFormBasis(ABC):
     def eigenvalues(self) -> Floats:
         angles = self.length_scale * self._frequencies(self.grid_points.size) * math.pi / self._length
         spectrum = (1 + angles**2 / (2 * self.nu)) ** -(self.nu + 0.5)
-        return np.asarray((spectrum * self._length / spectrum.sum())[: self.components])
+        return frozen((spectrum * self._length / spectrum.sum())[: self.components])
 
     @property
     def decay(self) -> float | None:
@@ -129,7 +130,7 @@ class ClosedFormBasis(ABC):
         """Weighted least squares on all functions that were asked for, leading columns."""
         weighted = self.weights[:, None] * self._fitted_values
         solved = np.linalg.solve(self._gram, weighted.T)
-        return np.asarray(solved.T[:, : self.components])
+        return frozen(solved.T[:, : self.components])
 
     def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
         """Values (len(points), K) of the functions, or of their derivative of any order."""

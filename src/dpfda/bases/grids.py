@@ -13,6 +13,13 @@ from dpfda.errors import ParameterError
 Floats = NDArray[np.float64]
 
 
+def frozen(array: Floats) -> Floats:
+    """The array, read-only."""
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array
+
+
 def check_grid(grid_points: Any) -> Floats:
     """Read a grid: finite, strictly increasing, at least two points.
 
@@ -45,8 +52,7 @@ def check_grid(grid_points: Any) -> Floats:
             f" at positions {place} and {place + 1}",
             "Sort the grid and the columns of the data together.",
         )
-    grid.setflags(write=False)
-    return grid
+    return frozen(grid)
 
 
 def check_domain(domain_range: Any, grid: Floats | None = None) -> tuple[float, float]:
@@ -113,8 +119,7 @@ def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float
                 f"be {grid.size} positive finite weights, one a grid point",
                 f"shape {weights.shape}",
             )
-    weights.setflags(write=False)
-    return weights
+    return frozen(weights)
 
 
 def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:

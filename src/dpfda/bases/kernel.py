@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
 from dpfda.bases.encoding import array_from_json, array_to_json
-from dpfda.bases.grids import check_domain, check_grid, check_points, quadrature_weights
+from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.bases.kernels import (
     is_differentiable,
     kernel_decay,
@@ -96,7 +96,7 @@ class KernelBasis:
             )
         rank = int(np.sum(values > RELATIVE_RANK * values[0]))
         functions = _fix_signs(vectors[:, :rank]) / root[:, None]
-        return cls(kernel, grid, domain, weights, _frozen(values[:rank]), _frozen(functions))
+        return cls(kernel, grid, domain, weights, frozen(values[:rank]), frozen(functions))
 
     @property
     def decay(self) -> float | None:
@@ -104,7 +104,7 @@ class KernelBasis:
 
     @cached_property
     def analysis(self) -> Floats:
-        return _frozen(self.weights[:, None] * self.values)
+        return frozen(self.weights[:, None] * self.values)
 
     @cached_property
     def _synthesis(self) -> Floats:
@@ -149,8 +149,8 @@ class KernelBasis:
     def truncate(self, components: int) -> KernelBasis:
         return replace(
             self,
-            eigenvalues=_frozen(self.eigenvalues[:components]),
-            values=_frozen(self.values[:, :components]),
+            eigenvalues=frozen(self.eigenvalues[:components]),
+            values=frozen(self.values[:, :components]),
         )
 
     def describe(self) -> str:
@@ -179,10 +179,10 @@ class KernelBasis:
                 "Pass the same function as kernel= to load it."
             )
         arrays = (np.array(written[k], dtype=float) for k in ("grid_points", "weights"))
-        grid, weights = (_frozen(array) for array in arrays)
+        grid, weights = (frozen(array) for array in arrays)
         start, end = written["domain_range"]
-        eigenvalues = _frozen(np.array(written["eigenvalues"], dtype=float))
-        values = _frozen(array_from_json(written["values"]))
+        eigenvalues = frozen(np.array(written["eigenvalues"], dtype=float))
+        values = frozen(array_from_json(written["values"]))
         basis = cls(kernel, grid, (start, end), weights, eigenvalues, values)
         if not np.allclose(basis.evaluate(grid), values, rtol=0, atol=1e-3 * np.abs(values).max()):
             raise StorageError("kernel= is not the kernel that the release was made with.")
@@ -199,13 +199,12 @@ def _gram(kernel: Any, grid: Floats) -> Floats:
 
 
 def _fix_signs(vectors: Floats) -> Floats:
-    """Make the largest entry of each vector positive, so that a basis does not depend on LAPACK."""
-    largest = np.argmax(np.abs(vectors), axis=0)
-    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    """Make the first large entry of each vector positive, so that a basis does not depend on LAPACK.
+
+    The largest entry would not do: on a symmetric grid an odd function has two, of opposite sign,
+    and rounding decides between them.
+    """
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes > sizes.max(axis=0) / 2, axis=0)
+    signs = np.sign(vectors[first, np.arange(vectors.shape[1])])
     return np.asarray(vectors * signs)
-
-
-def _frozen(array: Floats) -> Floats:
-    array = np.ascontiguousarray(array)
-    array.setflags(write=False)
-    return array

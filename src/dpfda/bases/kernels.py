@@ -88,7 +88,12 @@ def kernel_function(kernel: Any) -> KernelFunction:
             values = np.empty(0)
         if values.shape != shape:
             # A kernel of two numbers, or one that does not follow broadcasting.
-            values = np.asarray(np.vectorize(kernel, otypes=[np.float64])(first, second))
+            try:
+                values = np.asarray(np.vectorize(kernel, otypes=[np.float64])(first, second))
+            except (TypeError, ValueError) as error:
+                raise ParameterError(
+                    "kernel", "take two numbers and return one", f"{type(error).__name__}: {error}"
+                ) from error
         return values
 
     return evaluate
