@@ -1,0 +1,464 @@
+"""What a release promises, in words that a data officer can file."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bands import Band
+from dpfda.bases.kernels import kernel_to_json
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.release import NoisyCount, ReleasedFunction
+
+LINE = 88
+LEVEL = 0.95
+# Beyond epsilon = 5 a suspicion of 50 per cent can become one of 99.3 per cent.
+LARGE_EPSILON = 5
+LARGE_DELTA = 1e-5
+# The delta at which a zero-concentrated guarantee is put into words.
+EXAMPLE_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Half-widths of the bands for the privacy noise, in the units of the function.
+
+    Parameters
+    ----------
+    level : float
+        Probability of the bands.
+    typical, largest : float
+        Mean and largest half-width of the simultaneous band over the domain.
+    at_a_point : float
+        Mean half-width of the pointwise band.
+    """
+
+    level: float
+    typical: float
+    largest: float
+    at_a_point: float
+
+
+def accuracy_of(release: ReleasedFunction, level: float = LEVEL) -> Accuracy:
+    """How far the privacy noise may have moved a release, from its public law alone."""
+    points = np.linspace(*release.domain_range, 201)
+    widths = [
+        (band.upper - band.lower) / 2
+        for band in (release.band(level, simultaneous, points) for simultaneous in (True, False))
+    ]
+    everywhere, pointwise = widths
+    return Accuracy(level, float(everywhere.mean()), float(everywhere.max()), float(pointwise.mean()))
+
+
+def band_at(
+    release: ReleasedFunction, points: ArrayLike, level: float = LEVEL, simultaneous: bool = True
+) -> Band:
+    """Band at some points that holds, if simultaneous, over the whole domain.
+
+    `ReleasedFunction.band` with a few points is simultaneous over those alone; tables made for
+    different points would then not hold together.
+    """
+    at = np.atleast_1d(np.asarray(points, dtype=np.float64))
+    everywhere = np.linspace(*release.domain_range, 201)
+    band = release.band(level, simultaneous, np.concatenate([at, everywhere, release.grid_points]))
+    return Band(at, band.lower[: at.size], band.upper[: at.size], band.level, simultaneous)
+
+
+def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
+    """What a careful data officer would object to in a guarantee.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    size : int, optional
+        Number of privacy units, only where it is public.
+
+    Returns
+    -------
+    tuple of str
+        One sentence or two each; empty where there is nothing to object to.
+    """
+    found = []
+    epsilon = _worded_epsilon(guarantee)
+    if epsilon > LARGE_EPSILON:
+        found.append(
+            f"Epsilon {_number(epsilon)} is large: the odds can change by a factor of "
+            f"{_number(_factor(epsilon))}, so that a suspicion of 50% can become one of "
+            f"{_percent(_posterior(epsilon))}. Above {LARGE_EPSILON} the promise is weak; values of 1 "
+            "or below are usual where the data are sensitive."
+        )
+    if not isinstance(guarantee, ApproximateDP):
+        return tuple(found)
+    delta = float(guarantee.delta)
+    why = (
+        "A program that picks each unit with probability delta and publishes its data outright "
+        "would satisfy a promise with this delta."
+    )
+    if size is not None and delta * size >= 1:
+        found.append(
+            f"Delta {delta:g} is not below one over the number of units (1/{size}). {why} "
+            "Choose a delta far below that."
+        )
+    elif delta > LARGE_DELTA:
+        found.append(f"Delta {delta:g} is above {LARGE_DELTA:g}. {why} Choose a smaller delta.")
+    return tuple(found)
+
+
+def public_size(release: ReleasedFunction) -> int | None:
+    """Number of privacy units where the guarantee makes it public, else None."""
+    if release.neighbours is Neighbours.ADD_REMOVE or isinstance(release.divisor, NoisyCount):
+        return None
+    return round(release.divisor)
+
+
+def describe(release: ReleasedFunction) -> str:
+    """Say in plain words what a release promises, to whom, and how accurate it is.
+
+    Parameters
+    ----------
+    release : ReleasedFunction
+
+    Returns
+    -------
+    str
+        A report with lines of at most 88 columns. It uses public information only.
+    """
+    sections = [
+        ("What was published", _published(release)),
+        ("Who is protected", _protected(release)),
+        ("What is promised", _promised(release)),
+        ("What is taken to be public", _assumed(release)),
+        ("What the bound does", _bound(release)),
+        ("How accurate it is", _accurate(release)),
+        ("What the promise does not cover", _outside()),
+        ("Releasing again", _again(release)),
+        ("How to cite it", [cited(release)]),
+    ]
+    objections = cautions(release.guarantee, public_size(release))
+    if objections:
+        sections.insert(3, ("Warnings", list(objections)))
+    return "\n\n".join(_section(title, paragraphs) for title, paragraphs in sections)
+
+
+def cited(release: ReleasedFunction) -> str:
+    """Recommended wording for a publication."""
+    unit, size = release.unit, public_size(release)
+    whose = f"{size} {unit}s" if size is not None else f"a private number of {unit}s"
+    return (
+        f"The {_summary(release)} of {whose} was published under {release.guarantee}, with one {unit} "
+        f"as the privacy unit and {release.neighbours} neighbours "
+        f"({release.bound['description']}; {release.mechanism['name']} mechanism)"
+        f"{_software(release)}."
+    )
+
+
+def _section(title: str, paragraphs: Iterable[str]) -> str:
+    lines = [title, "-" * len(title)]
+    for paragraph in paragraphs:
+        hanging = "  " if paragraph.startswith("- ") else ""
+        lines += textwrap.wrap(paragraph, LINE, subsequent_indent=hanging)
+    return "\n".join(lines)
+
+
+def _published(release: ReleasedFunction) -> list[str]:
+    start, end = release.domain_range
+    about = release.about
+    domain = about.get("domain")
+    axis = f"{domain} from" if domain else "the axis from"
+    values = f" Its values are {_value_words(release)}."
+    made = f" It was made on {about['created']}{_software(release)}." if "created" in about else ""
+    derivative = f"the derivative (of order {release.order}) of " if release.order else ""
+    return [
+        f"A function: {derivative}a {_summary(release)}, over {axis} {start:g} to {end:g}. Random noise "
+        f"was added to protect every {release.unit} behind it.{values}{made}",
+        "It can be evaluated at any point, drawn, differentiated, copied and mailed as often as "
+        "anyone likes. That costs no further privacy, because it uses the published function only.",
+    ]
+
+
+def _protected(release: ReleasedFunction) -> list[str]:
+    unit = release.unit
+    if release.neighbours is Neighbours.REPLACE_ONE:
+        pairs = (
+            f"The promise compares what was published with what would have been published had the "
+            f"data of any one {unit} been replaced by any other data whatever. The number of {unit}s "
+            "is taken to be public."
+        )
+    else:
+        pairs = (
+            f"The promise compares what was published with what would have been published had any "
+            f"one {unit} been left out, or one more been taken in. The number of {unit}s is private "
+            "too."
+        )
+    limit = (
+        "If one person can be behind several records, then it is each record that is protected, and "
+        "not the person. Name the column that says who is who (--groups) to protect persons."
+        if unit == "record"
+        else f"All data of one {unit} together count as one."
+    )
+    return [
+        f"The unit of protection is one {unit}. {limit}",
+        pairs,
+        f"Several {unit}s that belong together, such as relatives with like data, are protected less: "
+        f"for two of them the numbers below hold with {_doubled(release.guarantee)}.",
+    ]
+
+
+def _doubled(guarantee: Guarantee) -> str:
+    """What a guarantee becomes for two units (group privacy)."""
+    if isinstance(guarantee, PureDP):
+        return "epsilon doubled"
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return "rho four times as large"
+    factor = 1 + _factor(float(guarantee.epsilon))
+    return f"epsilon doubled and delta {_number(factor)} times as large"
+
+
+def _promised(release: ReleasedFunction) -> list[str]:
+    guarantee = release.guarantee
+    epsilon = _worded_epsilon(guarantee)
+    factor, unit = _number(_factor(epsilon)), release.unit
+    question = (
+        f"whether any one {unit}'s data were used rather than other data"
+        if release.neighbours is Neighbours.REPLACE_ONE
+        else f"whether any one {unit}'s data were used"
+    )
+    high = _posterior(epsilon)
+    odds = (
+        f"In words: an observer's odds about {question} can change by at most a factor "
+        f"exp({_number(epsilon)}) = {factor}, up or down, through seeing this release. This holds "
+        "whatever else the observer knows, be it the data of everyone else, and however much "
+        "computing power is spent."
+    )
+    example = (
+        f"For example, a suspicion of 50% can become at most about {_percent(high)} and fall to no "
+        f"less than about {_percent(1 - high)}; one of 1% can become at most about "
+        f"{_percent(_posterior(epsilon, 0.01))}."
+    )
+    lines = [
+        f"{_first_up(_kind(guarantee))}. Epsilon measures how much can be learned about one {unit}: "
+        "smaller is more private, and zero would mean nothing at all.",
+        odds,
+        example,
+    ]
+    if isinstance(guarantee, ApproximateDP):
+        lines.append(
+            f"Delta = {float(guarantee.delta):g} loosens this a little: the probability of anything "
+            "that can be observed may exceed the limit set by that factor by delta. Roughly, the "
+            "words above may fail with a probability of about one in "
+            f"{_thousands(1 / float(guarantee.delta))}."
+        )
+    elif isinstance(guarantee, ZeroConcentratedDP):
+        lines.append(
+            f"The words above are what the parameter rho = {_number(float(guarantee.rho))} implies with "
+            f"a probability of failure of about one in {_thousands(1 / EXAMPLE_DELTA)}; for other "
+            "probabilities there are other factors."
+        )
+    lines.append(
+        "The noise in force was recomputed with exact arithmetic before it was added, and keeps within "
+        "this promise."
+    )
+    lines.append(
+        "It is no promise that nothing can be learned about people in general. What the curve shows "
+        f"of everyone together holds for a {unit} whose data were never used, too."
+    )
+    return lines
+
+
+def _kind(guarantee: Guarantee) -> str:
+    if isinstance(guarantee, PureDP):
+        return (
+            f"differential privacy with epsilon = {_number(float(guarantee.epsilon))} (pure: delta = 0)"
+        )
+    if isinstance(guarantee, ApproximateDP):
+        return (
+            f"differential privacy with epsilon = {_number(float(guarantee.epsilon))} and "
+            f"delta = {float(guarantee.delta):g}"
+        )
+    return (
+        f"zero-concentrated differential privacy with rho = {_number(float(guarantee.rho))}, which "
+        f"implies epsilon = {_number(_worded_epsilon(guarantee))} at delta = {EXAMPLE_DELTA:g}"
+    )
+
+
+def _assumed(release: ReleasedFunction) -> list[str]:
+    start, end = release.domain_range
+    grid = release.grid_points
+    size = public_size(release)
+    lines = [
+        "The following are assumed to be known to everyone, and are printed in the release. They must "
+        "not have been chosen by looking at the data:",
+        f"- the bound: {release.bound['description']};",
+        f"- the grid: {grid.size} points from {grid[0]:g} to {grid[-1]:g}, in the domain from "
+        f"{start:g} to {end:g};",
+        f"- how smooth the curve is expected to be: {_kernel_words(release)};",
+        f"- how the noise is made: {release.mechanism['name']} mechanism, {release.noise.describe()};",
+    ]
+    if size is not None:
+        lines.append(f"- the number of {release.unit}s: {size}.")
+    elif isinstance(release.divisor, NoisyCount):
+        lines.append(
+            f"- nothing about the number of {release.unit}s. The sum was divided by a count with noise "
+            f"of its own, {_number(release.count)}, which is part of the release and of its epsilon."
+        )
+    else:
+        lines.append(
+            f"- the number that the sum was divided by: {_number(release.count)}. It was given from "
+            f"outside and need not be the number of {release.unit}s."
+        )
+    return lines
+
+
+def _bound(release: ReleasedFunction) -> list[str]:
+    bound = release.bound
+    kind = bound.get("kind")
+    if kind == "values" and np.ndim(bound["lower"]) + np.ndim(bound["upper"]) == 0:
+        rule = (
+            f"Before anything was added up, every value below {bound['lower']:g} was raised to "
+            f"{bound['lower']:g} and every value above {bound['upper']:g} was lowered to "
+            f"{bound['upper']:g}."
+        )
+    elif kind == "values":
+        rule = (
+            "Before anything was added up, every value outside two public limit curves was moved to "
+            "the nearer of them."
+        )
+    elif kind == "l2":
+        rule = (
+            "Before anything was added up, every curve whose size (the root of the integral of its "
+            f"square) was above {bound['radius']:g} was scaled down to that size."
+        )
+    else:
+        rule = (
+            "Before anything was added up, every curve was written as a sum of basic curves, and if "
+            f"the sizes of its parts added up to more than {bound['radius']:g}, they were lowered "
+            "until they did not."
+        )
+    if release.about.get("standardized"):
+        rule = (
+            "First every curve was replaced by itself minus its own mean, divided by its own size, so "
+            f"that the release shows shape alone and has no unit. {rule}"
+        )
+    return [
+        f"{rule} So no {release.unit} can weigh more in the result than the bound allows, and the "
+        "noise is just large enough to hide that much.",
+        "A bound that is too narrow distorts the curve; one that is too wide adds noise. If it was "
+        "read off these data, the promise does not hold: it has to come from knowledge of the "
+        "measurement.",
+    ]
+
+
+def _accurate(release: ReleasedFunction) -> list[str]:
+    accuracy = accuracy_of(release)
+    units = _value_words(release)
+    return [
+        f"With a probability of {accuracy.level:.0%} the published curve is, everywhere at once, within "
+        f"{accuracy.typical:.3g} (typically; at most {accuracy.largest:.3g}) of the curve that would "
+        f"have been published without noise ({units}). At a single point chosen in advance, the noise "
+        f"stays within {accuracy.at_a_point:.3g} with that probability.",
+        "This is the noise that protects privacy and nothing else. It does not include what the "
+        "bound cut off, what smoothing left out, or how far these data are from a wider population.",
+    ]
+
+
+def _outside() -> list[str]:
+    return [
+        "- Errors on data that cannot be used (missing or infinite values, words in place of "
+        "numbers, lines of unequal length): such an error tells something about a record. In "
+        "unattended use, choose to repair (--invalid repair): unusable records are then replaced "
+        "by a fixed public one and nothing is said about values.",
+        "- The names and the number of the columns, and the type of the file.",
+        "- How long the program ran and how much memory it took, for those who can watch the machine.",
+        "- Choices made by looking at the data: bound, kernel, domain, or whether to publish at all.",
+    ]
+
+
+def _again(release: ReleasedFunction) -> list[str]:
+    guarantee = release.guarantee
+    if isinstance(guarantee, ZeroConcentratedDP):
+        total = f"rho = {_number(2 * float(guarantee.rho))}"
+    else:
+        total = f"epsilon = {_number(2 * float(guarantee.epsilon))}"
+    if isinstance(guarantee, ApproximateDP):
+        total += f" and delta = {2 * float(guarantee.delta):g}"
+    return [
+        "Running the program again on the same data, even with the same settings, is a second release. "
+        f"Losses add up: two releases like this one promise no more than {total}. Runs that nobody "
+        "is shown count as well if the run to publish is picked by its result. Keep an "
+        "account of all releases."
+    ]
+
+
+def _summary(release: ReleasedFunction) -> str:
+    return str(release.about.get("summary", "function"))
+
+
+def _software(release: ReleasedFunction) -> str:
+    found = release.about.get("versions", {}).get("dpfda")
+    return f" with dpfda {found}" if found else ""
+
+
+def _value_words(release: ReleasedFunction) -> str:
+    named = release.about.get("value")
+    words = f"in the units of '{named}'" if named else "in the units of the data"
+    if release.about.get("standardized"):
+        words = "standardised, without unit"
+    return f"{words}, per unit of the axis" if release.order else words
+
+
+def _kernel_words(release: ReleasedFunction) -> str:
+    kernel: Any = getattr(release.basis, "kernel", None)
+    words = release.basis.describe()
+    written = None if kernel is None else kernel_to_json(kernel)
+    if written is not None and set(written) <= {"name", "length_scale", "nu"}:
+        words += (
+            "; its length_scale is the distance along the axis over which values of a curve stay "
+            "closely related"
+        )
+    return words
+
+
+def _worded_epsilon(guarantee: Guarantee) -> float:
+    """Epsilon that the words use; for rho-zCDP that of Bun & Steinke 2016, Proposition 1.3."""
+    if isinstance(guarantee, ZeroConcentratedDP):
+        rho = float(guarantee.rho)
+        return rho + 2 * math.sqrt(rho * math.log(1 / EXAMPLE_DELTA))
+    return float(guarantee.epsilon)
+
+
+def _factor(epsilon: float) -> float:
+    return math.exp(epsilon) if epsilon < 700 else math.inf
+
+
+def _posterior(epsilon: float, prior: float = 0.5) -> float:
+    """Largest probability that a suspicion can grow to: its odds times exp(epsilon)."""
+    return prior / (prior + (1 - prior) * math.exp(-epsilon))
+
+
+def _percent(probability: float) -> str:
+    """A probability in per cent that never reads as 0% or 100% by rounding."""
+    rarer = 100 * min(probability, 1 - probability)
+    if rarer < 1e-5:
+        return "99.99999%" if probability > 0.5 else "0.00001%"
+    digits = 2 - math.floor(math.log10(rarer))
+    return f"{100 * probability:.{digits}f}".rstrip("0").rstrip(".") + "%"
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "more than 1e300"
+    return f"{value:.3g}" if value < 1000 or value >= 1e9 else f"{value:,.0f}"
+
+
+def _thousands(value: float) -> str:
+    return f"{value:,.0f}" if value < 1e9 else f"{value:.0e}"
+
+
+def _first_up(text: str) -> str:
+    return text[:1].upper() + text[1:]

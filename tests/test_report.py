@@ -1,0 +1,231 @@
+"""What a release says about itself in words: every number in them by a second road."""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import pytest
+
+from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.report import accuracy_of, band_at, cautions, cited, describe, public_size
+
+POINTS = 24
+SIZE = 347
+
+
+def curves(size=SIZE):
+    return np.random.default_rng(5).uniform(0.2, 0.9, (size, 1)) + 0.1 * np.sin(np.arange(POINTS))
+
+
+def released(groups=None, **settings):
+    settings = {"bounds": (0.0, 1.2)} | settings
+    return PrivateMean(**settings).fit(curves(), groups=groups).release_
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def says_size(words):
+    return re.search(rf"(?<![\d.,]){SIZE}(?![\d.,]*\d)", words)
+
+
+def test_lines_fit_a_page():
+    labels = {"domain": "position along the tract " * 4, "value": "fractional anisotropy " * 6}
+    for settings in ({}, {"delta": 1e-3, "epsilon": 9}, {"neighbours": "add-remove", "labels": labels}):
+        assert max(map(len, describe(released(**settings)).splitlines())) <= 88
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 6])
+def test_odds_are_those_of_epsilon(epsilon):
+    words = flat(describe(released(epsilon=epsilon)))
+    factor = float(re.search(r"at most a factor exp\([\d.]+\) = ([\d.]+)", words)[1])
+    assert factor == pytest.approx(math.exp(epsilon), rel=5e-3)
+    half, low, rare = (
+        float(number) / 100
+        for number in re.search(
+            r"50% can become at most about ([\d.]+)% and fall to no less than about ([\d.]+)%; "
+            r"one of 1% can become at most about ([\d.]+)%",
+            words,
+        ).groups()
+    )
+    # Odds of a half are 1 to 1, of 1 per cent 1 to 99.
+    assert half / (1 - half) == pytest.approx(math.exp(epsilon), rel=1e-2)
+    assert low / (1 - low) == pytest.approx(math.exp(-epsilon), rel=1e-2)
+    assert rare / (1 - rare) == pytest.approx(math.exp(epsilon) / 99, rel=1e-2)
+
+
+def test_the_familiar_case_reads_as_people_know_it():
+    words = flat(describe(released(epsilon=1)))
+    assert "Differential privacy with epsilon = 1 (pure: delta = 0)." in words
+    assert "= 2.72, up or down" in words
+    assert "about 73.1%" in words
+
+
+def test_delta_is_said_with_its_chance():
+    words = flat(describe(released(epsilon=1, delta=2e-6)))
+    assert "epsilon = 1 and delta = 2e-06" in words
+    assert "about one in 500,000" in words
+    # Group privacy for two: delta (1 + e^epsilon).
+    assert "epsilon doubled and delta 3.72 times as large" in words
+
+
+def test_pure_release_says_nothing_of_delta_loosening():
+    assert "Delta =" not in describe(released())
+
+
+def test_zero_concentrated_guarantee_is_put_into_epsilon():
+    release = dataclasses.replace(released(delta=1e-6), guarantee=ZeroConcentratedDP("0.05"))
+    words = flat(describe(release))
+    epsilon = 0.05 + 2 * math.sqrt(0.05 * 6 * math.log(10))
+    assert f"rho = 0.05, which implies epsilon = {epsilon:.3g} at delta = 1e-06" in words
+    assert f"= {math.exp(epsilon):.3g}, up or down" in words
+    assert "no more than rho = 0.1." in words
+
+
+def test_units_and_neighbours():
+    people = np.arange(SIZE) // 2
+    words = flat(describe(released(groups=people, unit="patient")))
+    assert "The unit of protection is one patient. All data of one patient together" in words
+    assert f"the number of patients: {(SIZE + 1) // 2}." in words
+    assert says_size(flat(describe(released())))
+    assert "replaced by any other data whatever" in words
+    assert "(--groups)" not in words
+    assert "(--groups) to protect persons" in describe(released())
+
+
+def test_private_count_is_nowhere():
+    # A count with noise of scale 10/epsilon: at this epsilon the noise cannot be zero in practice,
+    # and no statement may show the count itself.
+    release = released(epsilon=0.01, neighbours="add-remove")
+    words = describe(release)
+    assert public_size(release) is None
+    own = re.search(r"count with noise of its own, ([\d.,]+), which", flat(words))[1]
+    assert not says_size(flat(words).replace(f"its own, {own}", ""))
+    assert "The number of records is private too" in flat(words)
+    assert "a private number of records" in flat(words)
+
+
+def test_public_divisor_is_not_called_a_count():
+    words = flat(describe(released(neighbours="add-remove", public_size=400)))
+    assert "the number that the sum was divided by: 400." in words
+    assert not says_size(words)
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        (ValueBounds(-0.5, 1.5), "every value below -0.5 was raised to -0.5 and every value above 1.5"),
+        (ValueBounds(np.zeros(POINTS), np.full(POINTS, 2.0)), "outside two public limit curves"),
+        (L2Ball(1.25), "was above 1.25 was scaled down to that size"),
+        (L1Ball(2.5), "its parts added up to more than 2.5"),
+    ],
+)
+def test_bound_in_words(bound, words):
+    assert words in flat(describe(released(bounds=bound)))
+
+
+def test_standardised_release_has_no_unit():
+    words = flat(describe(released(bounds=None, standardize=True)))
+    assert "itself minus its own mean, divided by its own size" in words
+    assert "standardised, without unit" in words
+
+
+def test_labels_name_units_of_the_error():
+    release = released(labels={"domain": "hour of the day", "value": "load (MW)"})
+    words = flat(describe(release))
+    assert "over hour of the day from 0 to 1" in words
+    accuracy = accuracy_of(release)
+    assert f"within {accuracy.typical:.3g} (typically; at most {accuracy.largest:.3g})" in words
+    assert "(in the units of 'load (MW)')" in words
+
+
+def test_derivative_is_named():
+    words = flat(describe(released().derivative()))
+    assert "the derivative (of order 1) of a mean curve" in words
+    assert "per unit of the axis" in words
+
+
+def test_two_releases_add_up():
+    assert "no more than epsilon = 3." in flat(describe(released(epsilon=1.5)))
+    words = flat(describe(released(epsilon=1.5, delta=1e-6)))
+    assert "no more than epsilon = 3 and delta = 2e-06." in words
+
+
+def test_accuracy_of_gaussian_noise_has_its_closed_form():
+    release = released(delta=1e-6)
+    points = np.linspace(0, 1, 201)
+    scales = np.sqrt(release.noise.variances()) * 2.0**-release.exponent * release.shrinkage / SIZE
+    deviation = np.sqrt(((release.basis.evaluate(points) * scales) ** 2).sum(axis=1))
+    accuracy = accuracy_of(release)
+    # A quantile from 20,000 draws has a relative standard error of about 0.6 per cent.
+    assert accuracy.at_a_point == pytest.approx(1.95996 * deviation.mean(), rel=0.03)
+    assert accuracy.typical > accuracy.at_a_point
+    # The simultaneous band is a multiple of the deviation, at most that of a union bound over the
+    # points: 3.66 deviations at 201 points.
+    assert accuracy.largest / accuracy.typical == pytest.approx(
+        deviation.max() / deviation.mean(), rel=0.02
+    )
+    assert accuracy.typical < 3.8 * deviation.mean()
+
+
+def test_band_at_few_points_is_that_of_the_domain():
+    release = released()
+    at = [0.1, 0.77]
+    few, whole = band_at(release, at), release.band(0.95)
+    assert few.points.tolist() == at
+    widths = [np.interp(at, whole.points, whole.upper - whole.lower), few.upper - few.lower]
+    np.testing.assert_allclose(widths[1], widths[0], rtol=0.02)
+    # A band simultaneous over two points alone is narrower: tables would not hold together.
+    alone = release.band(0.95, points=at)
+    assert np.all(alone.upper - alone.lower < 0.97 * widths[1])
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "size", "words"),
+    [
+        (PureDP(5), 100, []),
+        (PureDP("5.1"), None, ["suspicion of 50% can become one of 99.394%"]),
+        (ApproximateDP(1, "1e-5"), 10_000, []),
+        (ApproximateDP(1, "2e-5"), 1000, ["above 1e-05"]),
+        (ApproximateDP(1, "1e-6"), 1_000_000, ["not below one over the number of units (1/1000000)"]),
+        (ApproximateDP(1, "1e-6"), None, []),
+        (ApproximateDP(8, "0.01"), None, ["Epsilon 8 is large", "above 1e-05"]),
+        # rho + 2 sqrt(rho ln 10^6) is 4.96 at rho = 0.38 and 5.88 at rho = 0.52.
+        (ZeroConcentratedDP("0.38"), 100, []),
+        (ZeroConcentratedDP("0.52"), 100, ["is large"]),
+    ],
+)
+def test_cautions(guarantee, size, words):
+    found = cautions(guarantee, size)
+    assert len(found) == len(words)
+    for expected, text in zip(words, found, strict=True):
+        assert expected in text
+
+
+def test_cautions_are_in_the_report_only_where_there_are_any():
+    assert "Warnings\n--------" not in describe(released())
+    assert "Warnings\n--------" in describe(released(epsilon=6))
+    # The number of units counts where it is public, and only there.
+    delta = 1.1 / SIZE
+    assert f"(1/{SIZE})" in describe(released(delta=delta))
+    assert f"1/{SIZE}" not in describe(released(delta=delta, neighbours="add-remove"))
+
+
+def test_extreme_guarantees_do_not_read_as_certainty():
+    for epsilon in (40, 1000):
+        words = flat(describe(released(epsilon=epsilon)))
+        assert "100%" not in words
+        assert "about 0%" not in words
+
+
+def test_citation():
+    words = flat(cited(released(epsilon=0.5, mechanism="laplace")))
+    assert words.startswith(
+        f"The mean curve of {SIZE} records was published under 0.5-differential privacy"
+    )
+    assert "replace-one neighbours" in words
+    assert "values clipped to [0, 1.2]" in words
+    assert re.search(r"laplace mechanism\) with dpfda \d", words)
