@@ -1,19 +1,47 @@
-"""Column labels: which of them are points of a grid."""
+"""Column labels: which columns hold the curve, and which labels are points of a grid.
+
+Labels are public, values are not. Where the header line of a file is missing, its "labels" are one
+person's values; so numeric labels that do not look like a grid are never printed.
+"""
 
 from __future__ import annotations
 
+import difflib
+import math
+import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Any
 
-from dpfda.errors import OrientationError
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import OrientationError, ParameterError
+
+Floats = NDArray[np.float64]
+
+# What counts as a number in text: plain decimal notation, in ASCII.
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+COUNTER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+# First columns with these labels hold the argument of curves that lie in columns.
+ARGUMENTS = frozenset(
+    {"t", "x", "time", "times", "arg", "args", "argvals", "argument", "grid", "grid_points"}
+)
+SHOWN = 8
 
 
 def as_number(label: Any) -> float | None:
-    """A label as a number, where it is one."""
+    """A label as a number, where it is a finite one."""
+    if isinstance(label, str) and not NUMBER.fullmatch(label.strip()):
+        return None
     try:
-        return float(label)
+        number = float(label)
     except (TypeError, ValueError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def grid_from_labels(labels: Sequence[Any]) -> list[float] | None:
@@ -34,3 +62,246 @@ def grid_from_labels(labels: Sequence[Any]) -> list[float] | None:
             f"{str(words[0])!r}. Select the columns of the curve."
         )
     return [number for number in numbers if number is not None]
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """Refuse a header that cannot name columns: labels twice, or numbers with a decimal comma.
+
+    Raises
+    ------
+    OrientationError
+        With positions, never labels: where the header line is missing, they are somebody's values.
+    """
+    first: dict[str, int] = {}
+    for position, label in enumerate(labels, start=1):
+        if first.setdefault(label, position) != position:
+            raise OrientationError(
+                "Column labels must differ; found the same label in columns "
+                f"{first[label]} and {position}. Rename one; if the header line is missing, add it."
+            )
+        if DECIMAL_COMMA.fullmatch(label):
+            raise OrientationError(
+                "Column labels must be words, or numbers with a decimal point; found a number with a "
+                f"comma in column {position}. Save the file with decimal points; if the header line "
+                "is missing, add it."
+            )
+
+
+def find_column(labels: Sequence[str], name: str, parameter: str) -> int:
+    """Position of the column called `name`.
+
+    Raises
+    ------
+    ParameterError
+        If there is none; the message lists labels that are near.
+    """
+    if not isinstance(name, str):
+        raise ParameterError(parameter, "be a column label", repr(name))
+    if name in labels:
+        return list(labels).index(name)
+    words = _printable(labels)
+    near = [label for label in words if label.lower() == name.lower()]
+    near = near or difflib.get_close_matches(name, words)
+    remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else _columns_are(labels)
+    raise ParameterError(parameter, "be the label of a column of the file", repr(name), remedy)
+
+
+def curve_columns(
+    labels: Sequence[str], columns: str | Sequence[str] | None, groups: str | None
+) -> list[int]:
+    """Positions of the columns that hold the curve, in the order of the file.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The header.
+    columns : str or sequence of str, optional
+        Labels or globs. Without it all columns other than `groups`, if they are of one kind.
+    groups : str, optional
+        Label of the privacy unit's column, which is never part of the curve.
+
+    Raises
+    ------
+    ParameterError
+        If a label is not there or a glob matches nothing.
+    OrientationError
+        If it cannot be told which columns hold the curve, or whether curves are columns.
+    """
+    others = [i for i, label in enumerate(labels) if label != groups]
+    chosen = others if columns is None else _selected(labels, columns, groups)
+    if 0 not in chosen or columns is None:
+        _refuse_argument_column(labels, groups)
+    if columns is None:
+        _check_one_kind([labels[i] for i in chosen], chosen)
+    return chosen
+
+
+def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | None:
+    """The grid that the labels of the curve's columns spell, None where they are words.
+
+    Raises
+    ------
+    OrientationError
+        If they are partly numbers, or numbers (or numbered words) that do not increase.
+    """
+    chosen = [labels[i] for i in positions]
+    numbers = [number for number in map(as_number, chosen) if number is not None]
+    if not numbers:
+        _check_counters(chosen)
+        return None
+    if len(numbers) < len(chosen):
+        _refuse_mixture(chosen, positions)
+    grid = np.array(numbers)
+    if not (np.diff(grid) > 0).all():
+        raise OrientationError(
+            "A numeric header is the grid and must strictly increase; found one that does not. "
+            "Perhaps the header line is missing: then one person's curve would be read as the grid. "
+            "Add a header line, or reorder the columns."
+        )
+    return grid
+
+
+def _family(label: str) -> str:
+    """The label with its numbers taken out: what numbered columns have in common."""
+    return COUNTER.sub("#", label)
+
+
+def _families(labels: Sequence[str]) -> dict[str, list[str]]:
+    families: dict[str, list[str]] = {}
+    for label in labels:
+        families.setdefault(_family(label), []).append(label)
+    return families
+
+
+def _selected(labels: Sequence[str], columns: str | Sequence[str], groups: str | None) -> list[int]:
+    patterns = [columns] if isinstance(columns, str) else list(columns)
+    if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+        raise ParameterError("columns", "be a label, a glob, or a list of them", repr(columns))
+    chosen: set[int] = set()
+    for pattern in patterns:
+        if groups is not None and pattern == groups:
+            raise ParameterError(
+                "columns", "not name the privacy unit's column", repr(pattern), "It is no curve value."
+            )
+        if pattern in labels:
+            chosen.add(find_column(labels, pattern, "columns"))
+            continue
+        if not set(pattern) & set("*?["):
+            find_column(labels, pattern, "columns")
+        matches = {i for i, x in enumerate(labels) if x != groups and fnmatchcase(x, pattern)}
+        if not matches:
+            raise ParameterError(
+                "columns", "match at least one column", repr(pattern), _columns_are(labels)
+            )
+        chosen |= matches
+    return sorted(chosen)
+
+
+def _refuse_argument_column(labels: Sequence[str], groups: str | None) -> None:
+    first = labels[0]
+    # A capital X is what R calls a column of row names.
+    is_argument = first in ARGUMENTS or (first != "X" and first.lower() in ARGUMENTS)
+    if is_argument and first != groups and len(labels) > 1:
+        raise OrientationError(
+            f"A file must hold a curve a row; found a first column called {first!r}, which looks like "
+            "the argument of curves in columns. Transpose the file, so that its header holds the "
+            "points; for one observation a row, name the columns id, time and value (--id, --time, "
+            "--value); if each row is a curve, remove or rename that column."
+        )
+
+
+def _check_one_kind(labels: Sequence[str], positions: Sequence[int]) -> None:
+    numeric = [as_number(label) is not None for label in labels]
+    if any(numeric) and not all(numeric):
+        _refuse_mixture(labels, positions)
+    if not any(numeric) and len(_families(labels)) > 1:
+        raise OrientationError(
+            "Without columns, the columns must be of one family (all numbers, or words that differ "
+            f"in a number); found {_described(labels)}. {_selection_hint(labels)}"
+        )
+
+
+def _refuse_mixture(labels: Sequence[str], positions: Sequence[int]) -> None:
+    words = [i + 1 for i, label in zip(positions, labels, strict=True) if as_number(label) is None]
+    numbers = sorted({i + 1 for i in positions} - set(words))
+    raise OrientationError(
+        "Labels of the curve's columns must be all numbers (grid points) or all words; found words in "
+        f"{_ranges(words)} and numbers in {_ranges(numbers)}. Select the columns of the curve, for "
+        "example columns='[0-9]*' (--columns '[0-9]*'), and name the privacy unit's column as groups "
+        "(--groups); if the header line is missing, add it."
+    )
+
+
+def _check_counters(labels: Sequence[str]) -> None:
+    """Numbered words must be in the order of their numbers: cca_1, cca_10, cca_2 are not."""
+    if len(_families(labels)) != 1:
+        return
+    counters = [COUNTER.findall(label) for label in labels]
+    if any(len(found) != 1 for found in counters):
+        return
+    if not all(float(a[0]) < float(b[0]) for a, b in pairwise(counters)):
+        raise OrientationError(
+            f"Numbered columns must be in the order of their numbers; found {_described(labels)} in "
+            "another order. Reorder the columns of the file."
+        )
+
+
+def _ranges(positions: Sequence[int]) -> str:
+    """Positions in words: columns 1-3, 7."""
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and position == runs[-1][1] + 1:
+            runs[-1][1] = position
+        else:
+            runs.append([position, position])
+    parts = [f"{a}" if a == b else f"{a}-{b}" for a, b in runs]
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return f"column{'s' if len(positions) > 1 else ''} {', '.join(parts[:SHOWN])}{more}"
+
+
+def _printable(labels: Sequence[str]) -> list[str]:
+    """Word labels, unless there are numbers among the labels that do not look like a grid."""
+    numbers = [number for number in map(as_number, labels) if number is not None]
+    increasing = all(a < b for a, b in pairwise(numbers))
+    if numbers and not (increasing and len(numbers) >= 3):
+        return []
+    return [label for label in labels if as_number(label) is None]
+
+
+def _described(labels: Sequence[str]) -> str:
+    parts = [
+        repr(members[0]) if len(members) == 1 else f"{members[0]!r}..{members[-1]!r}"
+        for members in _families(labels).values()
+    ]
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return ", ".join(parts[:SHOWN]) + more
+
+
+def _columns_are(labels: Sequence[str]) -> str:
+    words = _printable(labels)
+    if not words:
+        return "No column of the file has a word as label; if the header line is missing, add it."
+    numbers = " and numbers" if len(words) < len(labels) else ""
+    return f"The columns are {_described(words)}{numbers}."
+
+
+def _selection_hint(labels: Sequence[str]) -> str:
+    family, members = max(_families(labels).items(), key=lambda item: len(item[1]))
+    if len(members) == 1:
+        return (
+            "Name the columns of the curve (--columns), with columns='*' for all of them; for a file "
+            "with one observation a row, name the columns id, time and value (--id, --time, --value)."
+        )
+    glob = _glob(family, members, labels)
+    return (
+        f"Select the columns of the curve, for example columns={glob!r} (--columns '{glob}'), and name "
+        "the privacy unit's column, if there is one, as groups (--groups)."
+    )
+
+
+def _glob(family: str, members: Sequence[str], labels: Sequence[str]) -> str:
+    """A glob for a family, and for no other label where that can be had."""
+    stem = re.sub(r"([\[*?])", r"[\1]", family)
+    globs = [stem.replace("#", "*"), stem.replace("#", "[0-9]*")]
+    exact = [g for g in globs if sum(fnmatchcase(label, g) for label in labels) == len(members)]
+    return exact[0] if exact else globs[1]
