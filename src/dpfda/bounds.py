@@ -47,7 +47,9 @@ class IntegerBall:
         """Choose the grid from public numbers: components * (radius + 1)^2 stays below 2^62."""
         exact = Fraction(radius)
         limit = Fraction(math.isqrt(2**62 // components) - 1)
-        exponent = math.floor(math.log2(limit / exact))
+        # One more than the binary logarithm of limit / exact, at most: floats would overflow.
+        ratio = limit / exact
+        exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
         while exact * Fraction(2) ** exponent > limit:
             exponent -= 1
         return cls(norm, math.floor(exact * Fraction(2) ** exponent), exponent)
@@ -60,14 +62,16 @@ class IntegerBall:
     def clip(self, rows: Rows) -> Integers:
         """Bring rows into the ball and round them to integers toward zero.
 
-        Each row is then checked in integer arithmetic. One that is still outside is halved, and if
-        that does not help it becomes the zero vector; nothing is raised, because an error would
-        depend on the value of a record.
+        Each row is then checked in integer arithmetic. One that is still outside (floats cannot tell
+        it from the boundary) is moved by one unit a coordinate toward zero; if that does not help it
+        is halved, and in the end it becomes the zero vector. Nothing is raised, because an error
+        would depend on the value of a record.
         """
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         clipped = self._scaled(rows.mantissas, exponents)
         integers = np.trunc(clipped).astype(np.int64)
-        for repaired in (np.sign(integers) * (np.abs(integers) // 2), np.zeros_like(integers)):
+        signs, sizes = np.sign(integers), np.abs(integers)
+        for repaired in (integers - signs, signs * (sizes // 2), np.zeros_like(integers)):
             integers = np.where(self._inside(integers)[:, None], integers, repaired)
         return integers
 
