@@ -66,8 +66,50 @@ class InfiniteSensitivityError(RefusedMechanismError):
     """One record can move the summary infinitely far in the norm of the noise."""
 
 
+class ConversionError(DpfdaError, ValueError):
+    """No valid conversion leads from one privacy guarantee to the other.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What was to be converted.
+    """
+
+    def __init__(self, message: str, guarantee: Any = None) -> None:
+        super().__init__(message)
+        self.guarantee = guarantee
+
+
 class BudgetError(DpfdaError):
-    """A charge would take a data set over its budget; nothing was charged and no noise drawn."""
+    """A ledger refuses a charge; nothing was charged and no noise drawn.
+
+    Attributes
+    ----------
+    dataset : str or None
+        Name of the data set.
+    asked, remaining
+        What the release would have cost, and what is left of the budget.
+    """
+
+    def __init__(
+        self, message: str, dataset: str | None = None, asked: Any = None, remaining: Any = None
+    ) -> None:
+        super().__init__(message)
+        self.dataset = dataset
+        self.asked = asked
+        self.remaining = remaining
+
+
+class IncompatibleChargeError(BudgetError):
+    """A charge's kind, neighbour relation or privacy unit cannot be turned into the budget's."""
+
+
+class LedgerError(DpfdaError):
+    """A ledger cannot be used as asked: its file, its data sets or the way it is passed on."""
+
+
+class UnknownDatasetError(LedgerError, LookupError):
+    """The ledger holds no budget for this data set."""
 
 
 class StorageError(DpfdaError, ValueError):

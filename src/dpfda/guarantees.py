@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfda.errors import ParameterError
 
@@ -33,8 +33,9 @@ def exact(value: Any, parameter: str) -> Fraction:
 
 
 def readable(value: Fraction) -> str:
-    """Write a rational with the fewest digits that give it back as a float."""
-    return f"{float(value):.12g}"
+    """Write a rational in at most twelve significant digits, whatever its size."""
+    short = f"{Decimal(value.numerator) / Decimal(value.denominator):.12g}"
+    return f"{float(value):.12g}" if 1e-300 < abs(Decimal(short)) < 1e300 else short
 
 
 class Neighbours(StrEnum):
@@ -67,6 +68,8 @@ class PureDP:
     """Pure differential privacy: P(A) <= exp(epsilon) P'(A) for every event A."""
 
     epsilon: Fraction
+    kind: ClassVar[str] = "pure"
+    terms: ClassVar[tuple[str, ...]] = ("epsilon",)
 
     def __post_init__(self) -> None:
         epsilon = exact(self.epsilon, "epsilon")
@@ -86,6 +89,8 @@ class ApproximateDP:
 
     epsilon: Fraction
     delta: Fraction
+    kind: ClassVar[str] = "approximate"
+    terms: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", PureDP(self.epsilon).epsilon)
@@ -105,6 +110,8 @@ class ZeroConcentratedDP:
     """Zero-concentrated differential privacy: Renyi divergence of order a at most rho a."""
 
     rho: Fraction
+    kind: ClassVar[str] = "zero-concentrated"
+    terms: ClassVar[tuple[str, ...]] = ("rho",)
 
     def __post_init__(self) -> None:
         rho = exact(self.rho, "rho")
@@ -117,6 +124,10 @@ class ZeroConcentratedDP:
 
 
 Guarantee = PureDP | ApproximateDP | ZeroConcentratedDP
+
+KINDS: dict[str, type[Guarantee]] = {
+    made.kind: made for made in (PureDP, ApproximateDP, ZeroConcentratedDP)
+}
 
 
 def guarantee_for(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:

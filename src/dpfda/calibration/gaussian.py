@@ -12,42 +12,21 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike
 
 from dpfda.calibration.search import PRECISION, largest
+from dpfda.composition import gaussian_delta
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, readable
 from dpfda.noise import GaussianNoise
 
-
-def gaussian_delta(epsilon: Fraction, ratio: Fraction) -> Fraction:
-    """Exact delta of Gaussian noise at epsilon, rounded up.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        Privacy loss.
-    ratio : Fraction
-        Cameron-Martin length of the difference, mu = width / scale.
-
-    Notes
-    -----
-    Balle & Wang (2018), Theorem 8. The two terms nearly cancel for large epsilon, so the precision
-    is raised until the difference has 53 correct bits.
-    """
-    bits = PRECISION
-    while True:
-        with precision(bits):
-            mu, e = ball(ratio), ball(epsilon)
-            root = arb(2).sqrt()
-            first = ((e / mu - mu / 2) / root).erfc() / 2
-            second = ((e / mu + mu / 2) / root).erfc() / 2
-            delta = first - e.exp() * second
-            if delta.rel_accuracy_bits() >= 53 or bits > 2**20:
-                return upper_end(delta)
-        bits *= 2
+__all__ = [
+    "gaussian_delta",
+    "gaussian_length",
+    "gaussian_noise",
+    "gaussian_ratio",
+]
 
 
 def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction:

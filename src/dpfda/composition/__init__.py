@@ -1,0 +1,31 @@
+"""What releases from one data set guarantee together, and conversions between guarantees.
+
+Every number is rounded to the private side, so that a statement made here is true and not only
+nearly true. Nothing in this room knows data or draws noise.
+"""
+
+from dpfda.composition.account import Account, Cost, account, compose
+from dpfda.composition.concentrated import (
+    laplace_rho,
+    pure_rho,
+    zcdp_delta,
+    zcdp_epsilon,
+)
+from dpfda.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
+from dpfda.composition.neighbours import for_group, for_replace_one
+
+__all__ = [
+    "Account",
+    "Cost",
+    "account",
+    "compose",
+    "for_group",
+    "for_replace_one",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_rho",
+    "laplace_rho",
+    "pure_rho",
+    "zcdp_delta",
+    "zcdp_epsilon",
+]

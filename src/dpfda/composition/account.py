@@ -1,0 +1,396 @@
+"""Releases of one data set added up: the verb `compose`, and the account that says how.
+
+A release's cost is its guarantee and, where it is known, the law that gives it. Costs add up in one
+of three kinds; a total of approximate kind is the best of a few valid roads:
+
+- *basic*: epsilons add, deltas add;
+- *concentrated*: everything that has a rho adds up in it and is converted once, at the delta that the
+  other releases leave over; Gaussian releases alone use their exact profile instead;
+- *mixed*: as the second, but pure releases are added at their epsilon.
+
+All of them hold where each release was designed in the knowledge of those before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+from dpfda.composition.concentrated import laplace_rho, pure_rho, zcdp_epsilon
+from dpfda.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
+from dpfda.composition.neighbours import for_replace_one
+from dpfda.composition.rounding import root_at_least
+from dpfda.errors import ConversionError, ParameterError
+from dpfda.guarantees import (
+    KINDS,
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    exact,
+    readable,
+)
+
+Law = Literal["any", "laplace", "gaussian"]
+Road = tuple[Fraction, str]
+
+
+class Release(Protocol):
+    """What a release tells of its cost."""
+
+    @property
+    def noise(self) -> Any: ...
+    @property
+    def stated(self) -> Guarantee: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def neighbours(self) -> Neighbours: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def divisor(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one release costs: a guarantee, and the law of the noise that gives it.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What it gives, rounded outward.
+    law : {"any", "laplace", "gaussian"}
+        "laplace": independent Laplace variables of total privacy loss epsilon. "gaussian": normal noise;
+        an approximate guarantee is then a point of its profile. "any" claims nothing.
+
+    Raises
+    ------
+    ParameterError
+        If the law is unknown or cannot give a guarantee of this kind.
+    """
+
+    guarantee: Guarantee
+    law: Law = "any"
+
+    def __post_init__(self) -> None:
+        if self.law not in ("any", "laplace", "gaussian"):
+            raise ParameterError("law", "be 'any', 'laplace' or 'gaussian'", repr(self.law))
+        if self.law == "gaussian" and isinstance(self.guarantee, PureDP):
+            raise ParameterError("law", "give the guarantee", "'gaussian' for a pure one")
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Cost in zero-concentrated terms, or None where it has none."""
+        if isinstance(self.guarantee, ZeroConcentratedDP):
+            return self.guarantee.rho
+        if isinstance(self.guarantee, PureDP):
+            law = laplace_rho if self.law == "laplace" else pure_rho
+            return law(self.guarantee.epsilon)
+        return gaussian_rho(self.guarantee) if self.law == "gaussian" else None
+
+    def for_replace_one(self) -> Cost:
+        """The cost under replace-one neighbours of a release made for add/remove neighbours."""
+        if self.law == "gaussian" and isinstance(self.guarantee, ApproximateDP):
+            # The shift doubles, so the profile is known: no need of the general rule.
+            epsilon = 2 * self.guarantee.epsilon
+            mu = root_at_least(2 * 4 * gaussian_rho(self.guarantee))
+            return Cost(ApproximateDP(epsilon, gaussian_delta(epsilon, mu)), self.law)
+        return Cost(for_replace_one(self.guarantee), self.law)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Costs, their total, and how it was found.
+
+    Attributes
+    ----------
+    total : Guarantee
+        Of all releases together.
+    costs : tuple of Cost
+        What was added up, under the neighbours of the total.
+    how : str
+        The road taken, in words.
+    neighbours : Neighbours or None
+        Of the total; None where only bare guarantees were given.
+    unit : str or None
+        The privacy unit.
+    """
+
+    total: Guarantee
+    costs: tuple[Cost, ...]
+    how: str
+    neighbours: Neighbours | None = None
+    unit: str | None = None
+
+    def __str__(self) -> str:
+        lines = [str(self.total), f"  how:        {self.how}"]
+        if self.neighbours is not None:
+            lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
+        for cost in self.costs:
+            law = "" if cost.law == "any" else f", {cost.law.capitalize()} noise"
+            lines.append(f"  - {cost.guarantee}{law}")
+        return "\n".join(lines)
+
+
+def compose(
+    releases: Iterable[Release | Guarantee | Cost],
+    kind: str | None = None,
+    delta: Any = None,
+    neighbours: Neighbours | str | None = None,
+) -> Guarantee:
+    """What releases of one data set guarantee together.
+
+    Parameters
+    ----------
+    releases : iterable of ReleasedFunction, Guarantee or Cost
+        One data set's. List a release once: its derivatives, and copies of it that were saved and
+        loaded, are the same release.
+    kind : {"pure", "approximate", "zero-concentrated"}, optional
+        Kind of the total. By default pure if all are; else approximate if any is; else
+        zero-concentrated.
+    delta : number or decimal string, optional
+        Delta of an approximate total. By default the sum of the releases' deltas.
+    neighbours : Neighbours or name, optional
+        Relation for which the bare guarantees and costs hold; by default that of the releases.
+
+    Returns
+    -------
+    Guarantee
+        An upper bound, rounded to the private side.
+
+    Raises
+    ------
+    ConversionError
+        If a release has no guarantee of this kind.
+    ParameterError
+        If delta is missing or too small, nothing is given, or the releases protect different units.
+
+    Examples
+    --------
+    >>> print(compose([PureDP("0.1")] * 10))
+    1-differential privacy (pure)
+    >>> print(compose([Cost(PureDP(1), "laplace")] * 2, kind="zero-concentrated"))
+    0.735758882343-zero-concentrated differential privacy
+    """
+    return account(releases, kind, delta, neighbours).total
+
+
+def account(
+    releases: Iterable[Release | Guarantee | Cost],
+    kind: str | None = None,
+    delta: Any = None,
+    neighbours: Neighbours | str | None = None,
+) -> Account:
+    """As `compose`, and tell how the total was found.
+
+    Parameters, Raises
+        As `compose`.
+    """
+    items = list(releases)
+    if not items:
+        raise ParameterError("releases", "hold at least one release", "none")
+    costs, relation, unit = _common(items, neighbours)
+    kind = _default_kind(costs) if kind is None else kind
+    if kind not in KINDS:
+        raise ParameterError("kind", f"be one of {', '.join(map(repr, KINDS))}", repr(kind))
+    if delta is not None and kind != "approximate":
+        raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
+    if kind == "approximate":
+        total, how = _approximate(costs, delta)
+    else:
+        total, how = _ADDED[kind](costs)
+    return Account(total, tuple(costs), how, relation, unit)
+
+
+def _default_kind(costs: Sequence[Cost]) -> str:
+    kinds = {cost.guarantee.kind for cost in costs}
+    if kinds == {"pure"}:
+        return "pure"
+    return "approximate" if "approximate" in kinds else "zero-concentrated"
+
+
+def _pure(costs: Sequence[Cost]) -> tuple[Guarantee, str]:
+    total = Fraction(0)
+    for cost in costs:
+        if not isinstance(cost.guarantee, PureDP):
+            raise ConversionError(
+                f"A pure total needs pure releases; found {cost.guarantee}. "
+                "Ask for kind='approximate' or kind='zero-concentrated'.",
+                cost.guarantee,
+            )
+        total += cost.guarantee.epsilon
+    return PureDP(total), "basic composition: epsilons add"
+
+
+def _zero_concentrated(costs: Sequence[Cost]) -> tuple[Guarantee, str]:
+    total = Fraction(0)
+    for cost in costs:
+        rho = cost.rho
+        if rho is None:
+            raise ConversionError(
+                "A zero-concentrated total needs releases that have a rho; found "
+                f"{cost.guarantee}, which allows any loss with probability delta. "
+                "Ask for kind='approximate'.",
+                cost.guarantee,
+            )
+        total += rho
+    return ZeroConcentratedDP(total), _rho_words(costs)
+
+
+_ADDED: dict[str, Callable[[Sequence[Cost]], tuple[Guarantee, str]]] = {
+    "pure": _pure,
+    "zero-concentrated": _zero_concentrated,
+}
+
+
+def _rho_words(costs: Sequence[Cost]) -> str:
+    rules = []
+    pure_laws = {cost.law for cost in costs if isinstance(cost.guarantee, PureDP)}
+    if "laplace" in pure_laws:
+        rules.append("epsilon + exp(-epsilon) - 1 for Laplace noise")
+    if "any" in pure_laws:
+        rules.append("epsilon tanh(epsilon/2) for other pure releases")
+    if any(c.law == "gaussian" and isinstance(c.guarantee, ApproximateDP) for c in costs):
+        rules.append("mu^2/2 for Gaussian noise")
+    return "rhos add" + (f" ({'; '.join(rules)})" if rules else "")
+
+
+def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
+    stated = sum((_delta(cost) for cost in costs), Fraction(0))
+    if delta is None and stated == 0:
+        raise ParameterError(
+            "delta", "be given where no release has one", "None", "A usual choice is 1e-6."
+        )
+    target = stated if delta is None else exact(delta, "delta")
+    if not 0 < target < 1:
+        raise ParameterError("delta", "lie strictly between 0 and 1", readable(target))
+    roads = [_basic(costs, target), _converted(costs, target, True), _converted(costs, target, False)]
+    open_roads = [road for road in roads if road is not None]
+    if not open_roads:
+        raise ParameterError(
+            "delta",
+            "leave room for the deltas of the releases",
+            readable(target),
+            f"They add up to {readable(stated)}; give a larger delta.",
+        )
+    epsilon, how = min(open_roads, key=lambda road: road[0])
+    return ApproximateDP(epsilon, target), how
+
+
+def _delta(cost: Cost) -> Fraction:
+    return cost.guarantee.delta if isinstance(cost.guarantee, ApproximateDP) else Fraction(0)
+
+
+def _epsilons(costs: Sequence[Cost]) -> Fraction:
+    guarantees = [cost.guarantee for cost in costs]
+    return sum((g.epsilon for g in guarantees if not isinstance(g, ZeroConcentratedDP)), Fraction(0))
+
+
+def _basic(costs: Sequence[Cost], target: Fraction) -> Road | None:
+    """Epsilons add, deltas add."""
+    if any(isinstance(cost.guarantee, ZeroConcentratedDP) for cost in costs):
+        return None
+    if sum((_delta(cost) for cost in costs), Fraction(0)) > target:
+        return None
+    return _epsilons(costs), "basic composition: epsilons and deltas add"
+
+
+def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Road | None:
+    """Add up in rho what has one (pure releases only if asked), convert once, add the rest."""
+    inside: list[Cost] = []
+    outside: list[Cost] = []
+    for cost in costs:
+        concentrated = pure_too if isinstance(cost.guarantee, PureDP) else cost.rho is not None
+        (inside if concentrated else outside).append(cost)
+    left = target - sum((_delta(cost) for cost in outside), Fraction(0))
+    if not inside or left <= 0:
+        return None
+    rho = sum((cost.rho or Fraction(0) for cost in inside), Fraction(0))
+    epsilon, how = zcdp_epsilon(rho, left), f"{_rho_words(inside)}, to rho = {readable(rho)}, {_TIGHT}"
+    if all(cost.law == "gaussian" for cost in inside):
+        epsilon, how = gaussian_epsilon(rho, left), _EXACT
+    epsilon += _epsilons(outside)
+    return epsilon, how + (" The rest: epsilons and deltas add." if outside else "")
+
+
+_TIGHT = "converted by the tight formula of Canonne, Kamath & Steinke (2020)."
+_EXACT = "Gaussian lengths add in squares; exact profile of Balle & Wang (2018)."
+
+
+def _common(
+    items: Sequence[Any], neighbours: Neighbours | str | None
+) -> tuple[list[Cost], Neighbours | None, str | None]:
+    """Costs of all items under one neighbour relation and for one privacy unit."""
+    bare = [item for item in items if isinstance(item, Guarantee | Cost)]
+    releases = [item for item in items if not isinstance(item, Guarantee | Cost)]
+    units = {release.unit for release in releases}
+    if len(units) > 1:
+        raise ParameterError(
+            "releases",
+            "protect the same privacy unit",
+            " and ".join(repr(unit) for unit in sorted(units)),
+            "Where a unit has at most k of the other, use for_group(guarantee, k) and add guarantees.",
+        )
+    relations = {release.neighbours for release in releases}
+    given = None if neighbours is None else Neighbours.parse(neighbours)
+    if bare and given is None:
+        if len(relations) > 1:
+            raise ParameterError("neighbours", "say for which relation the bare guarantees hold", "None")
+        given = next(iter(relations), None)
+    if bare and given is not None:
+        relations.add(given)
+    mixed = len(relations) > 1
+    costs: list[Cost] = []
+    for item in items:
+        own = given if isinstance(item, Guarantee | Cost) else item.neighbours
+        parts = costs_of(item)
+        convert = mixed and own is Neighbours.ADD_REMOVE
+        costs += [part.for_replace_one() for part in parts] if convert else parts
+    relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
+    return costs, relation, next(iter(units), None)
+
+
+def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
+    """The costs of one release: its function's, and its count's where that was released too."""
+    if isinstance(item, Cost):
+        return [item]
+    if isinstance(item, Guarantee):
+        return [Cost(item)]
+    if not hasattr(item, "noise") or not hasattr(item, "stated"):
+        raise ParameterError(
+            "releases", "be released functions, guarantees or costs", type(item).__name__
+        )
+    count = getattr(item.divisor, "noise", None)
+    if count is None:
+        return [Cost(item.stated, _law(item.noise, item.stated))]
+    if not _is_laplace(count):
+        return [Cost(item.guarantee)]
+    # The count moves by one, that is by `scale` grid units: an exact pure loss. What is left of the
+    # charge is at least what the function was given.
+    epsilon = Fraction(item.divisor.scale, count.scales[0])
+    rest = _without(item.guarantee, epsilon)
+    return [Cost(PureDP(epsilon), "laplace"), Cost(rest, _law(item.noise, rest))]
+
+
+def _without(guarantee: Guarantee, epsilon: Fraction) -> Guarantee:
+    if isinstance(guarantee, PureDP):
+        return PureDP(guarantee.epsilon - epsilon)
+    if isinstance(guarantee, ApproximateDP):
+        return ApproximateDP(guarantee.epsilon - epsilon, guarantee.delta)
+    return ZeroConcentratedDP(guarantee.rho - epsilon**2 / 2)
+
+
+def _is_laplace(noise: Any) -> bool:
+    return getattr(noise, "law", None) == "k-norm" and set(noise.block_sizes) == {1}
+
+
+def _law(noise: Any, guarantee: Guarantee) -> Law:
+    """The law, where this room has a rule for it; any other noise counts at its guarantee."""
+    if _is_laplace(noise):
+        return "laplace"
+    is_gaussian = getattr(noise, "law", None) == "gaussian"
+    return "gaussian" if is_gaussian and not isinstance(guarantee, PureDP) else "any"

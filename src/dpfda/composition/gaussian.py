@@ -1,0 +1,109 @@
+"""Gaussian noise: its exact privacy profile, and the way back from a guarantee to the noise.
+
+A shift of Cameron-Martin length mu has the profile (Balle & Wang 2018, Theorem 8)
+
+    delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+
+Lengths add in squares: releases of lengths mu_1, mu_2, ... from one data set, each chosen in the
+knowledge of those before, are together no worse than one of length (mu_1^2 + mu_2^2 + ...)^(1/2)
+(Dong, Roth & Su 2022, Corollary 3.3). In zero-concentrated terms rho = mu^2/2.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from flint import arb
+
+from dpfda.composition.rounding import PRECISION, SMALLEST, at_least, root_at_least
+from dpfda.exactness import ball, precision, upper_end
+from dpfda.guarantees import ApproximateDP, ZeroConcentratedDP
+
+
+def gaussian_delta(epsilon: Fraction, ratio: Fraction) -> Fraction:
+    """Exact delta of Gaussian noise at epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Privacy loss.
+    ratio : Fraction
+        Cameron-Martin length of the difference, mu = width / scale.
+
+    Notes
+    -----
+    Balle & Wang (2018), Theorem 8. The two terms nearly cancel for large epsilon, so the precision
+    is raised until the difference has 53 correct bits.
+    """
+    with precision(PRECISION):
+        return upper_end(_profile(epsilon, ratio))
+
+
+def _profile(epsilon: Fraction, ratio: Fraction) -> arb:
+    bits = PRECISION
+    while True:
+        with precision(bits):
+            mu, e = ball(ratio), ball(epsilon)
+            root = arb(2).sqrt()
+            first = ((e / mu - mu / 2) / root).erfc() / 2
+            second = ((e / mu + mu / 2) / root).erfc() / 2
+            delta = first - e.exp() * second
+            if delta.rel_accuracy_bits() >= 53 or bits > 2**20:
+                return delta
+        bits *= 2
+
+
+def gaussian_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """Epsilon at delta of Gaussian releases of total rho, rounded up.
+
+    Parameters
+    ----------
+    rho : Fraction
+        Sum of mu^2/2 over the releases.
+    delta : Fraction
+        Between 0 and 1.
+    """
+    mu = root_at_least(2 * rho)
+    high = SMALLEST
+    while gaussian_delta(high, mu) > delta:
+        high *= 2
+    low = Fraction(0) if high == SMALLEST else high / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if gaussian_delta(middle, mu) <= delta:
+            high = middle
+        else:
+            low = middle
+    return at_least(high)
+
+
+def gaussian_rho(guarantee: ApproximateDP | ZeroConcentratedDP) -> Fraction:
+    """Zero-concentrated rho of the Gaussian noise that has this guarantee, rounded up.
+
+    Parameters
+    ----------
+    guarantee : ApproximateDP or ZeroConcentratedDP
+        For an approximate one, delta is at least the profile's value at epsilon. The profile grows
+        with mu, so any mu whose profile there is at least delta is at least the noise's.
+    """
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return guarantee.rho
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+
+    def covers(mu: Fraction) -> bool:
+        with precision(PRECISION):
+            return upper_end(-_profile(epsilon, mu)) <= -delta
+
+    high = Fraction(1)
+    while not covers(high):
+        high *= 2
+    while covers(high / 2):
+        high /= 2
+    low = high / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if covers(middle):
+            high = middle
+        else:
+            low = middle
+    return at_least(high**2 / 2)
