@@ -88,8 +88,30 @@ def curves_from_array(
     return Curves(np.where(usable[:, None], matrix, 0.0), usable)
 
 
+def refuse_kinds(values: Any) -> None:
+    """Refuse kinds of input whose conversion to numbers would lose something without a word.
+
+    Raises
+    ------
+    DataError
+        If the values are complex or in a sparse matrix.
+    """
+    if hasattr(values, "tocsr"):
+        raise DataError("X must be dense; found a sparse matrix. Use X.toarray().")
+    kinds = getattr(values, "dtypes", getattr(values, "dtype", None))
+    if any(np.dtype(kind).kind == "c" for kind in np.ravel(kinds) if isinstance(kind, np.dtype)):
+        raise DataError(
+            "Complex data not supported: X must be real; found complex numbers. "
+            "Release X.real and X.imag apart."
+        )
+
+
 def _matrix(values: Any) -> Floats:
+    refuse_kinds(values)
     try:
+        if hasattr(values, "isna"):
+            # A pandas frame may hold NA, which numpy alone does not take for NaN.
+            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         matrix = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise DataError(
@@ -170,8 +192,13 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     return Curves(np.where(shaped[:, None], centered / safe[:, None], 0.0), shaped)
 
 
-def _is_nan(label: Any) -> bool:
-    return isinstance(label, float) and bool(np.isnan(label))
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, NaT or pandas's NA."""
+    try:
+        return label is None or not bool(label == label)  # noqa: PLR0124
+    except TypeError:
+        # The comparison of pandas's NA is neither true nor false.
+        return True
 
 
 def unit_codes(groups: Any, records: int, invalid: str = "refuse") -> NDArray[np.int64]:
@@ -185,7 +212,7 @@ def unit_codes(groups: Any, records: int, invalid: str = "refuse") -> NDArray[np
     labels = np.asarray(groups, dtype=object)
     if labels.shape != (records,):
         raise DataError(f"groups must hold one label a record ({records}); found shape {labels.shape}.")
-    missing = np.array([label is None or _is_nan(label) for label in labels])
+    missing = np.array([is_missing(label) for label in labels])
     if invalid == "refuse" and missing.any():
         raise DataError(
             f"groups must have a label for every record; found none in row {int(missing.argmax())}."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
-from dpfda.records.curves import Curves
+from dpfda.records.curves import Curves, is_missing
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class LongCurves:
     groups: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", np.asarray(self.ids, dtype=object))
+        object.__setattr__(self, "ids", _labels(self.ids))
         for name in ("times", "values"):
             try:
                 column = np.array(getattr(self, name), dtype=np.float64)
@@ -54,7 +54,7 @@ class LongCurves:
                 raise DataError(f"{name} must be numbers; found something else.") from None
             object.__setattr__(self, name, column)
         if self.groups is not None:
-            object.__setattr__(self, "groups", np.asarray(self.groups, dtype=object))
+            object.__setattr__(self, "groups", _labels(self.groups))
         shapes = {np.shape(column) for column in (self.ids, self.times, self.values)}
         shapes |= set() if self.groups is None else {np.shape(self.groups)}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
@@ -97,6 +97,14 @@ class LongCurves:
         return labels
 
 
+def _labels(labels: Any) -> NDArray[np.object_]:
+    """Labels as objects, None for any missing one, so that all missing ones are one record."""
+    column = np.asarray(labels, dtype=object)
+    if column.ndim == 1:
+        column = np.array([None if is_missing(label) else label for label in column], dtype=object)
+    return column
+
+
 def curves_from_long(
     long: LongCurves,
     basis: Basis,
@@ -119,8 +127,9 @@ def curves_from_long(
     smoothing : float
         Public noise variance relative to that of the curves, positive.
     invalid : {"refuse", "repair"}
-        Raise on unusable observations and on records without any usable one, or leave them out and
-        replace such a record by a fixed public element.
+        Raise on observations without a record and on unusable ones, or count all of the first kind
+        as one record, leave out the second kind, and replace a record without any usable observation
+        by a fixed public element.
 
     Raises
     ------
@@ -129,6 +138,12 @@ def curves_from_long(
     """
     if not (np.isfinite(smoothing) and smoothing > 0):
         raise ParameterError("smoothing", "be positive and finite", repr(smoothing))
+    unlabelled = np.array([label is None for label in long.ids])
+    if invalid == "refuse" and unlabelled.any():
+        raise DataError(
+            "ids must have a label for every observation; found none in row "
+            f"{int(unlabelled.argmax())}. This check is outside the privacy guarantee."
+        )
     start, end = basis.domain_range
     good = np.isfinite(long.times) & np.isfinite(long.values)
     good &= (long.times >= start) & (long.times <= end)
@@ -172,5 +187,7 @@ def _smoothed(
     gram[np.diag_indices_from(gram)] += smoothing
     weights = np.linalg.solve(gram, values - mean)
     curve = mean + grid_functions @ (functions.T @ weights)
-    curve = np.ldexp(curve, exponent)
+    with np.errstate(over="ignore"):
+        # A warning would tell something of the values; an overflow makes the record unusable.
+        curve = np.ldexp(curve, exponent)
     return curve if np.isfinite(curve).all() else None

@@ -28,7 +28,7 @@ from dpfda.records import (
     standardized,
     units,
 )
-from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.curves import check_choice, refuse_kinds, unit_codes
 from dpfda.records.headers import grid_from_labels
 
 Floats = NDArray[np.float64]
@@ -105,6 +105,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         The published mean curve.
     n_features_in_ : int
         Number of grid points.
+    feature_names_in_ : array of str
+        Column labels, where X is a data frame whose labels are all text. Public, like the grid.
 
     Notes
     -----
@@ -201,7 +203,22 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         prepared = self.prepare(X, groups)
         self.release_ = publish(prepared.total, prepared.request, self.ledger, self.dataset)
         self.n_features_in_ = int(prepared.request.basis.grid_points.size)
+        self._set_feature_names(X)
         return self
+
+    def _set_feature_names(self, X: Any) -> None:
+        labels = list(getattr(X, "columns", ()))
+        if labels and all(isinstance(label, str) for label in labels):
+            self.feature_names_in_ = np.array(labels, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
+        return tags
 
     def prepare(
         self, X: Any, groups: Any = None, progress: Callable[[Iterator[Any]], Iterator[Any]] = iter
@@ -268,6 +285,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> tuple[Any, Basis]:
         """The values as they are and the public basis for them."""
+        refuse_kinds(X)
         grid, domain, values = self.grid_points, self.domain_range, X
         if is_fdatagrid(X):
             values, own_grid, own_domain = read_fdatagrid(X)
@@ -293,7 +311,12 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
                     "The span of the observed times is private; pass the public ends (a, b).",
                 )
             return equally_spaced(LONG_GRID, domain)
-        shape = np.shape(values)
+        try:
+            shape = np.shape(values)
+        except ValueError:
+            raise DataError(
+                "X must be a matrix of numbers with rows of one length; found rows of several."
+            ) from None
         if len(shape) != 2:
             raise DataError(
                 f"X must have two dimensions (curves, points); found {len(shape)}. "
@@ -304,7 +327,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         if shape[1] < 2:
             raise DataError(
                 f"X must have at least two grid points; found {shape[1]} feature(s) "
-                f"(n_features = {shape[1]}) while a minimum of 2 is required."
+                f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
             )
         return equally_spaced(shape[1], domain)
 
