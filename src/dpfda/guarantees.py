@@ -19,10 +19,13 @@ def exact(value: Any, parameter: str) -> Fraction:
 
     A float is taken at its shortest decimal form, so that ten charges of 0.1 add up to exactly 1.
     """
-    if isinstance(value, bool):
+    if type(value).__name__ == "bool":  # Python's and numpy's
         raise ParameterError(parameter, "be a number", repr(value))
     if isinstance(value, float) or type(value).__module__ == "numpy":
-        number = float(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ParameterError(parameter, "be a number", repr(value)) from None
         if not math.isfinite(number):
             raise ParameterError(parameter, "be finite", repr(number))
         return Fraction(repr(number))
