@@ -36,14 +36,17 @@ class IntegerSum:
         self._count += other._count
         return self
 
-    def with_noise(self, noise: Sequence[int]) -> tuple[int, ...]:
-        """Leading components of the sum plus integer noise: the release.
+    def with_noise(self, noise: Sequence[int], thresholds: Sequence[int] = ()) -> tuple[int, ...]:
+        """Leading components of the sum, soft-thresholded if asked, plus integer noise: the release.
 
-        The caller has charged the ledger.
+        The caller has charged the ledger. Soft thresholding moves no two values apart, so it does not
+        raise the sensitivity of any component.
         """
         if len(noise) > len(self._total):
             raise DpfdaError(f"{len(noise)} noise values for {len(self._total)} components.")
-        return tuple(a + b for a, b in zip(self._total, noise, strict=False))
+        levels = thresholds or [0] * len(noise)
+        pairs = zip(self._total[: len(noise)], levels, noise, strict=True)
+        return tuple(soft_threshold(total, level) + added for total, level, added in pairs)
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
@@ -60,3 +63,9 @@ class IntegerSum:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
         self.__reduce__()
+
+
+def soft_threshold(value: int, level: int) -> int:
+    """Move a value toward zero by `level`, stopping there."""
+    size = max(abs(value) - level, 0)
+    return size if value > 0 else -size

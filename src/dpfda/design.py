@@ -97,6 +97,10 @@ def _error_parts(problem: Problem, design: Design) -> tuple[float, float]:
     lost = float(problem.prior[design.components :].sum())
     power = problem.noise_power(design.noise.variances())
     bias = float(np.sum((1 - design.shrinkage) ** 2 * kept)) + lost
+    if design.thresholds:
+        # Thresholding moves a coefficient by the threshold or by itself, whichever is smaller.
+        levels = np.array(design.thresholds, dtype=float) / (problem.ball.radius * problem.size)
+        bias += float(np.sum(np.minimum(levels**2, kept)))
     return bias, float(np.sum(design.shrinkage**2 * power))
 
 

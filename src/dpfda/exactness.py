@@ -69,9 +69,14 @@ def ball(value: Fraction | int) -> arb:
 
 
 def upper_end(value: arb) -> Fraction:
-    """Upper end of a ball, exactly."""
-    mantissa, exponent = value.upper().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    """Upper end of a ball, exactly, or 2^-8192 where it is smaller in size than that.
+
+    The exponent of a ball is unbounded; written out, e^(-10^12) would fill the memory.
+    """
+    mantissa, exponent = (int(part) for part in value.upper().man_exp())
+    if mantissa.bit_length() + exponent < -8192:
+        return Fraction(1, 2**8192)
+    return Fraction(mantissa) * Fraction(2) ** exponent
 
 
 def nearest_integer(value: arb) -> int | None:

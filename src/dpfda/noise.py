@@ -153,6 +153,68 @@ class GaussianNoise:
         return f"Gaussian noise on {self.components} coefficients"
 
 
-LAWS: dict[str, type[KNormNoise] | type[GaussianNoise]] = {
-    law.law: law for law in (KNormNoise, GaussianNoise)
+@dataclass(frozen=True)
+class EllipticalNoise:
+    """Normal noise times one independent factor V: multivariate t or multivariate Laplace.
+
+    Parameters
+    ----------
+    size : int
+        Number of coefficients.
+    scale : int
+        Scale s of s V Z, in grid units.
+    mixing : {"student-t", "laplace"}
+        V^2 is nu / chi^2_nu, or standard exponential.
+    degrees : int
+        Degrees of freedom nu of the t law, at least 3 so that it has a variance; 0 for Laplace.
+    """
+
+    size: int
+    scale: int
+    mixing: str
+    degrees: int
+    law: ClassVar[str] = "elliptical"
+
+    @property
+    def components(self) -> int:
+        return self.size
+
+    def draw(self) -> list[int]:
+        pairs, odd = (1, 0) if self.mixing == "laplace" else divmod(self.degrees, 2)
+        normals = self.size + odd + (self.size + odd) % 2
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            gaussians = exactness.normals(uniforms[pairs:])
+            square = exactness.chi_square(uniforms[:pairs])
+            if odd:
+                square += gaussians[self.size] ** 2
+            # A chi-square variable with two degrees of freedom is twice an exponential one.
+            mixing = square / 2 if self.mixing == "laplace" else self.degrees / square
+            length = self.scale * mixing.sqrt()
+            return [length * gaussian for gaussian in gaussians[: self.size]]
+
+        return exactness.draw_rounded(transform, pairs + normals)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        if self.mixing == "laplace":
+            mixing = generator.standard_exponential((draws, 1))
+        else:
+            mixing = self.degrees / generator.chisquare(self.degrees, size=(draws, 1))
+        normal = generator.standard_normal((draws, self.size))
+        return np.asarray(self.scale * np.sqrt(mixing) * normal)
+
+    def variances(self) -> Floats:
+        mixing = 1.0 if self.mixing == "laplace" else self.degrees / (self.degrees - 2)
+        return np.full(self.size, float(self.scale) ** 2 * mixing)
+
+    def describe(self) -> str:
+        words = {
+            "laplace": "multivariate Laplace noise",
+            "student-t": f"multivariate t noise with {self.degrees} degrees of freedom",
+        }
+        return f"{words[self.mixing]} on {self.size} coefficients"
+
+
+LAWS: dict[str, type[KNormNoise] | type[GaussianNoise] | type[EllipticalNoise]] = {
+    law.law: law for law in (KNormNoise, GaussianNoise, EllipticalNoise)
 }

@@ -157,7 +157,7 @@ def _release(
     problem = request.problem(size)
     part = problem.guarantee
     stated = _recomputed(design.noise, problem.ball.norm, problem.width, part)
-    noisy = total.with_noise(design.noise.draw())
+    noisy = total.with_noise(design.noise.draw(), design.thresholds)
     return ReleasedFunction(
         basis=request.basis.truncate(design.components),
         noisy_sum=noisy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import tempfile
@@ -21,7 +22,7 @@ from dpfda.guarantees import (
     PureDP,
     ZeroConcentratedDP,
 )
-from dpfda.noise import LAWS, KNormNoise, NoiseLaw
+from dpfda.noise import LAWS, NoiseLaw
 from dpfda.release import NoisyCount, ReleasedFunction
 
 FORMAT = "dpfda-release"
@@ -178,16 +179,15 @@ def _guarantee_from_json(written: dict[str, Any]) -> Guarantee:
 
 
 def _noise_to_json(noise: NoiseLaw) -> dict[str, Any]:
-    written: dict[str, Any] = {"law": noise.law, "words": noise.describe()}
-    return written | {name: list(value) for name, value in vars(noise).items()}
+    fields = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(noise).items()}
+    return {"law": noise.law, "words": noise.describe(), **fields}
 
 
 def _noise_from_json(written: dict[str, Any]) -> NoiseLaw:
-    scales = tuple(int(scale) for scale in written["scales"])
-    if written["law"] == KNormNoise.law:
-        return KNormNoise(tuple(int(size) for size in written["block_sizes"]), scales)
-    law: Callable[..., NoiseLaw] = LAWS[written["law"]]
-    return law(scales)
+    law = LAWS[written["law"]]
+    values = {field.name: written[field.name] for field in dataclasses.fields(law)}
+    made: Callable[..., NoiseLaw] = law
+    return made(**{k: tuple(map(int, v)) if isinstance(v, list) else v for k, v in values.items()})
 
 
 def _divisor_to_json(divisor: float | NoisyCount) -> dict[str, Any]:

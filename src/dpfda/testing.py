@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpfda.calibration import knorm_noise
 from dpfda.guarantees import split
+from dpfda.mechanisms import Design
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 
@@ -66,14 +67,23 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
         design = request.design(request.public_size)
         noise = design.noise.simulate(generator, draws)
         scale = design.shrinkage * request.ball.unit / request.public_size
-        return np.asarray((total[: design.components] + noise) * scale)
+        return np.asarray((_thresholded(total, design) + noise) * scale)
     rows = np.zeros((draws, total.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
         design = request.design(max(1, round(count)))
         noise = design.noise.simulate(generator, 1)[0]
         kept = design.components
-        row[:kept] = (total[:kept] + noise) * design.shrinkage * request.ball.unit / count
+        shrunk = (_thresholded(total, design) + noise) * design.shrinkage
+        row[:kept] = shrunk * request.ball.unit / count
     return rows
+
+
+def _thresholded(total: Floats, design: Design) -> Floats:
+    kept = total[: design.components]
+    if not design.thresholds:
+        return kept
+    levels = np.array(design.thresholds, dtype=float)
+    return np.asarray(np.sign(kept) * np.maximum(np.abs(kept) - levels, 0.0))
 
 
 def _simulated_counts(

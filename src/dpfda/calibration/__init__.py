@@ -7,6 +7,7 @@ so it holds for the scales in force and not for their real-valued targets.
 """
 
 from dpfda.calibration.blocks import knorm_loss, knorm_noise, pure_budget
+from dpfda.calibration.elliptical import elliptical_noise, mixture_delta, t_loss
 from dpfda.calibration.gaussian import (
     gaussian_delta,
     gaussian_length,
@@ -16,13 +17,16 @@ from dpfda.calibration.gaussian import (
 from dpfda.calibration.stated import stated_guarantee, within
 
 __all__ = [
+    "elliptical_noise",
     "gaussian_delta",
     "gaussian_length",
     "gaussian_noise",
     "gaussian_ratio",
     "knorm_loss",
     "knorm_noise",
+    "mixture_delta",
     "pure_budget",
     "stated_guarantee",
+    "t_loss",
     "within",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dpfda.bounds import Norm
 from dpfda.calibration.blocks import knorm_loss
+from dpfda.calibration.elliptical import stated_elliptical
 from dpfda.calibration.gaussian import gaussian_delta, gaussian_length
 from dpfda.calibration.search import PRECISION
 from dpfda.errors import RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
+from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise, NoiseLaw
 
 
 def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarantee) -> Guarantee:
@@ -30,6 +31,8 @@ def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarant
             return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
         if isinstance(requested, ZeroConcentratedDP):
             return ZeroConcentratedDP(mu**2 / 2)
+    if isinstance(noise, EllipticalNoise):
+        return stated_elliptical(noise, width, requested)
     raise RefusedMechanismError("mechanism", "suit the guarantee", f"{noise.describe()} for {requested}")
 
 

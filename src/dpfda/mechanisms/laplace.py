@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from dpfda.calibration import pure_budget
 from dpfda.mechanisms.blocks import block_design
 from dpfda.mechanisms.protocol import Design, Problem
 
@@ -50,3 +53,46 @@ class Laplace:
         count = problem.prior.size if self.components is None else int(self.components)
         parameters = {"components": count, "matched": self.matched, "shrink": self.shrink}
         return block_design(problem, (1,) * count, self.name, parameters, not self.matched, self.shrink)
+
+
+@dataclass(frozen=True)
+class IIDLaplace:
+    """Equal Laplace noise on M leading coefficients, without shrinkage: the classical truncation.
+
+    **Guarantee.** Pure epsilon, as for `Laplace` with equal scales: B = w / epsilon on the l1 ball,
+    whatever M; w M^(1/2) / epsilon on the l2 ball (the authors' code uses w M / epsilon).
+
+    Parameters
+    ----------
+    components : int, optional
+        Number M of coefficients; by default the number with the least expected error under the
+        kernel's prior.
+
+    References
+    ----------
+    Lin & Reimherr (2023), section 4.1.
+
+    Examples
+    --------
+    >>> IIDLaplace(components=4).name
+    'iid-laplace'
+    """
+
+    components: int | None = None
+    name: ClassVar[str] = "iid-laplace"
+
+    def design(self, problem: Problem) -> Design:
+        """Equal scales, no shrinkage."""
+        count = _best_truncation(problem) if self.components is None else int(self.components)
+        parameters = {"components": count}
+        return block_design(problem, (1,) * count, self.name, parameters, equal=True, shrink=False)
+
+
+def _best_truncation(problem: Problem) -> int:
+    """Number of components that minimises truncation bias plus noise."""
+    counts = np.arange(1, problem.prior.size + 1)
+    scale = problem.width / float(pure_budget(problem.guarantee, (1,)))
+    squares = 2 * scale**2 * (counts if problem.ball.norm == "l2" else np.ones_like(counts))
+    noise = counts * problem.noise_power(np.asarray(squares, dtype=np.float64))
+    bias = problem.prior.sum() - np.cumsum(problem.prior)
+    return int(counts[np.argmin(noise + bias)])

@@ -92,12 +92,15 @@ class Design:
         Calibrated law, on the leading components.
     shrinkage : array (M,)
         Factors in [0, 1] applied to the noisy coefficients: post-processing.
+    thresholds : tuple of int
+        Soft thresholds of the exact sum before the noise, in grid units; empty for none.
     """
 
     mechanism: str
     parameters: Mapping[str, Any]
     noise: NoiseLaw
     shrinkage: Floats
+    thresholds: tuple[int, ...] = ()
 
     @property
     def components(self) -> int:

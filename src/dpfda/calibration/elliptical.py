@@ -1,0 +1,210 @@
+"""Elliptical noise: normal noise times one independent random factor.
+
+The noise is s V Z with Z standard normal and V^2 = nu / chi^2_nu (t) or V^2 standard exponential
+(Laplace).
+
+*Pure, multivariate t in M dimensions.* The density is proportional to (1 + |z|^2/(nu s^2))^(-(nu +
+M)/2). Along a shift of length D = delta s the log ratio is largest at z = c s with c = (delta +
+(delta^2 + 4 nu)^(1/2)) / 2, the zero of its derivative, and a component of z across the shift only
+lowers it (Reimherr & Awan 2019, Example 6):
+
+    epsilon = (nu + M)/2 log[(1 + c^2/nu) / (1 + (c - delta)^2/nu)].
+
+*Approximate, any dimension.* Given V the noise is Gaussian, so the whole path with V revealed, and
+therefore the path, has delta(epsilon) = E delta_Gauss(epsilon; mu / V) with mu = width / s. In
+infinite dimensions V can be read off the path and this is exact. The expectation is bounded from
+above by a sum over cells of V: delta_Gauss falls with V, so each cell counts with its smaller end,
+and the mass below the first cell counts in full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import arb
+from scipy import optimize, special
+
+from dpfda.calibration.gaussian import gaussian_delta
+from dpfda.calibration.search import PRECISION, largest
+from dpfda.errors import RefusedMechanismError
+from dpfda.exactness import ball, precision, upper_end
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
+from dpfda.noise import EllipticalNoise
+
+# Ratio of neighbouring cell ends of V^2. A cell overstates mu by half of this, relatively.
+CELL = Fraction(201, 200)
+# Share of delta that the tails of V may add.
+TAIL = 2**16
+STEP = Fraction(1, 10_000)
+
+
+def t_loss(degrees: int, components: int, ratio: Fraction) -> Fraction:
+    """Privacy loss of multivariate t noise, rounded up.
+
+    Parameters
+    ----------
+    degrees : int
+        Degrees of freedom nu.
+    components : int
+        Dimension M.
+    ratio : Fraction
+        Length of the shift over the scale.
+    """
+    with precision(PRECISION):
+        delta, nu = ball(ratio), arb(degrees)
+        c = (delta + (delta**2 + 4 * nu).sqrt()) / 2
+        log_ratio = ((1 + c**2 / nu) / (1 + (c - delta) ** 2 / nu)).log()
+        return upper_end((nu + components) / 2 * log_ratio)
+
+
+@lru_cache(maxsize=64)
+def mixture_delta(mixing: str, degrees: int, epsilon: Fraction, ratio: Fraction) -> Fraction:
+    """Delta at epsilon of the whole path of elliptical noise, rounded up.
+
+    Parameters
+    ----------
+    mixing : {"student-t", "laplace"}
+        Law of the factor V.
+    degrees : int
+        Degrees of freedom, for student-t.
+    epsilon : Fraction
+    ratio : Fraction
+        Width over scale: the Cameron-Martin length mu at V = 1.
+    """
+    below = _cumulative(mixing, degrees)
+
+    def cell(low: Fraction) -> tuple[Fraction, Fraction]:
+        """Mass of [low, CELL low], rounded up, and delta at its smaller end."""
+        # The root is rounded down, so that mu / V is rounded up.
+        factor = Fraction(math.isqrt(math.floor(low * 2**400)), 2**200)
+        with precision(PRECISION):
+            mass = upper_end(below(low * CELL) - below(low))
+        return mass, min(gaussian_delta(epsilon, ratio / factor), Fraction(1))
+
+    total, low = Fraction(0), Fraction(1)
+    while True:
+        low = _short(low / CELL)
+        mass, delta = cell(low)
+        total = _short(total + mass * delta)
+        with precision(PRECISION):
+            rest = upper_end(below(low))
+        if rest <= total / TAIL:
+            break
+    total += rest
+    low = Fraction(1)
+    while True:
+        mass, delta = cell(low)
+        total = _short(total + mass * delta)
+        # Everything beyond counts as if it lay in this cell.
+        if delta <= total / TAIL:
+            return total + delta
+        low = _short(low * CELL)
+
+
+def _short(value: Fraction) -> Fraction:
+    """A slightly larger number with a short denominator."""
+    grid = 2**300
+    return Fraction(math.ceil(value * grid), grid)
+
+
+def _cumulative(mixing: str, degrees: int) -> Callable[[Fraction], arb]:
+    """P(V^2 <= v) as a ball."""
+    if mixing == "laplace":
+        return lambda v: 1 - (-ball(v)).exp()
+    # V^2 <= v where chi^2_nu >= nu / v.
+    half = arb(degrees) / 2
+    return lambda v: (half / ball(v)).gamma_upper(half, regularized=1)
+
+
+def elliptical_noise(
+    components: int,
+    width: int,
+    guarantee: Guarantee,
+    mixing: str = "student-t",
+    degrees: int = 10,
+) -> EllipticalNoise:
+    """Scale spherical elliptical noise to a guarantee.
+
+    Parameters
+    ----------
+    components : int
+        Number of coefficients.
+    width : int
+        Distance in the l1 or l2 norm, in grid units, by which neighbouring sums differ.
+    guarantee : PureDP or ApproximateDP
+    mixing : {"student-t", "laplace"}
+    degrees : int
+        Degrees of freedom, for student-t.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For a guarantee that the law cannot give.
+    """
+    ratio = _largest_ratio(components, guarantee, mixing, degrees)
+    scale = math.ceil(Fraction(width) / ratio)
+    return EllipticalNoise(components, scale, mixing, degrees if mixing == "student-t" else 0)
+
+
+def _largest_ratio(components: int, guarantee: Guarantee, mixing: str, degrees: int) -> Fraction:
+    if isinstance(guarantee, PureDP):
+        if mixing == "laplace":
+            raise RefusedMechanismError(
+                "mechanism",
+                "give pure differential privacy",
+                f"multivariate Laplace noise on {components} coefficients",
+                "Its density has a pole at the centre from two dimensions on, so the ratio is unbounded"
+                " there. Use mechanism='knorm' (the same idea with a bounded ratio) or set delta.",
+                "Reimherr & Awan 2019, Example 5",
+            )
+        epsilon = guarantee.epsilon
+        ceiling = Fraction(4)
+        while t_loss(degrees, components, ceiling) <= epsilon:
+            ceiling *= 4
+        return largest(lambda r: t_loss(degrees, components, r) <= epsilon, ceiling)
+    if isinstance(guarantee, ApproximateDP):
+        ratio = _approximate_ratio(mixing, degrees, float(guarantee.epsilon), float(guarantee.delta))
+        while mixture_delta(mixing, degrees, guarantee.epsilon, ratio) > guarantee.delta:
+            ratio *= 1 - STEP
+        return ratio
+    raise RefusedMechanismError(
+        "guarantee",
+        "be pure or approximate for elliptical noise",
+        f"{guarantee}",
+        "Its Renyi divergence is infinite from some order on. Use mechanism='gaussian'.",
+    )
+
+
+def _approximate_ratio(mixing: str, degrees: int, epsilon: float, delta: float) -> Fraction:
+    """The ratio in floats: a start for the search that ball arithmetic decides."""
+    edges = float(CELL) ** np.arange(-16_000.0, 8_000.0)
+    if mixing == "laplace":
+        below = -np.expm1(-edges)
+    else:
+        below = special.gammaincc(degrees / 2, degrees / 2 / edges)
+    masses = np.diff(below, append=1.0)
+
+    def excess(log_ratio: float) -> float:
+        mu = math.exp(log_ratio) / np.sqrt(edges)
+        first = special.log_ndtr(mu / 2 - epsilon / mu)
+        second = epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            deltas = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+        value = float(np.sum(masses * np.nan_to_num(deltas))) + float(below[0])
+        return math.log(max(value, 1e-300)) - math.log(delta)
+
+    root = optimize.brentq(excess, -40.0, math.log(4 * math.sqrt(2 * epsilon + 1) + 80), xtol=1e-9)
+    return Fraction(math.exp(root))
+
+
+def stated_elliptical(noise: EllipticalNoise, width: int, requested: Guarantee) -> Guarantee:
+    """What elliptical noise in force gives: pure epsilon, or delta at the requested epsilon."""
+    ratio = Fraction(width, noise.scale)
+    if isinstance(requested, ApproximateDP):
+        delta = mixture_delta(noise.mixing, noise.degrees, requested.epsilon, ratio)
+        return ApproximateDP(requested.epsilon, delta)
+    return PureDP(t_loss(noise.degrees, noise.components, ratio))
