@@ -98,8 +98,7 @@ def read_curves(
         Raise on a row that cannot be read; or keep it as a record whose numbers are infinite, which
         later steps replace by a fixed public element. Its label is kept where it can be read.
     progress : callable, optional
-        Called as ``progress(done, total)``, in bytes of a text file or rows of a Parquet file. It may
-        begin again once, where a text file has to be read cell by cell.
+        Called as ``progress(done, total)``, in bytes of a text file or rows of a Parquet file.
 
     Returns
     -------
