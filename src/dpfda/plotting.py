@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpfda.errors import MissingExtraError
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from dpfda.design import Plan
     from dpfda.release import ReleasedFunction
 
 
@@ -89,4 +92,58 @@ def new_axis() -> Axes:
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "A plot") from None
     _, axis = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    return axis
+
+
+def plot_plan(
+    epsilons: Sequence[float], plans: Sequence[Plan], ax: Axes | None = None, units: str = ""
+) -> Axes:
+    """Draw the expected error of a release and its parts against epsilon, on log axes.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Privacy losses, increasing.
+    plans : sequence of Plan
+        One for each.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    units : str
+        Units of the error, for its axis.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    axis = new_axis() if ax is None else ax
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    errors = {
+        part: [math.sqrt(getattr(plan.error, part) / plan.length) for plan in plans]
+        for part in ("total", "noise", "bias", "sampling")
+    }
+    # The total above its parts; parts far below it do not matter and would flatten the picture.
+    axis.plot(epsilons, errors["total"], label="error (noise and bias)", linewidth=2.5, zorder=3)
+    axis.plot(epsilons, errors["noise"], label="privacy noise", color="C3", linestyle="-.", zorder=4)
+    axis.plot(epsilons, errors["bias"], label="bias of smoothing", color="C1", linestyle="--")
+    axis.plot(
+        epsilons,
+        errors["sampling"],
+        label="for comparison: sampling, at most",
+        color="0.5",
+        linestyle=":",
+    )
+    largest = max(max(part) for part in errors.values())
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_ylim(min(errors["total"]) / 10, 2 * largest)
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.grid(color="0.9")
+    axis.set_xlabel("epsilon (smaller is more private)")
+    axis.set_ylabel("typical error at a point" + (f"\n({units})" if units else ""))
+    axis.legend(fontsize="small", loc="lower left")
     return axis

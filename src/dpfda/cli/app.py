@@ -1,0 +1,91 @@
+"""The list of verbs, and what holds for all of them: version, help, exit codes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dpfda import __version__
+from dpfda.cli.demo import demo
+from dpfda.cli.evaluate import evaluate
+from dpfda.cli.mean import mean
+from dpfda.cli.plan import plan
+from dpfda.cli.running import EXIT_CODES, epilog, flowing
+from dpfda.cli.show import show
+
+app = typer.Typer(
+    name="dpfda",
+    help="Publish functions of private data under differential privacy: mean curves first.\n\n"
+    "What is published is a whole function with noise added, as a JSON file. It can be evaluated, "
+    "drawn and mailed as often as anyone likes at no further cost to privacy.",
+    epilog=epilog(
+        "Start with:  dpfda demo",
+        "Then:  dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --out mean.json --plot mean.png",
+        "dpfda show mean.json",
+        EXIT_CODES,
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    # Locals hold private data: no traceback may show them.
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpfda {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command(
+    "mean",
+    help=flowing(mean.__doc__),
+    epilog=epilog(
+        "Examples",
+        "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "
+        "--missing complete --out fa.json --plot fa.png",
+        "dpfda mean demand.csv --epsilon 0.5 --bounds 500 3500 --domain 0 24 "
+        "--x-label 'hour of the day' --y-label 'demand (MW)' --out demand.json",
+        "dpfda mean visits.csv --epsilon 1 --bounds 40 200 --id patient --time week --value weight "
+        "--domain 0 52 --out weight.json",
+        EXIT_CODES,
+    ),
+)(mean)
+app.command(
+    "eval",
+    help=flowing(evaluate.__doc__),
+    epilog=epilog("Example", "dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv", EXIT_CODES),
+)(evaluate)
+app.command(
+    "show", help=flowing(show.__doc__), epilog=epilog("Example", "dpfda show fa.json", EXIT_CODES)
+)(show)
+app.command(
+    "plan",
+    help=flowing(plan.__doc__),
+    epilog=epilog(
+        "Examples",
+        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
+        EXIT_CODES,
+    ),
+)(plan)
+app.command(
+    "demo",
+    help=flowing(demo.__doc__),
+    epilog=epilog("Example", "dpfda demo --out dpfda-demo", EXIT_CODES),
+)(demo)

@@ -1,0 +1,284 @@
+"""`dpfda mean`: publish the mean curve of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfda.cli import options as o
+from dpfda.cli.running import guarded, print_json, progress_bar, warn
+from dpfda.errors import DpfdaError, ParameterError, StorageError
+
+if TYPE_CHECKING:
+    from dpfda.cli.checks import PublicSide
+    from dpfda.records.files import TableCurves
+    from dpfda.release import ReleasedFunction
+
+
+def _reading(name: str, metavar: str, words: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=words, rich_help_panel=o.READING)
+
+
+def _writing(name: str, metavar: str, words: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=words, rich_help_panel=o.OUTPUT)
+
+
+@guarded
+def mean(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV or Parquet file, private. Wide: a row a curve, the header being the grid where "
+            "it is numbers. Long: a row an observation (--id, --time, --value).",
+        ),
+    ],
+    *,
+    epsilon: o.Epsilon,
+    delta: o.Delta = "0",
+    neighbours: o.NeighbourRelation = "replace-one",
+    public_size: o.PublicSize = None,
+    mechanism: o.MechanismName = "auto",
+    bounds: o.Bounds = None,
+    l2_bound: o.L2Bound = None,
+    l1_bound: o.L1Bound = None,
+    standardize: o.Standardize = False,
+    kernel: o.KernelText = None,
+    domain: o.Domain = None,
+    x_label: Annotated[
+        str | None,
+        typer.Option(
+            "--x-label",
+            metavar="TEXT",
+            help="Name and unit of the axis, for reports and plots. Example: 'hour of the day'",
+            rich_help_panel=o.CURVE,
+        ),
+    ] = None,
+    y_label: Annotated[
+        str | None,
+        typer.Option(
+            "--y-label",
+            metavar="TEXT",
+            help="Name and unit of the values. Example: 'temperature (degrees C)'",
+            rich_help_panel=o.CURVE,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        _reading("--columns", "PATTERN", "Columns of the curve, by name. Example: --columns 'cca_*'"),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        _reading(
+            "--groups",
+            "COLUMN",
+            "Column that says whose a record is. All records of one person then count as one, and it "
+            "is the person who is protected. Its name is published.",
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        _reading(
+            "--unit",
+            "TEXT",
+            "What to call the one who is protected, in the singular, in reports. By default the name "
+            "of the --groups (or --id) column, else record. Example: person",
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None, _reading("--id", "COLUMN", "Long layout: whose curve. Needs --domain.")
+    ] = None,
+    time_column: Annotated[
+        str | None, _reading("--time", "COLUMN", "Long layout: where on the axis.")
+    ] = None,
+    value_column: Annotated[str | None, _reading("--value", "COLUMN", "Long layout: how much.")] = None,
+    missing: Annotated[
+        str,
+        _reading(
+            "--missing",
+            "refuse|complete",
+            "Missing values: an error, or filled by interpolation within the curve.",
+        ),
+    ] = "refuse",
+    invalid: Annotated[
+        str,
+        _reading(
+            "--invalid",
+            "refuse|repair",
+            "Records that cannot be used: an error (which is outside the guarantee, for it tells "
+            "something), or replaced by a fixed public element, for unattended use.",
+        ),
+    ] = "refuse",
+    out: Annotated[Path, _writing("--out", "F.json", "The release. Everything in it is public.")],
+    plot: Annotated[
+        Path | None, _writing("--plot", "F.png", "A picture: .png, .pdf or .svg (extra dpfda\\[plot]).")
+    ] = None,
+    csv: Annotated[
+        Path | None, _writing("--csv", "F.csv", "A table: the grid, values and simultaneous 95% band.")
+    ] = None,
+    overwrite: o.Overwrite = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Publish the mean curve of a file of private curves under differential privacy.
+
+    All arguments are public, and checked before the file is read. Running it again on the same data is
+    a second release: losses add up.
+    """
+    from dpfda.cli.checks import bound_from, check_public
+    from dpfda.cli.outputs import check_outputs
+    from dpfda.records.curves import check_choice
+    from dpfda.report import cautions
+    from dpfda.report import public_size as published_size
+
+    bound = bound_from(bounds, l2_bound, l1_bound, standardize)
+    public = check_public(
+        epsilon, delta, neighbours, bound, standardize, kernel, domain, mechanism, public_size
+    )
+    check_choice(missing, "--missing", ("refuse", "complete"))
+    check_choice(invalid, "--invalid", ("refuse", "repair"))
+    layout = {"id": id_column, "time": time_column, "value": value_column}
+    _check_layout(layout, columns, domain, missing)
+    check_outputs({"--out": out, "--plot": plot, "--csv": csv}, {"FILE": file}, overwrite)
+    warnings = list(cautions(public.guarantee, public.public_size))
+    _show(warnings)
+    with progress_bar(f"reading {file.name}") as progress:
+        from dpfda.records.files import read_curves
+
+        table = read_curves(
+            file, columns=columns, groups=groups, **layout, invalid=invalid, progress=progress
+        )
+    labels = {key: text for key, text in (("domain", x_label), ("value", y_label)) if text is not None}
+    settings = {
+        "missing": missing,
+        "invalid": invalid,
+        "unit": unit or groups or id_column,
+        "labels": labels,
+    }
+    release = publish_mean(table, public, settings)
+    later = [_kernel_warning(release), *cautions(release.guarantee, published_size(release))]
+    new = [text for text in later if text is not None and text not in warnings]
+    _show(new)
+    files = write_release(release, out, plot, csv)
+    if as_json:
+        print_json(summary(release) | {"files": files, "warnings": warnings + new})
+    else:
+        typer.echo(words(release, files))
+        typer.echo(f"Next: dpfda show {out}   (what is promised, in plain words)")
+
+
+def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any]) -> ReleasedFunction:
+    """Release the mean of the curves of a table."""
+    from dpfda.summaries import PrivateMean
+
+    arguments: dict[str, Any] = {
+        "epsilon": public.guarantee.epsilon,
+        "delta": getattr(public.guarantee, "delta", 0),
+        "bounds": public.bound,
+        "standardize": public.standardize,
+        "kernel": public.kernel,
+        "grid_points": table.grid_points,
+        "domain_range": public.domain,
+        "mechanism": public.mechanism,
+        "neighbours": public.neighbours,
+        "public_size": public.public_size,
+    }
+    estimator = PrivateMean(**arguments, **settings)
+    return estimator.fit(table.data, groups=table.groups).release_
+
+
+def write_release(
+    release: ReleasedFunction, out: Path, plot: Path | None, csv: Path | None
+) -> dict[str, str]:
+    """Write the release, then what can be made from it again; paths by kind."""
+    from dpfda.cli.outputs import columns_of, new_picture, save_picture, write_csv
+    from dpfda.report import band_at
+
+    try:
+        release.save(out)
+    except DpfdaError as error:
+        raise StorageError(
+            f"{error} Noise had been drawn and the release is lost: running again is a second release."
+        ) from None
+    files = {"release": str(out)}
+    if csv is not None:
+        write_csv(columns_of(release, band_at(release, release.grid_points)), csv)
+        files["csv"] = str(csv)
+    if plot is not None:
+        save_picture(release.plot(new_picture()), plot)
+        files["plot"] = str(plot)
+    return files
+
+
+def summary(release: ReleasedFunction) -> dict[str, Any]:
+    """What a release states about itself, as JSON types."""
+    from dpfda.report import accuracy_of
+    from dpfda.storage import to_json
+
+    written = to_json(release)
+    kept = ("guarantee", "neighbours", "privacy_unit", "bound", "mechanism", "about")
+    accuracy = accuracy_of(release)
+    return {name: written[name] for name in kept} | {
+        "kernel": release.basis.describe(),
+        "domain_range": list(release.domain_range),
+        "noise": {"words": release.noise.describe(), **vars(accuracy)},
+    }
+
+
+def words(release: ReleasedFunction, files: dict[str, str]) -> str:
+    """A release in a few lines, for the terminal."""
+    from dpfda.report import accuracy_of
+
+    accuracy = accuracy_of(release)
+    units = release.about.get("value", "units of the data")
+    units = "standardised" if release.about.get("standardized") else units
+    written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
+    return "\n".join(
+        [
+            repr(release),
+            f"  noise:        everywhere within {accuracy.typical:.3g} typically, "
+            f"{accuracy.largest:.3g} at most, with probability {accuracy.level:.0%} ({units})",
+            f"  written:      {written}",
+        ]
+    )
+
+
+def _show(warnings: list[str]) -> None:
+    for text in warnings:
+        warn(text)
+
+
+def _kernel_warning(release: ReleasedFunction) -> str | None:
+    from dpfda.cli.checks import kernel_warning
+
+    kernel = getattr(release.basis, "kernel", None)
+    return kernel_warning(kernel, release.grid_points, release.domain_range)
+
+
+def _check_layout(
+    layout: dict[str, str | None],
+    columns: str | None,
+    domain: tuple[float, float] | None,
+    missing: str,
+) -> None:
+    given = [f"--{name}" for name, column in layout.items() if column is not None]
+    if not given:
+        return
+    if len(given) < len(layout):
+        raise ParameterError("The long layout", "name --id, --time and --value", " and ".join(given))
+    if domain is None:
+        raise ParameterError(
+            "--domain",
+            "be given in the long layout",
+            "none",
+            "The span of the observed times is private; pass the public ends, as in --domain 0 52.",
+        )
+    if columns is not None:
+        raise ParameterError("--columns", "be left out in the long layout", repr(columns))
+    if missing != "refuse":
+        raise ParameterError(
+            "--missing",
+            "be left out in the long layout, where a missing observation is a missing line",
+            repr(missing),
+        )

@@ -1,0 +1,253 @@
+"""`dpfda plan`: the error to expect, from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfda.cli import options as o
+from dpfda.cli.running import guarded, print_json, warn
+from dpfda.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.bases import Basis
+    from dpfda.cli.checks import PublicSide
+    from dpfda.design import Plan
+    from dpfda.guarantees import Guarantee
+
+# The table goes from E/8 to 8 E by factors of two; the picture has steps between.
+SPAN = 8
+STEPS = 7
+CURVE_STEPS = 25
+POINTS = 101
+MOST_POINTS = 2000
+COUNTED = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """Root mean square errors at a point, in the units of the data, at one epsilon."""
+
+    epsilon: float
+    typical: float
+    bias: float
+    noise: float
+    sampling: float
+
+
+@guarded
+def plan(
+    curves: Annotated[
+        int,
+        typer.Option(
+            "--curves",
+            metavar="N",
+            help="Number of privacy units (persons, if one has several curves). Example: 500",
+            rich_help_panel=o.PRIVACY,
+        ),
+    ],
+    epsilon: o.Epsilon,
+    delta: o.Delta = "0",
+    neighbours: o.NeighbourRelation = "replace-one",
+    public_size: o.PublicSize = None,
+    mechanism: o.MechanismName = "auto",
+    bounds: o.Bounds = None,
+    l2_bound: o.L2Bound = None,
+    l1_bound: o.L1Bound = None,
+    standardize: o.Standardize = False,
+    kernel: o.KernelText = None,
+    domain: o.Domain = None,
+    points: Annotated[
+        int,
+        typer.Option(
+            "--points",
+            metavar="M",
+            help="Number of equally spaced grid points of a curve.",
+            rich_help_panel=o.CURVE,
+        ),
+    ] = POINTS,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="F.png",
+            help="Draw error against epsilon: .png, .pdf or .svg (extra dpfda\\[plot]).",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    overwrite: o.Overwrite = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Expected error of a mean curve over a range of epsilon around E. No file is read.
+
+    Typical errors are root mean squares at a point, in the units of the data: bias (what shrinking to
+    fewer coefficients leaves out, if the mean is as rough as the kernel and as large as the bound
+    allows), noise (for privacy), and, beside them, sampling (of these data from a wider population, at
+    most).
+    """
+    from dpfda.bases import KernelBasis
+    from dpfda.bases.grids import equally_spaced
+    from dpfda.cli.checks import bound_from, check_public, kernel_on, kernel_warning
+    from dpfda.cli.outputs import check_outputs, new_picture, save_picture
+    from dpfda.report import cautions
+
+    bound = bound_from(bounds, l2_bound, l1_bound, standardize)
+    public = check_public(
+        epsilon, delta, neighbours, bound, standardize, kernel, domain, mechanism, public_size
+    )
+    _check_counts(curves, points)
+    check_outputs({"--plot": plot}, {}, overwrite)
+    ends = public.domain or (0.0, 1.0)
+    chosen = kernel_on(public.kernel, ends)
+    basis = KernelBasis.on_grid(chosen, equally_spaced(points, ends), ends)
+    warnings = [kernel_warning(chosen, basis.grid_points, ends)]
+    warnings += cautions(public.guarantee, public_size or curves)
+    known = [text for text in warnings if text is not None]
+    for text in known:
+        warn(text)
+    forecast = Forecast(basis, public, curves)
+    rows = [forecast.row(factor) for factor in _factors(STEPS)]
+    if plot is not None:
+        from dpfda.plotting import plot_plan
+
+        factors = _factors(CURVE_STEPS)
+        plans = [forecast.at(factor) for factor in factors]
+        epsilons = [forecast.epsilon(factor) for factor in factors]
+        units = "standardised, no unit" if standardize else "units of the data"
+        save_picture(plot_plan(epsilons, plans, new_picture(), units), plot)
+    if as_json:
+        print_json(_as_json(forecast, rows, known, plot))
+    else:
+        typer.echo(_words(forecast, rows, plot))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Plans for one setting over a range of epsilon."""
+
+    basis: Basis
+    public: PublicSide
+    curves: int
+
+    def epsilon(self, factor: Fraction) -> float:
+        """The whole epsilon, E times a factor."""
+        return float(self.public.guarantee.epsilon * factor)
+
+    def at(self, factor: Fraction) -> Plan:
+        """The plan at E times a factor."""
+        from dpfda.design import make_plan
+
+        public = self.public
+        return make_plan(
+            self.basis,
+            public.bound,
+            public.public_size or self.curves,
+            self._guarantee(factor),
+            public.neighbours,
+            public.mechanism,
+        )
+
+    def row(self, factor: Fraction) -> Row:
+        """The errors at E times a factor."""
+        plan = self.at(factor)
+        error = plan.error
+        bias, noise, sampling = (
+            math.sqrt(part / plan.length) for part in (error.bias, error.noise, error.sampling)
+        )
+        return Row(self.epsilon(factor), plan.typical_error, bias, noise, sampling)
+
+    @property
+    def counted(self) -> bool:
+        """Whether a part of epsilon goes to releasing the number of units."""
+        from dpfda.guarantees import Neighbours
+
+        return self.public.neighbours is Neighbours.ADD_REMOVE and self.public.public_size is None
+
+    def _guarantee(self, factor: Fraction) -> Guarantee:
+        from dpfda.guarantees import guarantee_for, split
+        from dpfda.publication import COUNT_SHARE
+
+        whole = self.public.guarantee
+        scaled = guarantee_for(whole.epsilon * factor, getattr(whole, "delta", 0))
+        return split(scaled, COUNT_SHARE)[1] if self.counted else scaled
+
+
+def _factors(steps: int) -> list[Fraction]:
+    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
+    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
+    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
+
+
+def _check_counts(curves: int, points: int) -> None:
+    if curves < 2:
+        raise ParameterError("--curves", "be at least 2", curves)
+    if not 2 <= points <= MOST_POINTS:
+        raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", points)
+
+
+def _facts(forecast: Forecast) -> dict[str, Any]:
+    public, design = forecast.public, forecast.at(Fraction(1)).design
+    return {
+        "guarantee": str(public.guarantee),
+        "neighbours": str(public.neighbours),
+        "bound": public.bound.describe(),
+        "kernel": forecast.basis.describe(),
+        "mechanism": f"{design.mechanism}: {design.noise.describe()}",
+    }
+
+
+def _as_json(
+    forecast: Forecast, rows: list[Row], warnings: list[str], plot: Path | None
+) -> dict[str, Any]:
+    return {
+        "curves": forecast.curves,
+        **_facts(forecast),
+        "expected": vars(rows[len(rows) // 2]),
+        "over_epsilon": [vars(row) for row in rows],
+        "error": "root mean square at a point, in the units of the data",
+        "plot": None if plot is None else str(plot),
+        "warnings": warnings,
+    }
+
+
+def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
+    middle = rows[len(rows) // 2]
+    units = "standardised" if forecast.public.standardize else "units of the data"
+    lines = [f"Mean curve of {forecast.curves} units, from public numbers alone; no file was read."]
+    lines += [f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items()]
+    lines += ["", _table(rows, middle), ""]
+    lines.append(f"Typical error at a point, as a root mean square ({units}):")
+    lines.append(
+        "  error     from the non-private mean of the same bounded curves: bias and noise together"
+    )
+    lines.append("  bias      left out by smoothing, if the mean is as rough and large as allowed")
+    lines.append("  noise     added for privacy")
+    lines.append("  sampling  beside it, at most: these curves against a wider population")
+    if forecast.counted:
+        share = math.sqrt(2) / (COUNTED * middle.epsilon * forecast.curves)
+        lines.append(
+            "A tenth of epsilon goes to counting the units, whose number is private.\n"
+            f"Not included: the count's own error of about {share:.1%}."
+        )
+    if plot is not None:
+        lines.append(f"Plot: {plot}")
+    return "\n".join(lines)
+
+
+def _table(rows: list[Row], middle: Row) -> str:
+    from dpfda.cli.outputs import text_table
+
+    table = {
+        "": ["->" if row is middle else "" for row in rows],
+        "epsilon": [f"{row.epsilon:.4g}" for row in rows],
+        "error": [f"{row.typical:.3g}" for row in rows],
+        "bias": [f"{row.bias:.3g}" for row in rows],
+        "noise": [f"{row.noise:.3g}" for row in rows],
+        "sampling": [f"{row.sampling:.3g}" for row in rows],
+    }
+    return text_table(table)

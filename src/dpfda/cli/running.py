@@ -1,0 +1,99 @@
+"""How a verb runs: errors become one line and an exit status, and nothing private is printed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, ParamSpec
+
+import typer
+
+from dpfda.errors import DpfdaError
+
+Arguments = ParamSpec("Arguments")
+Progress = Callable[[int, int], None]
+
+REFUSED = 2
+FAILED = 1
+EXIT_CODES = (
+    "Exit status: 0 done; 2 refused, because an argument or the data cannot be used (nothing is "
+    "published); 1 anything else, such as a disk that is full."
+)
+
+
+def epilog(*paragraphs: str) -> str:
+    """Paragraphs below a help page, safe from being read as markup."""
+    return "\n\n".join(paragraph.replace("[", "\\[") for paragraph in paragraphs)
+
+
+def flowing(text: str | None) -> str:
+    """A docstring as paragraphs of one line each, which the help page breaks where it wants."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return epilog(*(" ".join(paragraph.split()) for paragraph in paragraphs))
+
+
+def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Run a verb so that errors are one line on stderr, without traceback or values of data."""
+
+    @functools.wraps(command)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            with warnings.catch_warnings():
+                # Whether a library warns, and its words, can depend on private values.
+                warnings.simplefilter("ignore")
+                command(*args, **kwargs)
+        except typer.Exit:
+            raise
+        except DpfdaError as error:
+            fail(str(error), REFUSED)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
+        except Exception as error:
+            if os.environ.get("DPFDA_TRACEBACK"):
+                raise
+            fail(
+                f"unexpected {type(error).__name__}. Its details are not shown, because they could "
+                "contain private values; set DPFDA_TRACEBACK=1 to see them.",
+                FAILED,
+            )
+
+    return run
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Print an error and leave."""
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(status) from None
+
+
+def warn(message: str) -> None:
+    """Print a warning, which may be about public things only."""
+    typer.echo(f"warning: {message}", err=True)
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """Print the one object that --json promises."""
+    typer.echo(json.dumps(answer, indent=1, allow_nan=False))
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress | None]:
+    """A bar on stderr where a person looks at it; None where stderr is a file or a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
