@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, IntegerBall
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, PureDP
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.mechanisms import Design, Problem, read_mechanism
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
@@ -73,14 +73,20 @@ def make_problem(
 def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected error.
 
-    Under a pure guarantee the candidates are one K-norm block and matched Laplace noise; under any
-    other, equal Gaussian noise.
+    The candidates are one K-norm block and matched Laplace noise, which are pure, and under any other
+    guarantee equal Gaussian noise too. A pure candidate satisfies an approximate guarantee of the same
+    epsilon; it wins on l1 balls.
     """
     if not (isinstance(mechanism, str) and mechanism == "auto"):
         return read_mechanism(mechanism).design(problem)
+    designs = []
     if not isinstance(problem.guarantee, PureDP):
-        return Gaussian().design(problem)
-    designs = [KNorm().design(problem), Laplace().design(problem)]
+        designs.append(Gaussian().design(problem))
+    if isinstance(problem.guarantee, ApproximateDP):
+        problem = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+    if isinstance(problem.guarantee, PureDP):
+        designs.append(KNorm().design(problem))
+    designs.append(Laplace().design(problem))
     return min(designs, key=lambda design: sum(_error_parts(problem, design)))
 
 

@@ -40,6 +40,8 @@ def within(stated: Guarantee, requested: Guarantee) -> bool:
     """Whether a recomputed guarantee is at most the requested one, exactly."""
     if isinstance(stated, PureDP) and isinstance(requested, PureDP):
         return stated.epsilon <= requested.epsilon
+    if isinstance(stated, PureDP) and isinstance(requested, ApproximateDP):
+        return stated.epsilon <= requested.epsilon
     if isinstance(stated, ApproximateDP) and isinstance(requested, ApproximateDP):
         return stated.epsilon <= requested.epsilon and stated.delta <= requested.delta
     if isinstance(stated, ZeroConcentratedDP) and isinstance(requested, ZeroConcentratedDP):
