@@ -1,0 +1,38 @@
+"""Budgets of data sets: charged before noise is drawn, never over, also under crashes and races.
+
+A budget is one guarantee for one data set. Charges add up by basic composition in exact rational
+arithmetic; a zero-concentrated budget is therefore the one in which many Gaussian releases are cheap.
+A charge of another kind or relation is converted where that is valid and refused where it is not:
+
+==================  =================================================================
+charge              into a budget
+==================  =================================================================
+pure                pure as it is; approximate at delta 0; zero-concentrated at the rho
+                    of its law if known (a `Cost`), else at epsilon tanh(epsilon/2)
+approximate         approximate; zero-concentrated only if known to be Gaussian
+zero-concentrated   zero-concentrated
+add/remove          of a replace-one budget at 2 epsilon, (1 + e^epsilon) delta, 4 rho
+replace-one         never of an add/remove budget
+another unit        never
+==================  =================================================================
+
+A ledger is never forked: copies and clones are the same ledger, a pickled file ledger carries its
+path alone, and an in-memory ledger refuses to be pickled or used in a forked process.
+"""
+
+from dpfda.ledger.accounts import Amount, Budget
+from dpfda.ledger.base import Ledger
+from dpfda.ledger.file import FileLedger
+from dpfda.ledger.history import Record, to_csv, to_json_lines
+from dpfda.ledger.memory import MemoryLedger
+
+__all__ = [
+    "Amount",
+    "Budget",
+    "FileLedger",
+    "Ledger",
+    "MemoryLedger",
+    "Record",
+    "to_csv",
+    "to_json_lines",
+]

@@ -1,0 +1,361 @@
+"""What a ledger does, wherever its history is kept."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self
+
+from dpfda.composition import Cost
+from dpfda.errors import BudgetError, LedgerError, ParameterError, UnknownDatasetError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.ledger.accounts import Amount, Budget, checked_name, cost_in
+from dpfda.ledger.history import Record, to_csv, to_json_lines
+
+
+class Journal(Protocol):
+    """A history inside one transaction."""
+
+    def latest(self, dataset: str) -> Record | None:
+        """Last row of a data set, which holds its budget and what is spent."""
+
+    def records(self, dataset: str | None) -> list[Record]:
+        """Rows of a data set, or all, in order."""
+
+    def append(self, make: Callable[[int], Record]) -> Record:
+        """Append the row that is made for the next number."""
+
+
+class Ledger(ABC):
+    """Budgets of data sets, and the history of what was charged to them.
+
+    `charge` returns when the charge is committed and raises when nothing was charged; what fails
+    afterwards stays charged. Copies are the same ledger.
+    """
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Journal]:
+        """A journal that shows one moment."""
+
+    @abstractmethod
+    def _writing(self, new: bool = False) -> AbstractContextManager[Journal]:
+        """A journal that nobody else writes; committed on leaving, or nothing of it."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def create(
+        self,
+        dataset: str,
+        guarantee: Guarantee,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        unit: str = "record",
+    ) -> Self:
+        """Give a data set its budget; the same budget a second time changes nothing.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        guarantee : Guarantee
+            All that may be spent on it.
+        neighbours : {"replace-one", "add-remove"}
+            Relation for which the budget is meant.
+        unit : str
+            Who is protected, as releases name it: "record", or "group" where records are grouped, or
+            the `unit` given to the estimator.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        LedgerError
+            If the data set has another budget.
+        ParameterError
+            If an argument is unusable.
+        """
+        checked_name(dataset, "dataset")
+        budget = Budget(guarantee, Neighbours.parse(neighbours), unit)
+        nothing = Amount.zero(guarantee.kind)
+        budget.amount.written()
+        with self._writing(new=True) as journal:
+            before = journal.latest(dataset)
+            if before is None:
+                journal.append(lambda n: Record(n, _now(), dataset, "create", budget, nothing))
+            elif before.budget != budget:
+                raise LedgerError(
+                    f"The data set {dataset!r} must keep its budget, {before.budget}; found another: "
+                    f"{budget}. Use raise_budget to enlarge it, which is recorded with a reason."
+                )
+        return self
+
+    def charge(self, dataset: str, guarantee: Guarantee | Cost, entry: Mapping[str, Any]) -> Record:
+        """Charge a release to a data set's budget, durably, or raise and charge nothing.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        guarantee : Guarantee or Cost
+            What the release costs. A `Cost` says which noise it is, which a zero-concentrated budget
+            is charged less for.
+        entry : mapping
+            Public description for the history. It must have 'neighbours' and 'privacy_unit'.
+
+        Returns
+        -------
+        Record
+            The row, committed.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not allow it.
+        IncompatibleChargeError
+            If its kind, neighbours or unit cannot be turned into the budget's.
+        UnknownDatasetError
+            If the data set has no budget.
+        LedgerError
+            If the ledger cannot be read or written. If it says that the commit failed, the charge
+            may have been made; no noise may be drawn either way.
+        """
+        cost = guarantee if isinstance(guarantee, Cost) else Cost(_checked(guarantee))
+        neighbours = Neighbours.parse(_named(entry, "neighbours"))
+        unit = str(_named(entry, "privacy_unit"))
+        details = _plain(entry)
+        asked = {"kind": cost.guarantee.kind, **Amount.of(cost.guarantee).written(), "law": cost.law}
+        with self._writing() as journal:
+            before = _latest(journal, dataset)
+            budget, amount = before.budget, cost_in(before.budget, cost, neighbours, unit, dataset)
+            spent = before.spent.plus(amount)
+            if spent.exceeds(budget.amount):
+                raise _over(dataset, amount, budget.amount.minus(before.spent), budget)
+            amount.written()
+            spent.written()
+            record = journal.append(
+                lambda n: Record(n, _now(), dataset, "charge", budget, spent, amount, asked, details)
+            )
+        return record
+
+    def raise_budget(self, dataset: str, guarantee: Guarantee, reason: str) -> Record:
+        """Enlarge a budget; the row that does it names the reason.
+
+        Parameters
+        ----------
+        dataset : str
+        guarantee : Guarantee
+            The new budget: of the same kind, smaller in nothing and larger in something.
+        reason : str
+
+        Raises
+        ------
+        ParameterError
+            If it is no enlargement or there is no reason.
+        UnknownDatasetError
+            If the data set has no budget.
+        """
+        checked_name(reason, "reason")
+        amount = Amount.of(_checked(guarantee))
+        amount.written()
+        with self._writing() as journal:
+            before = _latest(journal, dataset)
+            old = before.budget.amount
+            if amount.kind != old.kind or old.exceeds(amount) or amount == old:
+                raise ParameterError(
+                    "guarantee", f"enlarge the budget of {dataset!r}, {old} ({old.kind})", f"{guarantee}"
+                )
+            budget = Budget(guarantee, before.budget.neighbours, before.budget.unit)
+            record = journal.append(
+                lambda n: Record(
+                    n, _now(), dataset, "raise", budget, before.spent, details={"reason": reason}
+                )
+            )
+        return record
+
+    def note_file(self, dataset: str, file: Any, charge: int | Record | None = None) -> Record:
+        """Note, by a row of its own, in which file a charged release was saved.
+
+        Parameters
+        ----------
+        dataset : str
+        file : path
+        charge : int or Record, optional
+            The charge; by default the data set's last one. Name it where several write at once.
+
+        Raises
+        ------
+        LedgerError
+            If the data set has no such charge.
+        UnknownDatasetError
+            If the data set has no budget.
+        """
+        wanted = charge.number if isinstance(charge, Record) else charge
+        with self._writing() as journal:
+            before = _latest(journal, dataset)
+            charges = [r.number for r in journal.records(dataset) if r.action == "charge"]
+            if not charges or (wanted is not None and wanted not in charges):
+                raise LedgerError(
+                    f"The charge must be a row of the history of {dataset!r}; found "
+                    f"{'none' if wanted is None else wanted}. See history({dataset!r})."
+                )
+            details = {"file": str(file), "charge": charges[-1] if wanted is None else wanted}
+            record = journal.append(
+                lambda n: Record(
+                    n, _now(), dataset, "note", before.budget, before.spent, details=details
+                )
+            )
+        return record
+
+    def budget(self, dataset: str) -> Budget:
+        """The budget in force."""
+        with self._reading() as journal:
+            return _latest(journal, dataset).budget
+
+    def spent(self, dataset: str) -> Amount:
+        """What has been charged in all."""
+        with self._reading() as journal:
+            return _latest(journal, dataset).spent
+
+    def remaining(self, dataset: str) -> Amount:
+        """What is left of the budget."""
+        with self._reading() as journal:
+            last = _latest(journal, dataset)
+        return last.budget.amount.minus(last.spent)
+
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in the order of their creation."""
+        return [record.dataset for record in self.history() if record.action == "create"]
+
+    def history(self, dataset: str | None = None) -> list[Record]:
+        """Rows of one data set, or of all, in order.
+
+        Raises
+        ------
+        UnknownDatasetError
+            If a data set is named that has no budget.
+        """
+        with self._reading() as journal:
+            if dataset is not None:
+                _latest(journal, dataset)
+            return journal.records(dataset)
+
+    def export(self, form: str = "jsonl", dataset: str | None = None) -> str:
+        """The history as text: "jsonl" (JSON lines) or "csv"."""
+        writers = {"jsonl": to_json_lines, "csv": to_csv}
+        if form not in writers:
+            raise ParameterError("form", "be 'jsonl' or 'csv'", repr(form))
+        return writers[form](self.history(dataset))
+
+    def show(self, dataset: str | None = None) -> str:
+        """Budgets, spent and left, in words: a block a data set."""
+        records = self.history(dataset)
+        names = [record.dataset for record in records if record.action == "create"]
+        if not names:
+            return "no data sets"
+        return "\n".join(_shown([r for r in records if r.dataset == name]) for name in names)
+
+    def check(self) -> None:
+        """Add the whole history up again.
+
+        Raises
+        ------
+        LedgerError
+            If rows are missing, a total is not the sum of its charges, or a budget is exceeded.
+        """
+        audit(self.history())
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        try:
+            body = self.show()
+        except LedgerError as error:
+            body = str(error)
+        return self._title() + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
+
+
+def audit(records: Iterable[Record]) -> None:
+    """Add a whole history up again; see `Ledger.check`."""
+    totals: dict[str, Amount] = {}
+    for expected, record in enumerate(records, start=1):
+        name = record.dataset
+        if record.number != expected:
+            raise LedgerError(f"The history must be without gaps; row {expected} is missing.")
+        if (record.action == "create") == (name in totals):
+            raise LedgerError(f"Row {expected} must follow one creation of {name!r}; it does not.")
+        before = totals.get(name, Amount.zero(record.budget.guarantee.kind))
+        totals[name] = before if record.cost is None else before.plus(record.cost)
+        if totals[name] != record.spent:
+            raise LedgerError(
+                f"Row {expected} must hold the sum of the charges to {name!r}; it does not."
+            )
+        if record.spent.exceeds(record.budget.amount):
+            raise LedgerError(f"Row {expected} must keep within the budget of {name!r}; it does not.")
+
+
+def _shown(records: list[Record]) -> str:
+    last = records[-1]
+    left = last.budget.amount.minus(last.spent)
+    count = sum(record.action == "charge" for record in records)
+    return (
+        f"{last.dataset}: {left} left of {last.budget}\n"
+        f"  spent {last.spent} on {count} release{'' if count == 1 else 's'}"
+    )
+
+
+def _latest(journal: Journal, dataset: str) -> Record:
+    last = journal.latest(checked_name(dataset, "dataset"))
+    if last is None:
+        raise UnknownDatasetError(
+            f"The data set must have a budget in this ledger; found none for {dataset!r}. "
+            "Give it one with create(dataset, guarantee, neighbours, unit)."
+        )
+    return last
+
+
+def _over(dataset: str, asked: Amount, left: Amount, budget: Budget) -> BudgetError:
+    return BudgetError(
+        f"A release from {dataset!r} must cost at most what is left of its budget, {left}; found "
+        f"{asked}. The budget is {budget}. Ask for less, or raise the budget with a reason.",
+        dataset,
+        asked,
+        left,
+    )
+
+
+def _checked(guarantee: Any) -> Guarantee:
+    if not isinstance(guarantee, Guarantee):
+        raise ParameterError(
+            "guarantee", "be a PureDP, ApproximateDP or ZeroConcentratedDP", repr(guarantee)
+        )
+    return guarantee
+
+
+def _named(entry: Mapping[str, Any], key: str) -> Any:
+    if key not in entry:
+        raise ParameterError(
+            "entry", f"have the key {key!r}", f"{sorted(entry)}", "A charge is meaningless without it."
+        )
+    return entry[key]
+
+
+def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry as JSON types, so that it can be kept and read back."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))
+    except (TypeError, ValueError):
+        raise ParameterError("entry", "consist of JSON types", "something else") from None
+    return plain
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
