@@ -130,7 +130,7 @@ class ClosedFormBasis(ABC):
         """Weighted least squares on all functions that were asked for, leading columns."""
         weighted = self.weights[:, None] * self._fitted_values
         solved = np.linalg.solve(self._gram, weighted.T)
-        return frozen(solved.T[:, : self.components])
+        return frozen(np.asarray(solved.T[:, : self.components], dtype=np.float64))
 
     def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
         """Values (len(points), K) of the functions, or of their derivative of any order."""

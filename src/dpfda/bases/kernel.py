@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
 
 from dpfda.bases.encoding import array_from_json, array_to_json
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
@@ -81,6 +83,9 @@ class KernelBasis:
         >>> basis.eigenvalues.shape
         (5,)
         """
+        if isinstance(kernel, Kernel):
+            # A copy: the caller's object may change later, the basis must not.
+            kernel = clone(kernel)
         grid = check_grid(grid_points)
         domain = check_domain(domain_range, grid)
         weights = quadrature_weights(quadrature, grid, domain)
