@@ -11,6 +11,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -90,13 +91,18 @@ class Request:
         """The mechanism's design for a public or released number of units."""
         return choose(self.problem(size), self.mechanism)
 
+    @cached_property
+    def public_design(self) -> Design | None:
+        """The design where the size is public; None where it awaits the count."""
+        return None if self.public_size is None else self.design(self.public_size)
+
     def components(self) -> int:
         """How many coefficients are needed: all of them where the design awaits the count."""
-        if self.public_size is None:
+        if self.public_design is None:
             # A trial design, so that a refused mechanism is refused before anything is charged.
             self.design(1)
             return int(self.basis.eigenvalues.size)
-        return self.design(self.public_size).components
+        return self.public_design.components
 
 
 def publish(
@@ -123,17 +129,15 @@ def publish(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    size = request.public_size
-    ready = None if size is None else (size, request.design(size))
+    design, size = request.public_design, request.public_size
     if ledger is not None:
         if dataset is None:
             raise ParameterError("dataset", "name the data set that the ledger charges", "None")
         ledger.charge(dataset, request.guarantee, _entry(request))
-    if ready is None:
+    if design is None or size is None:
         count, part = _release_count(total, request)
         units = max(1, round(count.value))
         return _release(total, request, units, request.design(units), count, part)
-    size, design = ready
     return _release(total, request, size, design, float(size), None)
 
 
