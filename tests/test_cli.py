@@ -1,6 +1,7 @@
 """The command: what comes out, and that a refusal is one line, writes nothing and draws no noise."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -15,6 +16,8 @@ import dpfda
 from dpfda import PrivateMean, exactness, load
 from dpfda.cli import main
 from dpfda.cli.app import app
+from dpfda.cli.running import progress_bar
+from dpfda.datasets import load_temperatures
 from dpfda.testing import simulate_releases
 
 POINTS = np.linspace(0.0, 23.0, 24)
@@ -128,7 +131,7 @@ def test_mean_states_what_it_did(days):
     assert "data sets that differ in one record (the number of records is public)" in words
     assert "values clipped to [-10, 40]" in words
     assert "mechanism: knorm" in words
-    assert "with probability 95% (temperature (degrees C))" in words
+    assert "with probability 95%; temperature (degrees C)" in words
     assert "written: out.json (release)" in words
     assert result.stderr == ""
     assert load("out.json").about["domain"] == "hour"
@@ -185,7 +188,7 @@ def test_standardized_curves(days):
     centered = curves - (curves @ weights / 23)[:, None]
     unit = centered / np.sqrt(centered**2 @ weights)[:, None]
     np.testing.assert_allclose(load("out.json")(POINTS), unit.mean(axis=0), atol=1e-5)
-    assert "(standardised)" in flat(result.stdout)
+    assert "95%; standardised" in flat(result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +208,8 @@ def test_missing_values_completed(folder):
     path = write(folder / "gaps.csv", POINTS, cells.tolist())
     refused = mean_of(path)
     assert refused.exit_code == 2
-    assert "row 3, column 5" in refused.stderr
+    assert "in row 3, column 5. Use --missing complete to fill gaps" in refused.stderr
+    assert "counted from 0" in refused.stderr
     assert mean_of(path, "--missing", "complete").exit_code == 0
     curves[3, 5] = (curves[3, 4] + curves[3, 6]) / 2
     np.testing.assert_allclose(load("out.json")(POINTS), curves.mean(axis=0), atol=1e-4)
@@ -232,8 +236,9 @@ def test_private_count_is_not_shown(days):
     np.testing.assert_allclose(load("b.json")(POINTS) - 15, (shapes() - 15).sum(axis=0) / 50, atol=1e-3)
 
 
-def test_approximate_guarantee_takes_gaussian_noise(days):
-    assert mean_of(days, "--delta", "1e-6", epsilon="1").exit_code == 0
+def test_gaussian_noise_at_an_approximate_guarantee(days):
+    more = ("--delta", "1e-6", "--mechanism", "gaussian")
+    assert mean_of(days, *more, epsilon="1").exit_code == 0
     release = load("out.json")
     assert str(release.guarantee) == "(1, 1e-06)-differential privacy"
     assert release.mechanism["name"] == "gaussian"
@@ -450,7 +455,7 @@ def test_plan_warns(folder):
         (("--curves", 1), "--curves must be at least 2; found 1"),
         (("--points", 1), "--points must lie between 2 and 2000; found 1"),
         (("--plot", "plan.txt"), "--plot must end in one of .png, .pdf, .svg; found 'plan.txt'"),
-        (("--domain", 1, 0), "domain_range must be finite with a < b; found (1.0, 0.0)"),
+        (("--domain", 1, 0), "--domain must be finite with a < b; found (1.0, 0.0)"),
         (("--epsilon", 0), "epsilon must be positive; found 0"),
         (("--l2-bound", 1), "--bounds and --l2-bound"),
     ],
@@ -487,10 +492,10 @@ BAD = [
     (("--kernel", "cubic:1"), "found 'cubic:1'"),
     (("--kernel", "rbf:-1"), "kernel must have a positive range and smoothness; found 'rbf:-1'"),
     (("--kernel", "rbf:wide"), "kernel must have numbers after the colons; found 'rbf:wide'"),
-    (("--domain", "23", "0"), "domain_range must be finite with a < b"),
-    (("--domain", "0", "10"), "domain_range must contain the grid"),
+    (("--domain", "23", "0"), "--domain must be finite with a < b"),
+    (("--domain", "0", "10"), "--domain must contain the grid"),
     (("--mechanism", "magic"), "mechanism must be 'auto' or one of "),
-    (("--mechanism", "knorm", "--delta", "1e-6"), "Ask for delta=0, or use mechanism='gaussian'"),
+    (("--mechanism", "knorm", "--delta", "1e-6"), "Ask for --delta 0, or use --mechanism gaussian"),
     (("--mechanism", "gaussian"), "delta must be positive for Gaussian noise; found 0."),
     (("--neighbours", "close"), "neighbours must be 'replace-one' or 'add-remove'; found 'close'"),
     (("--missing", "ignore"), "--missing must be one of 'refuse', 'complete'; found 'ignore'"),
@@ -751,6 +756,22 @@ def test_asking_for_help_loads_no_arrays(folder):
     assert process("-c", code, cwd=folder).returncode == 0
 
 
+def test_progress_is_for_terminals(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, wanted in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr("sys.stderr", stream)
+        monkeypatch.setenv("TERM", "xterm")
+        with progress_bar("reading days.csv") as progress:
+            assert (progress is not None) == wanted
+            if progress is not None:
+                progress(37, 100)
+        assert ("reading days.csv" in stream.getvalue()) == wanted
+        assert ("37%" in stream.getvalue()) == wanted
+
+
 # The demo
 
 
@@ -765,6 +786,15 @@ def test_demo(folder):
         "mean_day.json",
         "mean_day.png",
     ]
+    # Foretold and found error, in degrees: the first is the plan's.
+    foretold, found = re.search(
+        r"alone: ([\d.]+) degrees.*it was ([\d.]+)\.", flat(result.stdout)
+    ).groups()
+    gap = release(POINTS) - load_temperatures().values.mean(axis=0)
+    assert float(found) == pytest.approx(np.sqrt((gap**2).mean()), rel=0.05)
+    setting = ("--bounds", -20, 45, "--domain", 0, 23, "--points", 24, "--kernel", "rbf:30%")
+    plan = json.loads(run("plan", "--curves", 364, "--epsilon", 1, *setting, "--json").stdout)
+    assert float(foretold) == pytest.approx(plan["expected"]["typical"], rel=0.05)
     # A second demo replaces the first.
     assert run("demo", "--out", "somewhere").exit_code == 0
 
@@ -811,7 +841,7 @@ def test_scans_with_gaps_are_refused_unless_completed(data_dir, folder, draws):
     result = mean_of(data_dir / "dti_cca.csv", "--columns", "cca_*", bounds=("--standardize",))
     assert result.exit_code == 2
     assert "missing value (NaN) in row " in result.stderr
-    assert "missing='complete'" in result.stderr
+    assert "--missing complete" in result.stderr
     assert (contents(folder), draws) == ({}, [])
 
 

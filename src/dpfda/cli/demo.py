@@ -17,13 +17,15 @@ from dpfda.errors import StorageError
 
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
-    from dpfda.datasets import Temperatures
+    from dpfda.datasets import TemperatureCurves
     from dpfda.release import ReleasedFunction
 
-# Degrees Fahrenheit: wide enough for Seattle in any year on record, whatever is in the file.
-BOUNDS = (0.0, 110.0)
+# Degrees Celsius: no hour on record in Seattle lies outside, whatever is in the file.
+BOUNDS = (-20.0, 45.0)
+# Temperature changes slowly over a day: known to anyone, too.
+KERNEL = "rbf:30%"
 DOMAIN = (0.0, 23.0)
-LABELS = {"domain": "hour of the day", "value": "temperature (degrees F)"}
+LABELS = {"domain": "hour of the day", "value": "temperature (degrees C)"}
 FILES = ("mean_day.json", "mean_day.png", "mean_day.csv")
 
 
@@ -42,8 +44,8 @@ def demo(
 ) -> None:
     """Publish the mean day of Seattle's temperatures, and explain each step.
 
-    The data are public and ship inside the package; a year of hourly temperatures stands in for
-    private curves, with a day as the record to be protected.
+    The data are public and ship inside the package; days of hourly temperatures stand in for private
+    curves, with a day as the record to be protected.
     """
     from importlib.util import find_spec
 
@@ -59,7 +61,7 @@ def demo(
     for path in (release_path, plot, csv):
         check_writable(path)
     bound = ValueBounds(*BOUNDS)
-    public = check_public("1", "0", "replace-one", bound, False, None, DOMAIN, "auto", None)
+    public = check_public("1", "0", "replace-one", bound, False, KERNEL, DOMAIN, "auto", None)
     data = load_temperatures()
     settings = {"unit": "day", "labels": LABELS}
     release = publish_mean(TableCurves(data.values, data.grid_points, None), public, settings)
@@ -78,48 +80,52 @@ def _make_folder(folder: Path) -> None:
 
 
 def _story(
-    data: Temperatures,
+    data: TemperatureCurves,
     public: PublicSide,
     release: ReleasedFunction,
     files: dict[str, str],
     path: Path,
 ) -> str:
+    from dpfda.bases import KernelBasis
+    from dpfda.cli.checks import kernel_on
+
     days, hours = data.values.shape
     low, high = BOUNDS
-    expected = Forecast(release.basis, public, days).at(Fraction(1)).typical_error
+    basis = KernelBasis.on_grid(kernel_on(KERNEL, DOMAIN), data.grid_points, DOMAIN)
+    expected = Forecast(basis, public, days).at(Fraction(1)).typical_error
     gap = release(data.grid_points) - data.values.mean(axis=0)
     found = float((gap**2).mean() ** 0.5)
     source, first, folder = (shlex.quote(str(p)) for p in (data.path, path, path.parent))
-    span = f"[{low:g}, {high:g}] degrees F"
+    span = f"[{low:g}, {high:g}] degrees C"
+    setting = f"--bounds {low:g} {high:g} --domain 0 23 --kernel {KERNEL}"
     lines = [
         "What was done",
-        f"  Read {days} days of {hours} hourly temperatures in Seattle, public data inside dpfda.",
+        f"  Read {days} days of {hours} hourly temperatures in Seattle (climate normals: public).",
         "  Each day is one record, as each patient would be. Published the mean day:",
         "",
         words(release, files),
         "",
         "What it means",
-        f"  Every temperature was moved into {span}, a range that anyone could",
-        f"  have named without seeing the file. Whatever one of the {days} days was like: the odds that",
-        "  an observer gives for it change by at most a factor exp(1) = 2.72 through this release.",
+        f"  Every temperature was moved into {span}, a range that anyone could have",
+        f"  named without seeing the file. Whatever one of the {days} days was like: the odds that an",
+        "  observer gives for it change by at most a factor exp(1) = 2.72 through this release.",
         "  The published curve is a function: evaluate, draw and mail it as often as you like.",
         "",
         "What error to expect",
-        f"  Foretold from public numbers alone: {expected:.2g} degrees F at a typical hour, if the",
-        "  mean were as rough as the bounds allow. As these data are public, we may look:",
+        f"  Foretold from public numbers alone: {expected:.2g} degrees C at a typical hour, if the mean",
+        "  were as rough as the kernel and the bounds allow. As these data are public, we may look:",
         f"  it was {found:.2g}. (With private data nobody may look: that would be another release.)",
+        "  The kernel says that temperature changes slowly, which saves noise.",
         "",
         "What to try next",
         f"  dpfda show {first}",
         f"  dpfda eval {first} --at 6,12,17.5",
-        f"  dpfda plan --curves {days} --epsilon 1 --bounds {low:g} {high:g} --domain 0 23 --points 24",
-        f"  dpfda mean {source} {COLUMNS} \\",
-        f"      --epsilon 0.2 --bounds {low:g} {high:g} --out {folder}/again.json",
+        f"  dpfda plan --curves {days} --epsilon 1 --points {hours} {setting}",
+        f"  dpfda mean {source} \\",
+        f"      --epsilon 0.2 {setting} \\",
+        f"      --out {folder}/again.json",
         "  The last one is a second release from the same data: its epsilon adds to the first one's.",
     ]
     if "plot" not in files:
         lines.append("  No picture was drawn, which needs: pip install 'dpfda[plot]'")
     return "\n".join(lines)
-
-
-COLUMNS = "*"

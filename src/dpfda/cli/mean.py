@@ -9,7 +9,7 @@ import typer
 
 from dpfda.cli import options as o
 from dpfda.cli.running import guarded, print_json, progress_bar, warn
-from dpfda.errors import DpfdaError, ParameterError, StorageError
+from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
@@ -185,7 +185,10 @@ def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any
         "public_size": public.public_size,
     }
     estimator = PrivateMean(**arguments, **settings)
-    return estimator.fit(table.data, groups=table.groups).release_
+    try:
+        return estimator.fit(table.data, groups=table.groups).release_
+    except DataError as error:
+        raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
 
 
 def write_release(
@@ -238,7 +241,7 @@ def words(release: ReleasedFunction, files: dict[str, str]) -> str:
         [
             repr(release),
             f"  noise:        everywhere within {accuracy.typical:.3g} typically, "
-            f"{accuracy.largest:.3g} at most, with probability {accuracy.level:.0%} ({units})",
+            f"{accuracy.largest:.3g} at most, with probability {accuracy.level:.0%}; {units}",
             f"  written:      {written}",
         ]
     )

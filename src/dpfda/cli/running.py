@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +20,11 @@ from dpfda.errors import DpfdaError
 Arguments = ParamSpec("Arguments")
 Progress = Callable[[int, int], None]
 
+WORDED = (
+    (re.compile(r"\b(missing|invalid|mechanism|neighbours)='([\w-]+)'"), r"--\1 \2"),
+    (re.compile(r"\bdelta=(?=\d)"), "--delta "),
+    (re.compile(r"^domain_range\b"), "--domain"),
+)
 REFUSED = 2
 FAILED = 1
 EXIT_CODES = (
@@ -51,7 +57,7 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except typer.Exit:
             raise
         except DpfdaError as error:
-            fail(str(error), REFUSED)
+            fail(as_options(str(error)), REFUSED)
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
@@ -65,6 +71,13 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             )
 
     return run
+
+
+def as_options(message: str) -> str:
+    """Word the remedies of a message, which name arguments of functions, as options."""
+    for pattern, option in WORDED:
+        message = pattern.sub(option, message)
+    return message
 
 
 def fail(message: str, status: int) -> NoReturn:
