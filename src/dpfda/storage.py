@@ -52,16 +52,20 @@ def check_writable(path: str | Path) -> Path:
 def write_text(path: str | Path, text: str) -> Path:
     """Write a file whole or not at all."""
     target = check_writable(path)
+    temporary = None
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as handle:
+            temporary = Path(handle.name)
             handle.write(text)
             handle.flush()
             os.fsync(handle.fileno())
-        os.chmod(handle.name, 0o644)
-        os.replace(handle.name, target)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
     except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
         raise StorageError(f"{str(target)!r} could not be written: {error.strerror}.") from None
     return target
 
@@ -133,7 +137,7 @@ def to_json(release: ReleasedFunction) -> dict[str, Any]:
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
     """Build a release from JSON types."""
-    return ReleasedFunction(
+    release = ReleasedFunction(
         basis=_basis_from_json(written["basis"], kernel),
         noisy_sum=tuple(int(value) for value in written["noisy_sum"]),
         exponent=int(written["exponent"]),
@@ -150,6 +154,12 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
         about=written["about"],
         order=int(written["order"]),
     )
+    parts = (release.noisy_sum, release.shrinkage, release.basis.eigenvalues)
+    if {len(part) for part in parts} != {release.noise.components}:
+        raise ValueError("coefficients, factors, functions and scales differ in number")
+    if release.center.shape != release.grid_points.shape or not release.count > 0:
+        raise ValueError("the center must fit the grid and the divisor be positive")
+    return release
 
 
 _GUARANTEES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
@@ -205,7 +215,9 @@ def _divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
     if written["kind"] == "noisy count":
         noise = _noise_from_json(written["noise"])
         return NoisyCount(int(written["noisy"]), int(written["scale"]), noise)
-    return float(written["value"])
+    if written["kind"] == "public":
+        return float(written["value"])
+    raise ValueError(f"unknown divisor {written['kind']!r}")
 
 
 def _basis_from_json(written: dict[str, Any], kernel: Any) -> Basis:

@@ -99,7 +99,11 @@ def refuse_kinds(values: Any) -> None:
     if hasattr(values, "tocsr"):
         raise DataError("X must be dense; found a sparse matrix. Use X.toarray().")
     kinds = getattr(values, "dtypes", getattr(values, "dtype", None))
-    if any(np.dtype(kind).kind == "c" for kind in np.ravel(kinds) if isinstance(kind, np.dtype)):
+    if any(
+        np.dtype(kind).kind == "c"
+        for kind in np.array(kinds, dtype=object).ravel()
+        if isinstance(kind, np.dtype)
+    ):
         raise DataError(
             "Complex data not supported: X must be real; found complex numbers. "
             "Release X.real and X.imag apart."
