@@ -1,7 +1,7 @@
 """Column labels: which columns hold the curve, and which labels are points of a grid.
 
 Labels are public, values are not. Where the header line of a file is missing, its "labels" are one
-person's values; so numeric labels that do not look like a grid are never printed.
+person's values; so a header with numbers in it is described by positions, unless it is a whole grid.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def find_column(labels: Sequence[str], name: str, parameter: str) -> int:
         raise ParameterError(parameter, "be a column label", repr(name))
     if name in labels:
         return list(labels).index(name)
-    words = _printable(labels)
-    near = [label for label in words if label.lower() == name.lower()]
-    near = near or difflib.get_close_matches(name, words)
+    near = [label for label in labels if label.lower() == name.lower()]
+    if not near and all(as_number(label) is None for label in labels):
+        near = difflib.get_close_matches(name, labels)
     remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else _columns_are(labels)
     raise ParameterError(parameter, "be the label of a column of the file", repr(name), remedy)
 
@@ -174,8 +174,12 @@ def _families(labels: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _selected(labels: Sequence[str], columns: str | Sequence[str], groups: str | None) -> list[int]:
-    patterns = [columns] if isinstance(columns, str) else list(columns)
-    if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+    patterns = [columns] if isinstance(columns, str) else columns
+    if (
+        not isinstance(patterns, list | tuple)
+        or not patterns
+        or not all(isinstance(pattern, str) for pattern in patterns)
+    ):
         raise ParameterError("columns", "be a label, a glob, or a list of them", repr(columns))
     chosen: set[int] = set()
     for pattern in patterns:
@@ -259,15 +263,6 @@ def _ranges(positions: Sequence[int]) -> str:
     return f"column{'s' if len(positions) > 1 else ''} {', '.join(parts[:SHOWN])}{more}"
 
 
-def _printable(labels: Sequence[str]) -> list[str]:
-    """Word labels, unless there are numbers among the labels that do not look like a grid."""
-    numbers = [number for number in map(as_number, labels) if number is not None]
-    increasing = all(a < b for a, b in pairwise(numbers))
-    if numbers and not (increasing and len(numbers) >= 3):
-        return []
-    return [label for label in labels if as_number(label) is None]
-
-
 def _described(labels: Sequence[str]) -> str:
     parts = [
         repr(members[0]) if len(members) == 1 else f"{members[0]!r}..{members[-1]!r}"
@@ -278,11 +273,12 @@ def _described(labels: Sequence[str]) -> str:
 
 
 def _columns_are(labels: Sequence[str]) -> str:
-    words = _printable(labels)
-    if not words:
-        return "No column of the file has a word as label; if the header line is missing, add it."
-    numbers = " and numbers" if len(words) < len(labels) else ""
-    return f"The columns are {_described(words)}{numbers}."
+    """What a remedy may say of the header: its labels, or positions where some are numbers."""
+    words = [i for i, label in enumerate(labels, start=1) if as_number(label) is None]
+    if len(words) == len(labels):
+        return f"The columns are {_described(labels)}."
+    where = f"in {_ranges(words)} only" if words else "in no column"
+    return f"The labels are words {where}; if the header line is missing, add it."
 
 
 def _selection_hint(labels: Sequence[str]) -> str:
