@@ -519,6 +519,17 @@ class TestTwoRoads:
         assert fast.numbers.tobytes() == slow.numbers.tobytes()
         assert fast.labels == slow.labels
 
+    @pytest.mark.parametrize(
+        "chunk",
+        [b'1,2,a"b\n', b"\r1,2,a\n", b"1,2,a\r", b'1,2,"a\n\r3,4,b"\n', b'"1"5,2,a\n', b'1,2,"a""b"\n',
+         b"1\r2,3\n", b"1,2,\xff\n", b" 1 , 2\t, a \n", b"1,2,a\n\n \n", b"-nan,NAN,a\n", b"1,2,\0\n"],
+        ids=repr,
+    )  # fmt: skip
+    @pytest.mark.parametrize("more", [b"", b"3,4,b\n"])
+    def test_odd_lines_are_read_alike_or_slowly(self, chunk: bytes, more: bytes) -> None:
+        self.agree(chunk + more, "repair")
+        self.agree(more + chunk, "repair")
+
     def test_plain_files_do_take_the_fast_road(self) -> None:
         """The agreement above would be empty if the fast road were never taken."""
         columns = columns_for(Path("none.csv"), 3, "repair")
