@@ -327,6 +327,10 @@ def _common(
     """Costs of all items under one neighbour relation and for one privacy unit."""
     bare = [item for item in items if isinstance(item, Guarantee | Cost)]
     releases = [item for item in items if not isinstance(item, Guarantee | Cost)]
+    for release in releases:
+        if not hasattr(release, "noise") or not hasattr(release, "stated"):
+            found = type(release).__name__
+            raise ParameterError("releases", "be released functions, guarantees or costs", found)
     units = {release.unit for release in releases}
     if len(units) > 1:
         raise ParameterError(
@@ -360,10 +364,6 @@ def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
         return [item]
     if isinstance(item, Guarantee):
         return [Cost(item)]
-    if not hasattr(item, "noise") or not hasattr(item, "stated"):
-        raise ParameterError(
-            "releases", "be released functions, guarantees or costs", type(item).__name__
-        )
     count = getattr(item.divisor, "noise", None)
     if count is None:
         return [Cost(item.stated, _law(item.noise, item.stated))]

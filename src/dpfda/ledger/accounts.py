@@ -197,8 +197,8 @@ def _in_kind(budget: Budget, cost: Cost, dataset: str) -> Amount:
 def _remedy(charge: str, budget: str) -> str:
     if (charge, budget) == ("zero-concentrated", "approximate"):
         return (
-            "Convert it beforehand where delta may be spent, with dpfda.composition.compose([guarantee], "
-            "kind='approximate', delta=...), or keep a zero-concentrated budget."
+            "Convert it beforehand where delta may be spent, with dpfda.composition.compose([guarantee],"
+            " kind='approximate', delta=...), or keep a zero-concentrated budget."
         )
     return (
         f"Release under a guarantee of kind {budget}, or keep the data set in a budget of kind {charge}."
