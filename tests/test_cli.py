@@ -10,14 +10,20 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
+from sklearn.gaussian_process.kernels import Matern
 from typer.testing import CliRunner
 
 import dpfda
-from dpfda import PrivateMean, exactness, load
+from dpfda import KernelBasis, PrivateMean, ValueBounds, exactness, load
 from dpfda.cli import main
 from dpfda.cli.app import app
+from dpfda.cli.outputs import new_picture
 from dpfda.cli.running import progress_bar
 from dpfda.datasets import load_temperatures
+from dpfda.design import make_plan
+from dpfda.guarantees import PureDP
+from dpfda.plotting import plot_plan
 from dpfda.testing import simulate_releases
 
 POINTS = np.linspace(0.0, 23.0, 24)
@@ -421,6 +427,23 @@ def test_plan_reads_no_file_and_draws_nothing(folder, draws):
     assert re.search(r"^-> +1 ", result.stdout, re.MULTILINE)
     assert list(contents(folder)) == ["plan.png"]
     assert draws == []
+
+
+def test_plan_is_drawn_with_its_parts():
+    guarantees = [PureDP(epsilon) for epsilon in (1, 2, 4)]
+    basis = KernelBasis.on_grid(Matern(0.1, nu=1.5), np.linspace(0, 1, 30))
+    plans = [make_plan(basis, ValueBounds(0, 1), 200, guarantee) for guarantee in guarantees]
+    axis = plot_plan([1.0, 2.0, 4.0], plans, new_picture(), "MW")
+    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in axis.get_lines()}
+    total, noise, bias, sampling = lines.values()
+    np.testing.assert_allclose(total, [plan.typical_error for plan in plans])
+    np.testing.assert_allclose(total**2, noise**2 + bias**2)
+    # Halfwidth 1/2 of the bounds, over the root of the number of curves.
+    np.testing.assert_allclose(sampling, 0.5 / np.sqrt(200))
+    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+    assert "MW" in axis.get_ylabel()
+    assert "epsilon" in axis.get_xlabel()
+    pyplot.close(axis.figure)
 
 
 def test_plan_pays_for_a_private_count(folder):

@@ -9,7 +9,7 @@ import pytest
 
 from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.report import accuracy_of, band_at, cautions, cited, describe, public_size
+from dpfda.report import accuracy_of, band_at, cautions, cited, describe, number, public_size
 
 POINTS = 24
 SIZE = 347
@@ -138,7 +138,7 @@ def test_labels_name_units_of_the_error():
     words = flat(describe(release))
     assert "over hour of the day from 0 to 1" in words
     accuracy = accuracy_of(release)
-    assert f"within {accuracy.typical:.3g} (typically; at most {accuracy.largest:.3g})" in words
+    assert f"within {number(accuracy.typical)} (typically; at most {number(accuracy.largest)})" in words
     assert "(in the units of 'load (MW)')" in words
 
 
@@ -212,6 +212,14 @@ def test_cautions_are_in_the_report_only_where_there_are_any():
     delta = 1.1 / SIZE
     assert f"(1/{SIZE})" in describe(released(delta=delta))
     assert f"1/{SIZE}" not in describe(released(delta=delta, neighbours="add-remove"))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.012345, "0.0123"), (999.4, "999"), (1234.5, "1,234"), (3.2e6, "3,200,000"), (2e9, "2e+09")],
+)
+def test_numbers_are_written_as_people_read_them(value, words):
+    assert number(value) == words
 
 
 def test_extreme_guarantees_do_not_read_as_certainty():

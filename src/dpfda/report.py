@@ -88,8 +88,8 @@ def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
     epsilon = _worded_epsilon(guarantee)
     if epsilon > LARGE_EPSILON:
         found.append(
-            f"Epsilon {_number(epsilon)} is large: the odds can change by a factor of "
-            f"{_number(_factor(epsilon))}, so that a suspicion of 50% can become one of "
+            f"Epsilon {number(epsilon)} is large: the odds can change by a factor of "
+            f"{number(_factor(epsilon))}, so that a suspicion of 50% can become one of "
             f"{_percent(_posterior(epsilon))}. Above {LARGE_EPSILON} the promise is weak; values of 1 "
             "or below are usual where the data are sensitive."
         )
@@ -217,13 +217,13 @@ def _doubled(guarantee: Guarantee) -> str:
     if isinstance(guarantee, ZeroConcentratedDP):
         return "rho four times as large"
     factor = 1 + _factor(float(guarantee.epsilon))
-    return f"epsilon doubled and delta {_number(factor)} times as large"
+    return f"epsilon doubled and delta {number(factor)} times as large"
 
 
 def _promised(release: ReleasedFunction) -> list[str]:
     guarantee = release.guarantee
     epsilon = _worded_epsilon(guarantee)
-    factor, unit = _number(_factor(epsilon)), release.unit
+    factor, unit = number(_factor(epsilon)), release.unit
     question = (
         f"whether any one {unit}'s data were used rather than other data"
         if release.neighbours is Neighbours.REPLACE_ONE
@@ -232,7 +232,7 @@ def _promised(release: ReleasedFunction) -> list[str]:
     high = _posterior(epsilon)
     odds = (
         f"In words: an observer's odds about {question} can change by at most a factor "
-        f"exp({_number(epsilon)}) = {factor}, up or down, through seeing this release. This holds "
+        f"exp({number(epsilon)}) = {factor}, up or down, through seeing this release. This holds "
         "whatever else the observer knows, be it the data of everyone else, and however much "
         "computing power is spent."
     )
@@ -256,7 +256,7 @@ def _promised(release: ReleasedFunction) -> list[str]:
         )
     elif isinstance(guarantee, ZeroConcentratedDP):
         lines.append(
-            f"The words above are what the parameter rho = {_number(float(guarantee.rho))} implies with "
+            f"The words above are what the parameter rho = {number(float(guarantee.rho))} implies with "
             f"a probability of failure of about one in {_thousands(1 / EXAMPLE_DELTA)}; for other "
             "probabilities there are other factors."
         )
@@ -274,16 +274,16 @@ def _promised(release: ReleasedFunction) -> list[str]:
 def _kind(guarantee: Guarantee) -> str:
     if isinstance(guarantee, PureDP):
         return (
-            f"differential privacy with epsilon = {_number(float(guarantee.epsilon))} (pure: delta = 0)"
+            f"differential privacy with epsilon = {number(float(guarantee.epsilon))} (pure: delta = 0)"
         )
     if isinstance(guarantee, ApproximateDP):
         return (
-            f"differential privacy with epsilon = {_number(float(guarantee.epsilon))} and "
+            f"differential privacy with epsilon = {number(float(guarantee.epsilon))} and "
             f"delta = {float(guarantee.delta):g}"
         )
     return (
-        f"zero-concentrated differential privacy with rho = {_number(float(guarantee.rho))}, which "
-        f"implies epsilon = {_number(_worded_epsilon(guarantee))} at delta = {EXAMPLE_DELTA:g}"
+        f"zero-concentrated differential privacy with rho = {number(float(guarantee.rho))}, which "
+        f"implies epsilon = {number(_worded_epsilon(guarantee))} at delta = {EXAMPLE_DELTA:g}"
     )
 
 
@@ -305,11 +305,11 @@ def _assumed(release: ReleasedFunction) -> list[str]:
     elif isinstance(release.divisor, NoisyCount):
         lines.append(
             f"- nothing about the number of {release.unit}s. The sum was divided by a count with noise "
-            f"of its own, {_number(release.count)}, which is part of the release and of its epsilon."
+            f"of its own, {number(release.count)}, which is part of the release and of its epsilon."
         )
     else:
         lines.append(
-            f"- the number that the sum was divided by: {_number(release.count)}. It was given from "
+            f"- the number that the sum was divided by: {number(release.count)}. It was given from "
             f"outside and need not be the number of {release.unit}s."
         )
     return lines
@@ -359,9 +359,9 @@ def _accurate(release: ReleasedFunction) -> list[str]:
     units = _value_words(release)
     return [
         f"With a probability of {accuracy.level:.0%} the published curve is, everywhere at once, within "
-        f"{accuracy.typical:.3g} (typically; at most {accuracy.largest:.3g}) of the curve that would "
-        f"have been published without noise ({units}). At a single point chosen in advance, the noise "
-        f"stays within {accuracy.at_a_point:.3g} with that probability.",
+        f"{number(accuracy.typical)} (typically; at most {number(accuracy.largest)}) of the curve "
+        f"that would have been published without noise ({units}). At a single point chosen in "
+        f"advance, the noise stays within {number(accuracy.at_a_point)} with that probability.",
         "This is the noise that protects privacy and nothing else. It does not include what the "
         "bound cut off, what smoothing left out, or how far these data are from a wider population.",
     ]
@@ -382,9 +382,9 @@ def _outside() -> list[str]:
 def _again(release: ReleasedFunction) -> list[str]:
     guarantee = release.guarantee
     if isinstance(guarantee, ZeroConcentratedDP):
-        total = f"rho = {_number(2 * float(guarantee.rho))}"
+        total = f"rho = {number(2 * float(guarantee.rho))}"
     else:
-        total = f"epsilon = {_number(2 * float(guarantee.epsilon))}"
+        total = f"epsilon = {number(2 * float(guarantee.epsilon))}"
     if isinstance(guarantee, ApproximateDP):
         total += f" and delta = {2 * float(guarantee.delta):g}"
     return [
@@ -450,7 +450,8 @@ def _percent(probability: float) -> str:
     return f"{100 * probability:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Three significant digits, and no powers of ten where plain digits will do."""
     if math.isinf(value):
         return "more than 1e300"
     return f"{value:.3g}" if value < 1000 or value >= 1e9 else f"{value:,.0f}"

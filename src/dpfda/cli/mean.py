@@ -231,7 +231,7 @@ def summary(release: ReleasedFunction) -> dict[str, Any]:
 
 def words(release: ReleasedFunction, files: dict[str, str]) -> str:
     """A release in a few lines, for the terminal."""
-    from dpfda.report import accuracy_of
+    from dpfda.report import accuracy_of, number
 
     accuracy = accuracy_of(release)
     units = release.about.get("value", "units of the data")
@@ -240,8 +240,8 @@ def words(release: ReleasedFunction, files: dict[str, str]) -> str:
     return "\n".join(
         [
             repr(release),
-            f"  noise:        everywhere within {accuracy.typical:.3g} typically, "
-            f"{accuracy.largest:.3g} at most, with probability {accuracy.level:.0%}; {units}",
+            f"  noise:        everywhere within {number(accuracy.typical)} typically, "
+            f"{number(accuracy.largest)} at most, with probability {accuracy.level:.0%}; {units}",
             f"  written:      {written}",
         ]
     )

@@ -241,13 +241,14 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
 
 def _table(rows: list[Row], middle: Row) -> str:
     from dpfda.cli.outputs import text_table
+    from dpfda.report import number
 
     table = {
         "": ["->" if row is middle else "" for row in rows],
         "epsilon": [f"{row.epsilon:.4g}" for row in rows],
-        "error": [f"{row.typical:.3g}" for row in rows],
-        "bias": [f"{row.bias:.3g}" for row in rows],
-        "noise": [f"{row.noise:.3g}" for row in rows],
-        "sampling": [f"{row.sampling:.3g}" for row in rows],
+        "error": [number(row.typical) for row in rows],
+        "bias": [number(row.bias) for row in rows],
+        "noise": [number(row.noise) for row in rows],
+        "sampling": [number(row.sampling) for row in rows],
     }
     return text_table(table)
