@@ -139,7 +139,7 @@ def make_plan(
     ParameterError
         If the size is not a positive integer or the mechanism is refused.
     """
-    if not (isinstance(size, int | np.integer) and size >= 1):
+    if not (isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1):
         raise ParameterError("number of curves", "be a positive integer", repr(size))
     problem = make_problem(basis, bound, int(size), guarantee, neighbours)
     design = choose(problem, mechanism)

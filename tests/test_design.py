@@ -1,0 +1,255 @@
+"""Design: expected errors against simulation, the best block by brute force, more budget never hurts."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from dpfda import CosineBasis, KernelBasis, L1Ball, L2Ball, ValueBounds
+from dpfda.bases import Basis
+from dpfda.design import choose, expected_error, make_plan, make_problem
+from dpfda.errors import ParameterError
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.mechanisms import Problem, mechanisms
+from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
+from dpfda.mechanisms.knorm import KNorm, best_block
+from dpfda.mechanisms.laplace import Laplace
+from dpfda.mechanisms.protocol import rkhs_shrinkage, smoothing_exponent, wiener
+
+GRID = np.linspace(0.0, 1.0, 40)
+BASES: dict[str, Basis] = {
+    "matern": KernelBasis.on_grid(Matern(0.1, nu=1.5), GRID),
+    "rbf": KernelBasis.on_grid(RBF(0.2), GRID),
+    "cosine": CosineBasis.on_grid(30, GRID),
+}
+PURE = ["knorm", "laplace", "iclp"]
+
+
+def problem(
+    basis: str = "matern",
+    bound: Any = None,
+    size: int = 500,
+    guarantee: Any = None,
+    relation: str = "replace-one",
+) -> Problem:
+    return make_problem(
+        BASES[basis], bound or L2Ball(2.0), size, guarantee or PureDP(1), Neighbours.parse(relation)
+    )
+
+
+CASES = [
+    (name, bound, guarantee)
+    for name, guarantee in [
+        *((name, PureDP(1)) for name in PURE),
+        (KNorm(block_sizes=(1, 2, 4, 8)), PureDP(1)),
+        (Laplace(components=8, matched=False, shrink=False), PureDP(1)),
+        ("gaussian", ApproximateDP(1, 1e-6)),
+        ("gaussian-process", ApproximateDP(1, 1e-6)),
+        ("gaussian", ZeroConcentratedDP("0.1")),
+        ("laplace", ZeroConcentratedDP("0.1")),
+    ]
+    for bound in (L2Ball(2.0), L1Ball(2.0), ValueBounds(-1.0, 3.0))
+]
+
+
+class TestExpectedError:
+    @pytest.mark.parametrize("basis", BASES)
+    @pytest.mark.parametrize(("mechanism", "bound", "guarantee"), CASES)
+    def test_against_simulation(self, basis: str, mechanism: Any, bound: Any, guarantee: Any) -> None:
+        # Means are drawn from the stated prior, noise from the stated law, and the released
+        # coefficients compared with the means, in the units of the data.
+        p = problem(basis, bound, 500, guarantee)
+        design = choose(p, mechanism)
+        error = expected_error(p, design)
+        random = np.random.default_rng(7)
+        draws, kept = 20_000, design.components
+        radius = p.ball.radius * p.ball.unit
+        means = random.standard_normal((draws, p.prior.size)) * np.sqrt(p.prior) * radius
+        noise = design.noise.simulate(random, draws) * p.ball.unit / p.size
+        released = np.zeros_like(means)
+        released[:, :kept] = design.shrinkage * (means[:, :kept] + noise)
+        total = np.mean(np.sum((released - means) ** 2, axis=1))
+        assert math.isclose(error.total, total, rel_tol=0.03)
+        shrunk = np.zeros_like(means)
+        shrunk[:, :kept] = design.shrinkage * means[:, :kept]
+        bias = np.mean(np.sum((shrunk - means) ** 2, axis=1))
+        assert math.isclose(error.bias, bias, rel_tol=0.03)
+        spread = np.mean(np.sum((design.shrinkage * noise) ** 2, axis=1))
+        assert math.isclose(error.noise, spread, rel_tol=0.03)
+        assert error.total == error.bias + error.noise
+
+    def test_the_prior_fills_the_bound(self) -> None:
+        # l2: E|mu|^2 = tau^2. l1: the sum of the root mean squares is tau.
+        assert math.isclose(problem(bound=L2Ball(3.0)).prior.sum(), 1.0)
+        assert math.isclose(np.sqrt(problem(bound=L1Ball(3.0)).prior).sum(), 1.0)
+        p = problem(bound=L1Ball(3.0))
+        np.testing.assert_allclose(p.prior / p.prior[0], p.eigenvalues / p.eigenvalues[0], rtol=1e-12)
+
+    def test_sampling_error_is_bounded_by_that_of_the_ball(self) -> None:
+        # n records in a ball of radius 2 around their mean: variance of the mean at most 4 / n.
+        error = expected_error(problem(size=100), choose(problem(size=100)))
+        assert math.isclose(error.sampling, 4.0 / 100, rel_tol=1e-6)
+
+    def test_it_scales_with_the_units_of_the_data(self) -> None:
+        small, large = (expected_error(p, choose(p)) for p in (problem(), problem(bound=L2Ball(20.0))))
+        assert math.isclose(large.total, 100 * small.total, rel_tol=1e-6)
+
+    @pytest.mark.parametrize("mechanism", PURE)
+    def test_pure_noise_power_has_its_closed_form(self, mechanism: str) -> None:
+        p = problem()
+        design = choose(p, mechanism)
+        scales = np.array(design.noise.scales, dtype=float) * p.ball.unit / p.size
+        sizes = np.array(design.noise.block_sizes)
+        # E|c R U|^2 = c^2 M (M + 1); with factors inside, the coefficients share it equally.
+        per_coefficient = np.repeat(scales**2 * (sizes + 1), sizes)
+        expected = np.sum(design.shrinkage**2 * per_coefficient)
+        assert math.isclose(expected_error(p, design).noise, expected, rel_tol=1e-12)
+        loss = 2 * 2.0 / p.size * np.sqrt(np.sum(1 / scales**2))
+        assert math.isclose(loss, 1.0, rel_tol=1e-6)
+
+
+class TestBestBlock:
+    @pytest.mark.parametrize("basis", BASES)
+    @pytest.mark.parametrize("bound", [L2Ball(2.0), L1Ball(2.0)])
+    @pytest.mark.parametrize(("size", "epsilon"), [(20, 0.1), (100, 1), (500, 1), (5000, 1), (500, 10)])
+    def test_it_is_the_best_by_brute_force(
+        self, basis: str, bound: Any, size: int, epsilon: Any
+    ) -> None:
+        p = problem(basis, bound, size, PureDP(epsilon))
+        errors = [
+            expected_error(p, choose(p, KNorm(block_sizes=block))).total
+            for block in range(1, p.prior.size + 1)
+        ]
+        assert best_block(p) == 1 + int(np.argmin(errors))
+        assert choose(p, "knorm").components == best_block(p)
+
+    def test_more_records_open_more_coefficients(self) -> None:
+        blocks = [best_block(problem(size=size)) for size in (10, 100, 1000, 10_000)]
+        assert blocks == sorted(blocks)
+        assert blocks[0] < blocks[-1]
+
+
+class TestAuto:
+    @pytest.mark.parametrize("basis", BASES)
+    @pytest.mark.parametrize("bound", [L2Ball(2.0), L1Ball(2.0), ValueBounds(0.0, 4.0)])
+    @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+    @pytest.mark.parametrize(("size", "epsilon"), [(20, "0.1"), (500, 1), (20_000, 2)])
+    def test_never_worse_than_a_candidate(
+        self, basis: str, bound: Any, relation: str, size: int, epsilon: Any
+    ) -> None:
+        p = problem(basis, bound, size, PureDP(epsilon), relation)
+        chosen = expected_error(p, choose(p, "auto")).total
+        for name in PURE:
+            assert chosen <= expected_error(p, choose(p, name)).total * (1 + 1e-9), name
+
+    @pytest.mark.parametrize("basis", BASES)
+    @pytest.mark.parametrize("bound", [L2Ball(2.0), L1Ball(2.0)])
+    def test_nor_under_an_approximate_guarantee(self, basis: str, bound: Any) -> None:
+        p = problem(basis, bound, 500, ApproximateDP(1, 1e-6))
+        chosen = expected_error(p, choose(p, "auto")).total
+        for rival in (Gaussian(), Gaussian("classical"), GaussianProcess()):
+            assert chosen <= expected_error(p, choose(p, rival)).total * (1 + 1e-9), rival
+        # A pure release of the same epsilon would do as well.
+        pure = problem(basis, bound, 500, PureDP(1))
+        assert chosen <= expected_error(pure, choose(pure, "auto")).total * (1 + 1e-9)
+
+    @pytest.mark.parametrize("mechanism", ["auto", *PURE])
+    @pytest.mark.parametrize("bound", [L2Ball(2.0), L1Ball(2.0)])
+    def test_more_budget_never_hurts(self, mechanism: str, bound: Any) -> None:
+        budgets = [2.0**k for k in range(-5, 8)]
+        errors = [
+            expected_error(p, choose(p, mechanism)).total
+            for p in (problem(bound=bound, guarantee=PureDP(e)) for e in budgets)
+        ]
+        assert (np.diff(errors) <= 1e-9 * np.array(errors[:-1])).all()
+
+    def test_nor_does_more_epsilon_or_delta_under_gaussian_noise(self) -> None:
+        for guarantees in (
+            [ApproximateDP(2.0**k, 1e-6) for k in range(-4, 6)],
+            [ApproximateDP(1, 10.0**-k) for k in range(12, 1, -1)],
+            [ZeroConcentratedDP(2.0**k) for k in range(-8, 4)],
+        ):
+            errors = [
+                expected_error(p, choose(p)).total for p in (problem(guarantee=g) for g in guarantees)
+            ]
+            assert (np.diff(errors) <= 0).all()
+            assert errors[-1] < errors[0]
+
+    @pytest.mark.parametrize("mechanism", ["auto", *PURE])
+    def test_nor_do_more_records(self, mechanism: str) -> None:
+        sizes = [10, 30, 100, 300, 1000, 3000]
+        errors = [
+            expected_error(p, choose(p, mechanism)).total for p in (problem(size=n) for n in sizes)
+        ]
+        assert (np.diff(errors) < 0).all()
+
+    def test_add_remove_needs_half_the_noise(self) -> None:
+        ratio = [
+            float(np.sum(choose(p, KNorm(block_sizes=5)).noise.variances()))
+            for p in (problem(), problem(relation="add-remove"))
+        ]
+        assert math.isclose(ratio[0], 4 * ratio[1], rel_tol=1e-6)
+
+    def test_matched_noise_is_never_above_iclp_on_the_l1_ball(self) -> None:
+        # MATH: same estimate, same epsilon, less noise in every component.
+        p = problem(bound=L1Ball(2.0))
+        matched = np.array(choose(p, "laplace").noise.scales, dtype=float)
+        kernel_shaped = np.array(choose(p, "iclp").noise.scales, dtype=float)
+        assert (matched <= kernel_shaped).all()
+
+
+class TestShrinkage:
+    def test_wiener_factors_are_the_best(self) -> None:
+        prior, power = np.array([1.0, 0.1, 1e-3]), np.array([0.1, 0.1, 0.1])
+        best = wiener(prior, power)
+
+        def error(s: np.ndarray) -> np.ndarray:
+            return (1 - s) ** 2 * prior + s**2 * power
+
+        for change in (-0.01, 0.01):
+            assert (error(best + change) > error(best)).all()
+
+    def test_rkhs_factors_minimise_the_penalised_distance(self) -> None:
+        eigenvalues, eta, psi, x = np.array([0.7, 0.2, 0.1]), 1.25, 0.03, np.array([1.0, -2.0, 0.5])
+
+        def objective(theta: np.ndarray) -> float:
+            return float(np.sum((x - theta) ** 2) + psi * np.sum(theta**2 / eigenvalues**eta))
+
+        best = rkhs_shrinkage(eigenvalues, eta, psi) * x
+        for direction in np.vstack([np.eye(3), -np.eye(3)]):
+            assert objective(best + 1e-4 * direction) > objective(best)
+
+    def test_plug_in_rules(self) -> None:
+        # Theorem 13: eta = 1 + 1 / (2 nu), 2 nu = 4 for Matern 3/2 on the line.
+        assert smoothing_exponent(4.0, 9.0) == 1.25
+        assert smoothing_exponent(6.0, 9.0) == 1 + 1 / 6
+        assert smoothing_exponent(math.inf, 9.0) == 1.0
+        assert smoothing_exponent(None, 9.0) == 9.0
+        assert choose(problem(size=400, guarantee=PureDP(2)), "iclp").parameters["psi"] == 1 / 1600
+        l1 = choose(problem(bound=L1Ball(2.0), size=400, guarantee=PureDP(2)), "iclp").parameters
+        assert l1["eta"] == 1.25
+        assert math.isclose(l1["psi"], 1600**-1.25, rel_tol=1e-12)
+
+
+class TestPlan:
+    def test_from_public_numbers_alone(self) -> None:
+        plan = make_plan(BASES["matern"], ValueBounds(0.0, 1.0), 382, PureDP(1))
+        assert plan.error.total == expected_error(plan.problem, plan.design).total
+        assert math.isclose(plan.typical_error, math.sqrt(plan.error.total), rel_tol=1e-12)
+        assert math.isclose(plan.problem.ball.radius * plan.problem.ball.unit, 0.5, rel_tol=1e-6)
+
+    def test_a_typical_error_is_per_point_of_the_domain(self) -> None:
+        day = KernelBasis.on_grid(Matern(2.4, nu=1.5), 24 * GRID)
+        plans = [make_plan(b, ValueBounds(0.0, 1.0), 382, PureDP(1)) for b in (BASES["matern"], day)]
+        assert math.isclose(plans[0].typical_error, plans[1].typical_error, rel_tol=1e-6)
+
+    @pytest.mark.parametrize("size", [0, -1, 2.5, "many", None, True])
+    def test_the_number_of_curves_must_be_one(self, size: Any) -> None:
+        with pytest.raises(ParameterError, match="number of curves must be a positive integer; found"):
+            make_plan(BASES["matern"], L2Ball(1.0), size, PureDP(1))
+
+    def test_every_mechanism_has_a_name(self) -> None:
+        for name, kind in mechanisms().items():
+            assert kind.name == name
