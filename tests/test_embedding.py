@@ -240,3 +240,12 @@ def test_row_exponents_are_the_smallest_that_bound_the_row(values):
 def test_row_sums_are_taken_in_the_order_of_the_columns():
     matrix = np.array([[1e16, 1.0, -1e16, 1.0], [1.0, 1.0, 1e16, -1e16]])
     assert sum_columns(matrix).tolist() == [1.0, 2.0]
+
+
+def test_row_sums_do_not_depend_on_rows_or_memory_layout():
+    matrix = np.random.default_rng(13).normal(size=(34, POINTS))
+    together = sum_columns(matrix)
+    assert bits(sum_columns(np.asfortranarray(matrix))) == bits(together)
+    assert bits(sum_columns(np.repeat(matrix, 2, axis=1)[:, ::2])) == bits(together)
+    for row in range(34):
+        assert bits(sum_columns(matrix[row : row + 1])[0]) == bits(together[row])
