@@ -1,0 +1,35 @@
+"""What the processes of the ledger's tests do; light to import, as each process imports it."""
+
+import os
+import time
+
+from dpfda.errors import BudgetError
+from dpfda.guarantees import PureDP
+from dpfda.ledger import FileLedger
+
+ENTRY = {"neighbours": "replace-one", "privacy_unit": "record"}
+
+
+def race(path, gate, results, amount):
+    """Charge six times, all processes at once; report the rows accepted and the number refused."""
+    ledger = FileLedger(path)
+    accepted, refused = [], 0
+    gate.wait()
+    for _ in range(6):
+        try:
+            accepted.append(ledger.charge("scans", PureDP(amount), ENTRY).number)
+        except BudgetError:
+            refused += 1
+    results.put((accepted, refused))
+
+
+def charge_until_killed(path, told):
+    """Charge for ever; after each charge tell its number through a pipe."""
+    ledger = FileLedger(path)
+    while True:
+        try:
+            number = ledger.charge("scans", PureDP("0.001"), ENTRY).number
+        except BudgetError:
+            time.sleep(0.01)
+            continue
+        os.write(told, f"{number}\n".encode())

@@ -1,0 +1,804 @@
+"""The ledger: exact, durable, never over, never forked."""
+
+import copy
+import csv
+import io
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from dpfda import L2Ball, PrivateMean
+from dpfda.composition import Cost, laplace_rho, pure_rho
+from dpfda.errors import (
+    BudgetError,
+    IncompatibleChargeError,
+    LedgerError,
+    ParameterError,
+    UnknownDatasetError,
+)
+from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.ledger import FileLedger, MemoryLedger
+from ledger_processes import ENTRY, charge_until_killed, race
+
+ADD_REMOVE = {"neighbours": "add-remove", "privacy_unit": "record"}
+GRID = np.linspace(0.0, 1.0, 12)
+CURVES = np.sin(3 * GRID) * np.linspace(-1, 1, 40)[:, None]
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request, tmp_path):
+    return FileLedger(tmp_path / "budgets.sqlite") if request.param == "file" else MemoryLedger()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budgets.sqlite"
+
+
+# --- exactness ---
+
+
+def test_ten_tenths_fill_a_budget_of_one_and_nothing_more_fits(ledger):
+    ledger.create("scans", PureDP(1))
+    for _ in range(10):
+        ledger.charge("scans", PureDP(0.1), ENTRY)
+    assert ledger.spent("scans")["epsilon"] == 1
+    assert ledger.remaining("scans")["epsilon"] == 0
+    with pytest.raises(
+        BudgetError, match=r"at most what is left of its budget, epsilon 0; found epsilon 1e-30"
+    ):
+        ledger.charge("scans", PureDP("1e-30"), ENTRY)
+    assert len([r for r in ledger.history("scans") if r.action == "charge"]) == 10
+
+
+@given(st.lists(st.fractions(Fraction(1, 10**12), 3), min_size=1, max_size=25))
+@settings(deadline=None, max_examples=100)
+def test_the_ledger_admits_exactly_what_a_plain_sum_admits(charges):
+    ledger = MemoryLedger().create("scans", PureDP(5))
+    total = Fraction(0)
+    for charge in charges:
+        if total + charge <= 5:
+            ledger.charge("scans", PureDP(charge), ENTRY)
+            total += charge
+        else:
+            with pytest.raises(BudgetError) as caught:
+                ledger.charge("scans", PureDP(charge), ENTRY)
+            assert caught.value.remaining["epsilon"] == 5 - total
+            assert caught.value.asked["epsilon"] == charge
+    assert ledger.spent("scans")["epsilon"] == total
+    ledger.check()
+
+
+def test_amounts_are_stored_as_exact_text(path):
+    FileLedger(path).create("scans", PureDP(1)).charge("scans", PureDP(Fraction(1, 3)), ENTRY)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT typeof(cost), cost, spent FROM history").fetchall()
+    assert rows[1] == ("text", '{"epsilon": "1/3"}', '{"epsilon": "1/3"}')
+
+
+def test_both_terms_of_an_approximate_budget_are_kept(ledger):
+    ledger.create("scans", ApproximateDP(10, "3e-6"))
+    for _ in range(3):
+        ledger.charge("scans", ApproximateDP(1, "1e-6"), ENTRY)
+    assert ledger.remaining("scans").values == (Fraction(7), Fraction(0))
+    with pytest.raises(BudgetError, match="epsilon 7, delta 0; found epsilon 1, delta 1e-30"):
+        ledger.charge("scans", ApproximateDP(1, "1e-30"), ENTRY)
+    # A pure release needs no delta.
+    ledger.charge("scans", PureDP(7), ENTRY)
+    assert ledger.remaining("scans").values == (Fraction(0), Fraction(0))
+
+
+# --- kinds, neighbours, units ---
+
+
+def test_a_pure_charge_to_a_concentrated_budget_costs_the_rho_of_its_law(ledger):
+    ledger.create("scans", ZeroConcentratedDP(2))
+    ledger.charge("scans", PureDP(1), ENTRY)
+    ledger.charge("scans", Cost(PureDP(1), "laplace"), ENTRY)
+    ledger.charge("scans", ZeroConcentratedDP("0.25"), ENTRY)
+    expected = pure_rho(Fraction(1)) + laplace_rho(Fraction(1)) + Fraction(1, 4)
+    assert ledger.spent("scans")["rho"] == expected
+    asked = [record.asked for record in ledger.history() if record.asked]
+    assert [a["law"] for a in asked] == ["any", "laplace", "any"]
+    assert [a["kind"] for a in asked] == ["pure", "pure", "zero-concentrated"]
+
+
+def test_a_gaussian_charge_to_a_concentrated_budget_costs_its_own_rho(ledger):
+    ledger.create("scans", ZeroConcentratedDP(1))
+    cost = Cost(ApproximateDP(1, "1e-6"), "gaussian")
+    ledger.charge("scans", cost, ENTRY)
+    assert ledger.spent("scans")["rho"] == cost.rho
+
+
+@pytest.mark.parametrize(
+    ("budget", "charge", "words"),
+    [
+        (
+            PureDP(5),
+            ApproximateDP(1, "1e-9"),
+            r"kind, pure.*found \(1, 1e-09\).*Release under.*kind pure",
+        ),
+        (PureDP(5), ZeroConcentratedDP("0.1"), "kind, pure.*budget of kind zero-concentrated"),
+        (ApproximateDP(5, "0.1"), ZeroConcentratedDP("0.1"), r"approximate.*compose\(\[guarantee\]"),
+        (
+            ZeroConcentratedDP(5),
+            ApproximateDP(1, "1e-9"),
+            "kind, zero-concentrated.*of kind approximate",
+        ),
+    ],
+)
+def test_kinds_that_do_not_convert_are_refused(ledger, budget, charge, words):
+    ledger.create("scans", budget)
+    with pytest.raises(IncompatibleChargeError, match=words) as caught:
+        ledger.charge("scans", charge, ENTRY)
+    assert isinstance(caught.value, BudgetError)
+    assert caught.value.asked == charge
+    assert not any(ledger.spent("scans").values)
+
+
+def test_an_add_remove_charge_costs_two_steps_of_a_replace_one_budget(ledger):
+    ledger.create("pure", PureDP(1))
+    ledger.charge("pure", PureDP("0.3"), ADD_REMOVE)
+    assert ledger.spent("pure")["epsilon"] == Fraction(6, 10)
+    with pytest.raises(BudgetError, match=r"found epsilon 0\.6"):
+        ledger.charge("pure", PureDP("0.3"), ADD_REMOVE)
+    ledger.create("concentrated", ZeroConcentratedDP(1))
+    ledger.charge("concentrated", ZeroConcentratedDP("0.25"), ADD_REMOVE)
+    assert ledger.remaining("concentrated")["rho"] == 0
+    ledger.create("approximate", ApproximateDP(50, "0.1"))
+    ledger.charge("approximate", ApproximateDP(1, "1e-6"), ADD_REMOVE)
+    epsilon, delta = ledger.spent("approximate").values
+    assert epsilon == 2
+    assert float(delta) == pytest.approx((1 + np.e) * 1e-6, rel=1e-12)
+    with pytest.raises(IncompatibleChargeError, match="delta must stay below 1"):
+        ledger.charge("approximate", ApproximateDP(20, "0.01"), ADD_REMOVE)
+
+
+def test_a_replace_one_charge_says_nothing_in_an_add_remove_budget(ledger):
+    ledger.create("scans", PureDP(1), neighbours="add-remove")
+    with pytest.raises(IncompatibleChargeError, match="nothing of data sets of different size"):
+        ledger.charge("scans", PureDP("0.1"), ENTRY)
+    ledger.charge("scans", PureDP("0.1"), ADD_REMOVE)
+    assert ledger.spent("scans")["epsilon"] == Fraction(1, 10)
+
+
+def test_a_charge_for_another_unit_is_refused(ledger):
+    ledger.create("scans", PureDP(1), unit="person")
+    with pytest.raises(
+        IncompatibleChargeError, match="must be 'person', as in its budget; found 'record'"
+    ):
+        ledger.charge("scans", PureDP("0.1"), ENTRY)
+    assert ledger.spent("scans")["epsilon"] == 0
+
+
+# --- what is refused changes nothing ---
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({}, "entry must have the key 'neighbours'"),
+        ({"neighbours": "replace-one"}, "entry must have the key 'privacy_unit'"),
+        ({**ENTRY, "neighbours": "sideways"}, "neighbours must be 'replace-one' or 'add-remove'"),
+        ({**ENTRY, "bound": float("nan")}, "entry must consist of JSON types"),
+    ],
+)
+def test_an_entry_that_cannot_be_kept_is_refused(ledger, entry, words):
+    ledger.create("scans", PureDP(1))
+    with pytest.raises(ParameterError, match=words):
+        ledger.charge("scans", PureDP("0.1"), entry)
+    assert ledger.spent("scans")["epsilon"] == 0
+    assert len(ledger.history()) == 1
+
+
+def test_zero_and_negative_charges_do_not_exist(ledger):
+    ledger.create("scans", PureDP(1))
+    for epsilon in (0, -1, "-1e-30"):
+        with pytest.raises(ParameterError, match="epsilon must be positive"):
+            ledger.charge("scans", PureDP(epsilon), ENTRY)
+    with pytest.raises(ParameterError, match="guarantee must be a PureDP"):
+        ledger.charge("scans", -0.5, ENTRY)
+    assert ledger.spent("scans")["epsilon"] == 0
+
+
+def test_a_charge_with_too_many_digits_is_refused(ledger):
+    ledger.create("scans", PureDP(1))
+    with pytest.raises(ParameterError, match="fewer than 4,300 digits"):
+        ledger.charge("scans", PureDP(Fraction(1, 10**5000)), ENTRY)
+    assert len(ledger.history()) == 1
+
+
+def test_an_unknown_data_set_is_an_error_with_a_remedy(ledger):
+    ledger.create("scans", PureDP(1))
+    for action in (
+        lambda: ledger.charge("scan", PureDP("0.1"), ENTRY),
+        lambda: ledger.spent("scan"),
+        lambda: ledger.remaining("scan"),
+        lambda: ledger.budget("scan"),
+        lambda: ledger.history("scan"),
+        lambda: ledger.show("scan"),
+        lambda: ledger.note_file("scan", "a.json"),
+        lambda: ledger.raise_budget("scan", PureDP(2), "reason"),
+    ):
+        with pytest.raises(UnknownDatasetError, match=r"found none for 'scan'. Give it one with create"):
+            action()
+
+
+def test_a_second_create_with_another_budget_is_refused(ledger):
+    ledger.create("scans", PureDP(1), unit="person")
+    ledger.create("scans", PureDP(1.0), unit="person")
+    assert len(ledger.history()) == 1
+    for other in (
+        {"guarantee": PureDP(2), "unit": "person"},
+        {"guarantee": PureDP(1), "unit": "record"},
+        {"guarantee": PureDP(1), "unit": "person", "neighbours": "add-remove"},
+        {"guarantee": ZeroConcentratedDP(1), "unit": "person"},
+    ):
+        with pytest.raises(LedgerError, match=r"must keep its budget.*Use raise_budget"):
+            ledger.create("scans", **other)
+    assert str(ledger.budget("scans")) == (
+        "1-differential privacy (pure), replace-one neighbours, per person"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", 3, None, "\udcff"])
+def test_names_are_printable(ledger, name):
+    with pytest.raises(ParameterError, match="dataset must be a printable, non-empty text"):
+        ledger.create(name, PureDP(1))
+    with pytest.raises(ParameterError, match="unit must be a printable, non-empty text"):
+        ledger.create("scans", PureDP(1), unit=name)
+
+
+# --- raising, notes, history, export ---
+
+
+def test_raising_a_budget_is_a_row_with_a_reason(ledger):
+    ledger.create("scans", PureDP(1))
+    ledger.charge("scans", PureDP(1), ENTRY)
+    ledger.raise_budget("scans", PureDP(2), "approved for the second year")
+    assert ledger.remaining("scans")["epsilon"] == 1
+    last = ledger.history("scans")[-1]
+    assert (last.action, last.details) == ("raise", {"reason": "approved for the second year"})
+    with pytest.raises(ParameterError, match="reason must be a printable, non-empty text"):
+        ledger.raise_budget("scans", PureDP(3), " ")
+    for other in (PureDP(2), PureDP(1), ApproximateDP(3, "1e-6")):
+        with pytest.raises(ParameterError, match="guarantee must enlarge the budget of 'scans'"):
+            ledger.raise_budget("scans", other, "again")
+    ledger.create("other", ApproximateDP(1, "1e-6"))
+    with pytest.raises(ParameterError, match="guarantee must enlarge"):
+        ledger.raise_budget("other", ApproximateDP(2, "1e-7"), "trade one for the other")
+    ledger.check()
+
+
+def test_the_file_of_a_release_is_noted_afterwards(ledger):
+    ledger.create("scans", PureDP(1))
+    with pytest.raises(LedgerError, match="must be a row of the history of 'scans'; found none"):
+        ledger.note_file("scans", "a.json")
+    first = ledger.charge("scans", PureDP("0.1"), ENTRY)
+    second = ledger.charge("scans", PureDP("0.1"), ENTRY)
+    ledger.note_file("scans", Path("first.json"), first)
+    ledger.note_file("scans", "second.json")
+    notes = [record.details for record in ledger.history() if record.action == "note"]
+    assert notes == [
+        {"file": "first.json", "charge": first.number},
+        {"file": "second.json", "charge": second.number},
+    ]
+    assert ledger.spent("scans")["epsilon"] == Fraction(2, 10)
+    with pytest.raises(LedgerError, match="found 99"):
+        ledger.note_file("scans", "b.json", 99)
+
+
+def test_history_says_what_when_and_with_which_parameters(ledger):
+    before = time.time()
+    ledger.create("scans", PureDP(1)).create("loads", ZeroConcentratedDP(1))
+    record = ledger.charge("scans", PureDP("0.1"), {**ENTRY, "mechanism": "iclp", "unknown": Path("x")})
+    assert ledger.history("scans")[-1] == record
+    assert record.details == {**ENTRY, "mechanism": "iclp", "unknown": "x"}
+    assert record.time.endswith("+00:00")
+    import datetime
+
+    stamp = datetime.datetime.fromisoformat(record.time).timestamp()
+    assert before - 1 <= stamp <= time.time() + 1
+    assert [r.number for r in ledger.history()] == [1, 2, 3]
+    assert ledger.datasets() == ["scans", "loads"]
+
+
+def test_exports_hold_every_row_and_give_exact_numbers_back(ledger):
+    ledger.create("scans", ApproximateDP(1, "1e-6"), unit="person")
+    ledger.charge("scans", PureDP(Fraction(1, 3)), {**ENTRY, "privacy_unit": "person", "basis": 'a,"b"'})
+    lines = [json.loads(line) for line in ledger.export("jsonl").splitlines()]
+    assert [line["action"] for line in lines] == ["create", "charge"]
+    assert lines[1]["cost"] == {"epsilon": "1/3", "delta": "0/1"}
+    assert lines[1]["asked"] == {"kind": "pure", "epsilon": "1/3", "law": "any"}
+    rows = list(csv.DictReader(io.StringIO(ledger.export("csv"))))
+    assert rows[1]["cost"] == "epsilon=1/3 delta=0/1"
+    assert json.loads(rows[1]["details"])["basis"] == 'a,"b"'
+    assert rows[0]["budget"] == "epsilon=1/1 delta=1/1000000"
+    assert ledger.export("jsonl", "scans") == ledger.export("jsonl")
+    with pytest.raises(ParameterError, match="form must be 'jsonl' or 'csv'; found 'xml'"):
+        ledger.export("xml")
+
+
+def test_the_repr_reads_well(path):
+    ledger = FileLedger(path)
+    assert "found none at" in repr(ledger)
+    ledger.create("scans", PureDP(1), unit="person")
+    ledger.charge("scans", PureDP("0.1"), {**ENTRY, "privacy_unit": "person"})
+    assert repr(ledger) == (
+        f"FileLedger({str(path)!r})\n"
+        "  scans: epsilon 0.9 left of 1-differential privacy (pure), replace-one neighbours, "
+        "per person\n"
+        "    spent epsilon 0.1 on 1 release"
+    )
+    assert repr(MemoryLedger()) == "MemoryLedger\n  no data sets"
+
+
+# --- the file ---
+
+
+def test_another_object_and_a_relative_path_see_the_same_file(path, monkeypatch):
+    FileLedger(path).create("scans", PureDP(1)).charge("scans", PureDP("0.4"), ENTRY)
+    monkeypatch.chdir(path.parent)
+    other = FileLedger(path.name)
+    monkeypatch.chdir("/")
+    assert other.remaining("scans")["epsilon"] == Fraction(6, 10)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_names_that_a_uri_would_misread_are_files_as_they_are(tmp_path):
+    odd = tmp_path / "budget?mode=memory#1 %41.sqlite"
+    FileLedger(odd).create("scans", PureDP(1))
+    assert os.listdir(tmp_path) == [odd.name]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'UPDATE history SET spent = \'{"epsilon": "0/1"}\'',
+        "DELETE FROM history WHERE action = 'charge'",
+        "INSERT OR REPLACE INTO history SELECT 2, time, dataset, 'note', kind, budget,"
+        ' \'{"epsilon": "0/1"}\', NULL, neighbours, unit, NULL, details FROM history WHERE number = 1',
+    ],
+)
+def test_rows_cannot_be_changed_removed_or_replaced(path, statement):
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger.charge("scans", PureDP("0.4"), ENTRY)
+    before = ledger.export()
+    with (
+        closing(sqlite3.connect(path)) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        connection.execute(statement)
+    assert ledger.export() == before
+
+
+def test_check_adds_up_again(path):
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger.charge("scans", PureDP("0.4"), ENTRY)
+    ledger.check()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER history_is_not_changed")
+        connection.execute('UPDATE history SET spent = \'{"epsilon": "1/10"}\' WHERE number = 2')
+        connection.commit()
+    with pytest.raises(LedgerError, match="Row 2 must hold the sum of the charges to 'scans'"):
+        ledger.check()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER history_is_not_removed")
+        connection.execute("DELETE FROM history WHERE number = 1")
+        connection.commit()
+    with pytest.raises(LedgerError, match="row 1 is missing"):
+        ledger.check()
+
+
+def every_use(ledger):
+    return [
+        lambda: ledger.charge("scans", PureDP("0.1"), ENTRY),
+        lambda: ledger.spent("scans"),
+        ledger.history,
+        ledger.check,
+    ]
+
+
+def test_a_missing_file_is_not_made_by_a_charge(path):
+    for use in every_use(FileLedger(path)):
+        with pytest.raises(
+            LedgerError, match=r"must be an existing file; found none.*Make it with create"
+        ):
+            use()
+    assert not path.exists()
+    with pytest.raises(LedgerError, match="must be a file in an existing folder"):
+        FileLedger(path.parent / "nowhere" / "budgets.sqlite").create("scans", PureDP(1))
+    with pytest.raises(LedgerError, match="must be a file in an existing folder"):
+        FileLedger(path.parent).create("scans", PureDP(1))
+
+
+@pytest.mark.parametrize("content", ["text", "other database", "empty"])
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(path, content):
+    if content == "text":
+        path.write_text("epsilon,delta\n" * 200)
+    elif content == "empty":
+        path.touch()
+    else:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE history (number INTEGER PRIMARY KEY)")
+    before = path.read_bytes()
+    ledger = FileLedger(path)
+    for use in every_use(ledger):
+        with pytest.raises(LedgerError, match="must be a file that dpfda made"):
+            use()
+    if content != "empty":
+        with pytest.raises(LedgerError, match="must be a file that dpfda made"):
+            ledger.create("scans", PureDP(1))
+    assert path.read_bytes() == before
+
+
+def test_a_later_schema_is_refused(path):
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(LedgerError, match=r"must have schema version 1.*has 2. Update dpfda"):
+        ledger.spent("scans")
+
+
+def test_a_damaged_file_is_a_typed_error_wherever_the_damage_is(path):
+    """Overwrite 64 bytes in turn: nothing but a LedgerError may come of it."""
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    for _ in range(3):
+        ledger.charge("scans", PureDP("0.1"), ENTRY)
+    whole, refused = path.read_bytes(), 0
+    generator = np.random.default_rng(5)
+    for start in range(0, len(whole), 512):
+        damaged = whole[:start] + generator.bytes(64) + whole[start + 64 :]
+        path.write_bytes(damaged)
+        for use in (lambda: ledger.charge("scans", PureDP("0.1"), ENTRY), ledger.check):
+            try:
+                use()
+            except LedgerError:
+                refused += 1
+    assert refused > 10
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(LedgerError, match=r"damaged|another kind"):
+        ledger.check()
+
+
+def test_a_damaged_row_is_a_typed_error(path):
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER history_is_not_changed")
+        for column, value in (("spent", "{}"), ("budget", '{"epsilon": "1/0"}'), ("details", "{")):
+            old = connection.execute(f"SELECT {column} FROM history").fetchone()  # noqa: S608
+            change = f"UPDATE history SET {column} = ?"  # noqa: S608
+            connection.execute(change, (value,))
+            connection.commit()
+            with pytest.raises(LedgerError, match="Row 1 of the ledger is damaged"):
+                ledger.charge("scans", PureDP("0.1"), ENTRY)
+            connection.execute(change, old)
+            connection.commit()
+    ledger.charge("scans", PureDP("0.1"), ENTRY)
+
+
+@contextmanager
+def unprivileged():
+    """Without the superuser's right to write anywhere."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="file modes are those of POSIX")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_read_only_file_can_be_read_and_refuses_a_charge(what):
+    folder = Path(tempfile.mkdtemp())
+    path = folder / "budgets.sqlite"
+    try:
+        ledger = FileLedger(path).create("scans", PureDP(1))
+        path.chmod(0o444 if what == "file" else 0o666)
+        folder.chmod(0o555 if what == "folder" else 0o777)
+        with unprivileged():
+            assert ledger.remaining("scans")["epsilon"] == 1
+            with pytest.raises(LedgerError, match=r"read-only\. Change its perm|Check the permissions"):
+                ledger.charge("scans", PureDP("0.1"), ENTRY)
+        folder.chmod(0o755)
+        assert ledger.spent("scans")["epsilon"] == 0
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_locked_file_is_a_typed_error_and_nothing_is_charged(path, monkeypatch):
+    monkeypatch.setattr("dpfda.ledger.file.PATIENCE", 0.05)
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="in use by another process"):
+            ledger.charge("scans", PureDP("0.1"), ENTRY)
+        # Readers are not kept waiting by a writer that has not yet committed.
+        assert ledger.spent("scans")["epsilon"] == 0
+    ledger.charge("scans", PureDP("0.1"), ENTRY)
+
+
+def test_a_charge_is_committed_before_charge_returns(path):
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger.charge("scans", PureDP("0.1"), ENTRY)
+    # Another process that reads the file, as it is on disk, already sees it.
+    copied = path.with_name("copy.sqlite")
+    shutil.copyfile(path, copied)
+    assert FileLedger(copied).spent("scans")["epsilon"] == Fraction(1, 10)
+    assert not path.with_name(path.name + "-journal").exists()
+
+
+def test_commits_are_synchronous(path, monkeypatch):
+    FileLedger(path).create("scans", PureDP(1))
+    statements = []
+    real = sqlite3.connect
+
+    def traced(*arguments, **keywords):
+        connection = real(*arguments, **keywords)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr("dpfda.ledger.file.sqlite3.connect", traced)
+    FileLedger(path).charge("scans", PureDP("0.1"), ENTRY)
+    order = [s for s in statements if s.startswith(("PRAGMA synchronous", "BEGIN", "INSERT", "COMMIT"))]
+    # The trigger that runs with the insertion is traced under its name again.
+    assert list(dict.fromkeys(s.split(" INTO")[0] for s in order)) == [
+        "PRAGMA synchronous = EXTRA",
+        "BEGIN IMMEDIATE",
+        "INSERT",
+        "COMMIT",
+    ]
+
+
+# --- copies, clones, pickles, forks ---
+
+
+class ReleasesOnce(PrivateMean):
+    """A mean with a scorer of its own."""
+
+    def score(self, X, y=None):
+        return -float(np.mean((X - self.release_(GRID)) ** 2))
+
+
+def estimator(ledger, epsilon=0.9):
+    return ReleasesOnce(
+        epsilon=epsilon, bounds=L2Ball(1.0), grid_points=GRID, ledger=ledger, dataset="scans"
+    )
+
+
+def test_copies_and_clones_are_the_same_ledger(ledger):
+    ledger.create("scans", PureDP(1))
+    for other in (copy.copy(ledger), copy.deepcopy(ledger), clone(estimator(ledger)).ledger):
+        other.charge("scans", PureDP("0.1"), ENTRY)
+    assert ledger.spent("scans")["epsilon"] == Fraction(3, 10)
+
+
+def test_cross_validation_spends_the_one_budget_and_its_second_fold_is_refused(ledger):
+    ledger.create("scans", PureDP(1))
+    with pytest.raises(BudgetError, match=r"epsilon 0\.1; found epsilon 0\.9"):
+        cross_val_score(estimator(ledger), CURVES, cv=5, error_score="raise")
+    assert ledger.spent("scans")["epsilon"] == Fraction(9, 10)
+    assert len(ledger.history()) == 2
+
+
+def test_a_pickled_file_ledger_is_its_path(path):
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    written = pickle.dumps(ledger)
+    assert str(path).encode() in written
+    assert len(written) < len(str(path)) + 100
+    again = pickle.loads(written)  # noqa: S301
+    again.charge("scans", PureDP("0.4"), ENTRY)
+    assert ledger.spent("scans")["epsilon"] == Fraction(4, 10)
+
+
+def test_a_memory_ledger_refuses_to_be_pickled():
+    ledger = MemoryLedger().create("scans", PureDP(1))
+    with pytest.raises(LedgerError, match=r"would fork its budgets. Use FileLedger\(path\)"):
+        pickle.dumps(estimator(ledger))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_shares_a_file_and_refuses_memory(path):
+    file, memory = FileLedger(path).create("scans", PureDP(1)), MemoryLedger().create("scans", PureDP(1))
+    child = os.fork()
+    if child == 0:
+        # Exit codes tell the parent what happened; nothing of pytest may run here.
+        code = 1
+        try:
+            file.charge("scans", PureDP("0.4"), ENTRY)
+            memory.charge("scans", PureDP("0.4"), ENTRY)
+        except LedgerError as error:
+            code = 7 if "in the process that made it" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert file.spent("scans")["epsilon"] == Fraction(4, 10)
+    assert memory.spent("scans")["epsilon"] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_until_no_connection_is_open(path):
+    """A child that inherits another thread's open transaction could roll it back."""
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    inside, leave, events = threading.Event(), threading.Event(), []
+
+    def hold():
+        with ledger._writing():
+            inside.set()
+            leave.wait(10)
+            events.append("closed")
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait(10)
+    threading.Timer(0.3, leave.set).start()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    events.append("forked")
+    os.waitpid(child, 0)
+    holder.join()
+    assert events == ["closed", "forked"]
+
+
+# --- races ---
+
+
+def test_threads_never_overspend(ledger):
+    ledger.create("scans", PureDP(1))
+    accepted, refused, gate = [], [], threading.Barrier(8)
+
+    def spend():
+        gate.wait()
+        for _ in range(4):
+            try:
+                accepted.append(ledger.charge("scans", PureDP(Fraction(1, 7)), ENTRY).number)
+            except BudgetError:
+                refused.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(accepted), len(refused)) == (7, 25)
+    assert sorted(accepted) == list(range(2, 9))
+    assert ledger.remaining("scans")["epsilon"] == 0
+    ledger.check()
+
+
+def test_eight_processes_racing_for_the_last_of_a_budget_never_exceed_it(path):
+    # 0.95 is gone; what is left is enough for five of 48 charges.
+    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger.charge("scans", PureDP("0.95"), ENTRY)
+    gate, results = SPAWN.Barrier(8), SPAWN.Queue()
+    processes = [SPAWN.Process(target=race, args=(path, gate, results, "0.01")) for _ in range(8)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    accepted = sorted(number for numbers, _ in outcomes for number in numbers)
+    assert accepted == [3, 4, 5, 6, 7]
+    assert sum(refused for _, refused in outcomes) == 43
+    assert ledger.spent("scans")["epsilon"] == 1
+    ledger.check()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_processes_killed_at_any_instant_never_exceed_a_budget_nor_lose_a_charge(path):
+    ledger = FileLedger(path).create("scans", PureDP("0.5"))
+    told = set()
+    generator = np.random.default_rng(11)
+    for _ in range(40):
+        pipes, children = [os.pipe() for _ in range(2)], []
+        for _, write in pipes:
+            child = os.fork()
+            if child == 0:
+                try:
+                    charge_until_killed(path, write)
+                finally:
+                    os._exit(1)
+            children.append(child)
+        time.sleep(0.02 + generator.random() * 0.15)
+        for child in children:
+            os.kill(child, 9)
+        for child in children:
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+        for read, write in pipes:
+            os.close(write)
+            with os.fdopen(read) as handle:
+                told |= {int(line) for line in handle}
+        # The next reader finds a sound file, at every death.
+        ledger.check()
+    history = ledger.history("scans")
+    charged = {record.number for record in history if record.action == "charge"}
+    assert told <= charged
+    assert len(told) > 20
+    # At most the one charge that each of the 80 was about to tell of.
+    assert len(charged - told) <= 80
+    assert ledger.spent("scans")["epsilon"] == Fraction(len(charged), 1000) <= Fraction(1, 2)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+# --- releases ---
+
+
+def test_a_release_is_charged_before_any_noise_is_drawn(ledger, monkeypatch):
+    ledger.create("scans", PureDP(1))
+    real, seen = os.urandom, []
+
+    def entropy(size):
+        seen.append(ledger.spent("scans")["epsilon"])
+        return real(size)
+
+    monkeypatch.setattr("dpfda.exactness.os.urandom", entropy)
+    estimator(ledger, 0.9).fit(CURVES)
+    assert seen
+    assert set(seen) == {Fraction(9, 10)}
+    details = ledger.history("scans")[-1].details
+    assert details["summary"] == "mean curve"
+    assert details["privacy_unit"] == "record"
+
+
+def test_a_refused_release_draws_no_noise(ledger, monkeypatch):
+    ledger.create("scans", PureDP("0.5"))
+
+    def entropy(size):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("dpfda.exactness.os.urandom", entropy)
+    with pytest.raises(BudgetError):
+        estimator(ledger, 0.9).fit(CURVES)
+    with pytest.raises(UnknownDatasetError):
+        estimator(ledger, 0.9).set_params(dataset="loads").fit(CURVES)
+    with pytest.raises(IncompatibleChargeError):
+        estimator(ledger, 0.1).fit(CURVES, groups=np.repeat(np.arange(20), 2))
+    with pytest.raises(ParameterError, match="dataset must name the data set"):
+        estimator(ledger, 0.1).set_params(dataset=None).fit(CURVES)
+    assert ledger.spent("scans")["epsilon"] == 0
+
+
+def test_a_release_that_fails_after_its_charge_stays_charged(ledger, monkeypatch):
+    ledger.create("scans", PureDP(1))
+
+    def entropy(size):
+        raise OSError("no entropy")
+
+    monkeypatch.setattr("dpfda.exactness.os.urandom", entropy)
+    with pytest.raises(OSError, match="no entropy"):
+        estimator(ledger, 0.9).fit(CURVES)
+    assert ledger.spent("scans")["epsilon"] == Fraction(9, 10)
+
+
+def test_a_release_is_charged_under_its_own_neighbours_and_unit(ledger):
+    ledger.create("scans", PureDP(1), unit="person")
+    mean = estimator(ledger, 0.2).set_params(unit="person", neighbours="add-remove")
+    mean.fit(CURVES, groups=np.repeat(np.arange(20), 2))
+    assert ledger.spent("scans")["epsilon"] == Fraction(4, 10)
