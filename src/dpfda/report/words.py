@@ -1,113 +1,30 @@
-"""What a release promises, in words that a data officer can file."""
+"""A release in plain words: what it promises, to whom, on what assumptions, how accurately."""
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpfda.bands import Band
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.report.accuracy import accuracy_of
+from dpfda.report.cautions import cautions
+from dpfda.report.numbers import (
+    EXAMPLE_DELTA,
+    factor,
+    first_up,
+    number,
+    percent,
+    posterior,
+    thousands,
+    worded_epsilon,
+)
 
 LINE = 88
-LEVEL = 0.95
-# Beyond epsilon = 5 a suspicion of 50 per cent can become one of 99.3 per cent.
-LARGE_EPSILON = 5
-LARGE_DELTA = 1e-5
-# The delta at which a zero-concentrated guarantee is put into words.
-EXAMPLE_DELTA = 1e-6
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Half-widths of the bands for the privacy noise, in the units of the function.
-
-    Parameters
-    ----------
-    level : float
-        Probability of the bands.
-    typical, largest : float
-        Mean and largest half-width of the simultaneous band over the domain.
-    at_a_point : float
-        Mean half-width of the pointwise band.
-    """
-
-    level: float
-    typical: float
-    largest: float
-    at_a_point: float
-
-
-def accuracy_of(release: ReleasedFunction, level: float = LEVEL) -> Accuracy:
-    """How far the privacy noise may have moved a release, from its public law alone."""
-    points = np.linspace(*release.domain_range, 201)
-    widths = [
-        (band.upper - band.lower) / 2
-        for band in (release.band(level, simultaneous, points) for simultaneous in (True, False))
-    ]
-    everywhere, pointwise = widths
-    return Accuracy(level, float(everywhere.mean()), float(everywhere.max()), float(pointwise.mean()))
-
-
-def band_at(
-    release: ReleasedFunction, points: ArrayLike, level: float = LEVEL, simultaneous: bool = True
-) -> Band:
-    """Band at some points that holds, if simultaneous, over the whole domain.
-
-    `ReleasedFunction.band` with a few points is simultaneous over those alone; tables made for
-    different points would then not hold together.
-    """
-    at = np.atleast_1d(np.asarray(points, dtype=np.float64))
-    everywhere = np.linspace(*release.domain_range, 201)
-    band = release.band(level, simultaneous, np.concatenate([at, everywhere, release.grid_points]))
-    return Band(at, band.lower[: at.size], band.upper[: at.size], band.level, simultaneous)
-
-
-def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
-    """What a careful data officer would object to in a guarantee.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-    size : int, optional
-        Number of privacy units, only where it is public.
-
-    Returns
-    -------
-    tuple of str
-        One sentence or two each; empty where there is nothing to object to.
-    """
-    found = []
-    epsilon = _worded_epsilon(guarantee)
-    if epsilon > LARGE_EPSILON:
-        found.append(
-            f"Epsilon {number(epsilon)} is large: the odds can change by a factor of "
-            f"{number(_factor(epsilon))}, so that a suspicion of 50% can become one of "
-            f"{_percent(_posterior(epsilon))}. Above {LARGE_EPSILON} the promise is weak; values of 1 "
-            "or below are usual where the data are sensitive."
-        )
-    if not isinstance(guarantee, ApproximateDP):
-        return tuple(found)
-    delta = float(guarantee.delta)
-    why = (
-        "A program that picks each unit with probability delta and publishes its data outright "
-        "would satisfy a promise with this delta."
-    )
-    if size is not None and delta * size >= 1:
-        found.append(
-            f"Delta {delta:g} is not below one over the number of units (1/{size}). {why} "
-            "Choose a delta far below that."
-        )
-    elif delta > LARGE_DELTA:
-        found.append(f"Delta {delta:g} is above {LARGE_DELTA:g}. {why} Choose a smaller delta.")
-    return tuple(found)
 
 
 def public_size(release: ReleasedFunction) -> int | None:
@@ -216,33 +133,33 @@ def _doubled(guarantee: Guarantee) -> str:
         return "epsilon doubled"
     if isinstance(guarantee, ZeroConcentratedDP):
         return "rho four times as large"
-    factor = 1 + _factor(float(guarantee.epsilon))
-    return f"epsilon doubled and delta {number(factor)} times as large"
+    grown = number(1 + factor(float(guarantee.epsilon)))
+    return f"epsilon doubled and delta {grown} times as large"
 
 
 def _promised(release: ReleasedFunction) -> list[str]:
     guarantee = release.guarantee
-    epsilon = _worded_epsilon(guarantee)
-    factor, unit = number(_factor(epsilon)), release.unit
+    epsilon = worded_epsilon(guarantee)
+    unit = release.unit
     question = (
         f"whether any one {unit}'s data were used rather than other data"
         if release.neighbours is Neighbours.REPLACE_ONE
         else f"whether any one {unit}'s data were used"
     )
-    high = _posterior(epsilon)
+    high = posterior(epsilon)
     odds = (
         f"In words: an observer's odds about {question} can change by at most a factor "
-        f"exp({number(epsilon)}) = {factor}, up or down, through seeing this release. This holds "
-        "whatever else the observer knows, be it the data of everyone else, and however much "
+        f"exp({number(epsilon)}) = {number(factor(epsilon))}, up or down, through seeing this release. This "
+        "holds whatever else the observer knows, be it the data of everyone else, and however much "
         "computing power is spent."
     )
     example = (
-        f"For example, a suspicion of 50% can become at most about {_percent(high)} and fall to no "
-        f"less than about {_percent(1 - high)}; one of 1% can become at most about "
-        f"{_percent(_posterior(epsilon, 0.01))}."
+        f"For example, a suspicion of 50% can become at most about {percent(high)} and fall to no "
+        f"less than about {percent(1 - high)}; one of 1% can become at most about "
+        f"{percent(posterior(epsilon, 0.01))}."
     )
     lines = [
-        f"{_first_up(_kind(guarantee))}. Epsilon measures how much can be learned about one {unit}: "
+        f"{first_up(_kind(guarantee))}. Epsilon measures how much can be learned about one {unit}: "
         "smaller is more private, and zero would mean nothing at all.",
         odds,
         example,
@@ -252,12 +169,12 @@ def _promised(release: ReleasedFunction) -> list[str]:
             f"Delta = {float(guarantee.delta):g} loosens this a little: the probability of anything "
             "that can be observed may exceed the limit set by that factor by delta. Roughly, the "
             "words above may fail with a probability of about one in "
-            f"{_thousands(1 / float(guarantee.delta))}."
+            f"{thousands(1 / float(guarantee.delta))}."
         )
     elif isinstance(guarantee, ZeroConcentratedDP):
         lines.append(
             f"The words above are what the parameter rho = {number(float(guarantee.rho))} implies with "
-            f"a probability of failure of about one in {_thousands(1 / EXAMPLE_DELTA)}; for other "
+            f"a probability of failure of about one in {thousands(1 / EXAMPLE_DELTA)}; for other "
             "probabilities there are other factors."
         )
     lines.append(
@@ -283,7 +200,7 @@ def _kind(guarantee: Guarantee) -> str:
         )
     return (
         f"zero-concentrated differential privacy with rho = {number(float(guarantee.rho))}, which "
-        f"implies epsilon = {number(_worded_epsilon(guarantee))} at delta = {EXAMPLE_DELTA:g}"
+        f"implies epsilon = {number(worded_epsilon(guarantee))} at delta = {EXAMPLE_DELTA:g}"
     )
 
 
@@ -422,44 +339,3 @@ def _kernel_words(release: ReleasedFunction) -> str:
             "closely related"
         )
     return words
-
-
-def _worded_epsilon(guarantee: Guarantee) -> float:
-    """Epsilon that the words use; for rho-zCDP that of Bun & Steinke 2016, Proposition 1.3."""
-    if isinstance(guarantee, ZeroConcentratedDP):
-        rho = float(guarantee.rho)
-        return rho + 2 * math.sqrt(rho * math.log(1 / EXAMPLE_DELTA))
-    return float(guarantee.epsilon)
-
-
-def _factor(epsilon: float) -> float:
-    return math.exp(epsilon) if epsilon < 700 else math.inf
-
-
-def _posterior(epsilon: float, prior: float = 0.5) -> float:
-    """Largest probability that a suspicion can grow to: its odds times exp(epsilon)."""
-    return prior / (prior + (1 - prior) * math.exp(-epsilon))
-
-
-def _percent(probability: float) -> str:
-    """A probability in per cent that never reads as 0% or 100% by rounding."""
-    rarer = 100 * min(probability, 1 - probability)
-    if rarer < 1e-5:
-        return "99.99999%" if probability > 0.5 else "0.00001%"
-    digits = 2 - math.floor(math.log10(rarer))
-    return f"{100 * probability:.{digits}f}".rstrip("0").rstrip(".") + "%"
-
-
-def number(value: float) -> str:
-    """Three significant digits, and no powers of ten where plain digits will do."""
-    if math.isinf(value):
-        return "more than 1e300"
-    return f"{value:.3g}" if value < 1000 or value >= 1e9 else f"{value:,.0f}"
-
-
-def _thousands(value: float) -> str:
-    return f"{value:,.0f}" if value < 1e9 else f"{value:.0e}"
-
-
-def _first_up(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,0 +1,17 @@
+"""What a release promises, in words that a data officer can file."""
+
+from dpfda.report.accuracy import Accuracy, accuracy_of, band_at
+from dpfda.report.cautions import cautions
+from dpfda.report.numbers import number
+from dpfda.report.words import cited, describe, public_size
+
+__all__ = [
+    "Accuracy",
+    "accuracy_of",
+    "band_at",
+    "cautions",
+    "cited",
+    "describe",
+    "number",
+    "public_size",
+]

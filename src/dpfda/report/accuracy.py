@@ -1,0 +1,58 @@
+"""How far the privacy noise may have moved a release, from its public law alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bands import Band
+from dpfda.release import ReleasedFunction
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Half-widths of the bands for the privacy noise, in the units of the function.
+
+    Parameters
+    ----------
+    level : float
+        Probability of the bands.
+    typical, largest : float
+        Mean and largest half-width of the simultaneous band over the domain.
+    at_a_point : float
+        Mean half-width of the pointwise band.
+    """
+
+    level: float
+    typical: float
+    largest: float
+    at_a_point: float
+
+
+def accuracy_of(release: ReleasedFunction, level: float = LEVEL) -> Accuracy:
+    """How far the privacy noise may have moved a release, from its public law alone."""
+    points = np.linspace(*release.domain_range, 201)
+    widths = [
+        (band.upper - band.lower) / 2
+        for band in (release.band(level, simultaneous, points) for simultaneous in (True, False))
+    ]
+    everywhere, pointwise = widths
+    return Accuracy(level, float(everywhere.mean()), float(everywhere.max()), float(pointwise.mean()))
+
+
+def band_at(
+    release: ReleasedFunction, points: ArrayLike, level: float = LEVEL, simultaneous: bool = True
+) -> Band:
+    """Band at some points that holds, if simultaneous, over the whole domain.
+
+    `ReleasedFunction.band` with a few points is simultaneous over those alone; tables made for
+    different points would then not hold together.
+    """
+    at = np.atleast_1d(np.asarray(points, dtype=np.float64))
+    everywhere = np.linspace(*release.domain_range, 201)
+    band = release.band(level, simultaneous, np.concatenate([at, everywhere, release.grid_points]))
+    return Band(at, band.lower[: at.size], band.upper[: at.size], band.level, simultaneous)
