@@ -18,7 +18,7 @@ from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Norm = Literal["l1", "l2"]
+Norm = Literal["l1", "l2", "linf"]
 
 # Exponents beyond this would overflow; a record that large is clipped along its direction anyway.
 LARGEST_EXPONENT = 900
@@ -30,7 +30,7 @@ class IntegerBall:
 
     Parameters
     ----------
-    norm : {"l1", "l2"}
+    norm : {"l1", "l2", "linf"}
         Norm of the ball.
     radius : int
         Largest norm, in grid units.
@@ -78,6 +78,8 @@ class IntegerBall:
     def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
         if self.norm == "l1":
             return _onto_l1_ball(np.ldexp(mantissas, exponents[:, None]), float(self.radius))
+        if self.norm == "linf":
+            return np.clip(np.ldexp(mantissas, exponents[:, None]), -self.radius, self.radius)
         lengths = np.sqrt(sum_columns(mantissas**2))
         with np.errstate(divide="ignore"):
             scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
@@ -86,6 +88,8 @@ class IntegerBall:
     def _inside(self, integers: Integers) -> NDArray[np.bool_]:
         if self.norm == "l1":
             return np.asarray(np.abs(integers).sum(axis=1) <= self.radius)
+        if self.norm == "linf":
+            return np.asarray(np.abs(integers).max(axis=1) <= self.radius)
         return np.asarray((integers**2).sum(axis=1) <= self.radius**2)
 
 
@@ -201,6 +205,27 @@ class ValueBounds:
             "lower": np.asarray(self.lower).tolist(),
             "upper": np.asarray(self.upper).tolist(),
         }
+
+
+@dataclass(frozen=True)
+class LatticeBounds(ValueBounds):
+    """lower(t) <= x(t) <= upper(t) for records whose coefficients are values at points.
+
+    Each coefficient, an average of neighbouring values minus that of the midpoint, is bounded by itself:
+    |c_j| <= R with R half of the largest distance between the bounds. Wants a basis whose
+    coefficients are values, such as `dpfda.BernsteinBasis`.
+
+    Parameters
+    ----------
+    lower, upper : float or array (m,)
+        As in `ValueBounds`.
+    """
+
+    norm: ClassVar[Norm] = "linf"
+
+    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
+        lower, upper = self._on(grid_points)
+        return float(np.max((upper - lower) / 2))
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpfda.bases import Basis
+from dpfda.bases import Basis, BernsteinBasis
 from dpfda.bounds import Bound, IntegerBall
 from dpfda.errors import ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
-from dpfda.mechanisms import Design, Problem, read_mechanism
+from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class ExpectedError:
     Parameters
     ----------
     bias : float
-        Of shrinkage and truncation, under the kernel's prior for the mean.
+        Of shrinkage, truncation and the basis, under the kernel's prior for the mean.
     noise : float
         Of the privacy noise. Exact: it does not depend on data or prior.
     sampling : float
@@ -70,6 +73,38 @@ def make_problem(
     return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours)
 
 
+def adapted(
+    mechanism: Any,
+    basis: Basis,
+    bound: Bound,
+    size: int | None,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+) -> tuple[Basis, Bound]:
+    """The basis and the bound that a mechanism works with: the given ones, unless it replaces them.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism cannot use them: coefficients that are lattice values are for those alone that
+        ask for them.
+    """
+    if mechanism != "auto":
+        made = read_mechanism(mechanism)
+        if isinstance(made, AdaptingMechanism):
+            return made.adapt(basis, bound, size, guarantee, neighbours)
+    if isinstance(basis, BernsteinBasis) or bound.norm == "linf":
+        found = basis.describe() if isinstance(basis, BernsteinBasis) else type(bound).__name__
+        raise ParameterError(
+            "mechanism",
+            "be 'bernstein' for lattice values",
+            f"{mechanism!r} with {found}",
+            "Other mechanisms want orthonormal functions: use a kernel or a cosine basis with bounds"
+            " (lower, upper).",
+        )
+    return basis, bound
+
+
 def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected error.
 
@@ -90,14 +125,20 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     return min(designs, key=lambda design: sum(_error_parts(problem, design)))
 
 
-def expected_error(problem: Problem, design: Design) -> ExpectedError:
+def expected_error(problem: Problem, design: Design, basis: Basis) -> ExpectedError:
     """Expected error of a design, in the units of the data."""
     scale = (problem.ball.radius * problem.ball.unit) ** 2
-    bias, noise = (part * scale for part in _error_parts(problem, design))
-    return ExpectedError(bias, noise, scale / problem.size)
+    norms = basis.square_norms[: design.components]
+    bias, noise = (part * scale for part in _error_parts(problem, design, norms))
+    # The square of a function whose values are below the radius integrates to at most the domain's length.
+    start, end = basis.domain_range
+    largest = scale * (end - start) if problem.ball.norm == "linf" else scale
+    return ExpectedError(bias + basis.residual * scale, noise, largest / problem.size)
 
 
-def _error_parts(problem: Problem, design: Design) -> tuple[float, float]:
+def _error_parts(
+    problem: Problem, design: Design, square_norms: Floats | float = 1.0
+) -> tuple[float, float]:
     """Bias and noise in units of the squared radius."""
     kept = problem.prior[: design.components]
     lost = float(problem.prior[design.components :].sum())
@@ -107,7 +148,7 @@ def _error_parts(problem: Problem, design: Design) -> tuple[float, float]:
         # Thresholding moves a coefficient by the threshold or by itself, whichever is smaller.
         levels = np.array(design.thresholds, dtype=float) / (problem.ball.radius * problem.size)
         bias += float(np.sum(np.minimum(levels**2, kept)))
-    return bias, float(np.sum(design.shrinkage**2 * power))
+    return bias, float(np.sum(design.shrinkage**2 * power * square_norms))
 
 
 def make_plan(
@@ -141,7 +182,8 @@ def make_plan(
     """
     if not (isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1):
         raise ParameterError("number of curves", "be a positive integer", repr(size))
+    basis, bound = adapted(mechanism, basis, bound, int(size), guarantee, neighbours)
     problem = make_problem(basis, bound, int(size), guarantee, neighbours)
     design = choose(problem, mechanism)
     start, end = basis.domain_range
-    return Plan(problem, design, expected_error(problem, design), end - start)
+    return Plan(problem, design, expected_error(problem, design, basis), end - start)

@@ -19,9 +19,9 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, IntegerBall, Norm
 from dpfda.calibration import knorm_noise, stated_guarantee, within
-from dpfda.design import choose
+from dpfda.design import adapted, choose
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, PureDP, split
+from dpfda.guarantees import Guarantee, Neighbours, split
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design, Problem
 from dpfda.noise import NoiseLaw
@@ -36,6 +36,8 @@ COUNT_SCALE = 2**20
 @dataclass(frozen=True, eq=False)
 class Request:
     """The public side of a release: everything but the data.
+
+    A mechanism that works with another basis or form of bound replaces them here.
 
     Parameters
     ----------
@@ -62,6 +64,18 @@ class Request:
     public_size: int | None
     unit: str
     about: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        basis, bound = adapted(
+            self.mechanism,
+            self.basis,
+            self.bound,
+            self.public_size,
+            self.function_guarantee,
+            self.neighbours,
+        )
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "bound", bound)
 
     @property
     def ball(self) -> IntegerBall:
@@ -105,6 +119,50 @@ class Request:
         return self.public_design.components
 
 
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """A release that is charged and designed, before any noise on the function is drawn.
+
+    Parameters
+    ----------
+    request : Request
+    design : Design
+        Its noise law has been checked against the guarantee.
+    exponent : int
+        The integers are in units of 2^-exponent of a coefficient.
+    divisor : float or NoisyCount
+        What the sum is divided by.
+    stated : Guarantee
+        What the noise in force gives.
+    """
+
+    request: Request
+    design: Design
+    exponent: int
+    divisor: float | NoisyCount
+    stated: Guarantee
+
+    def release(self, noisy_sum: tuple[int, ...]) -> ReleasedFunction:
+        """The released function around the mechanism's output."""
+        request, design = self.request, self.design
+        return ReleasedFunction(
+            basis=request.basis.truncate(design.components),
+            noisy_sum=noisy_sum,
+            exponent=self.exponent,
+            divisor=self.divisor,
+            shrinkage=design.shrinkage,
+            center=request.bound.center_on(request.basis.grid_points),
+            noise=design.noise,
+            guarantee=request.guarantee,
+            stated=self.stated,
+            neighbours=request.neighbours,
+            unit=request.unit,
+            bound={"description": request.bound.describe(), **request.bound.to_json()},
+            mechanism={"name": design.mechanism, **design.parameters},
+            about=_about(request),
+        )
+
+
 def publish(
     total: IntegerSum,
     request: Request,
@@ -129,55 +187,46 @@ def publish(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
+    paid = pay(total, request, ledger, dataset)
+    return paid.release(total.with_noise(paid.design.noise.draw(), paid.design.thresholds))
+
+
+def pay(
+    total: IntegerSum,
+    request: Request,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+) -> Paid:
+    """Charge for a release and fix its noise law; parameters as in `publish`.
+
+    Nothing is drawn but, under add/remove neighbours without a public size, the noise of the count,
+    which the design needs.
+    """
     design, size = request.public_design, request.public_size
     if ledger is not None:
         if dataset is None:
             raise ParameterError("dataset", "name the data set that the ledger charges", "None")
         ledger.charge(dataset, request.guarantee, _entry(request))
     if design is None or size is None:
-        count, part = _release_count(total, request)
+        count = _release_count(total, request)
         units = max(1, round(count.value))
-        return _release(total, request, units, request.design(units), count, part)
-    return _release(total, request, size, design, float(size), None)
+        return _paid(request, units, request.design(units), count)
+    return _paid(request, size, design, float(size))
 
 
-def _release_count(total: IntegerSum, request: Request) -> tuple[NoisyCount, PureDP]:
+def _release_count(total: IntegerSum, request: Request) -> NoisyCount:
     """The number of units plus Laplace noise; under add/remove it moves by one."""
     part, _ = split(request.guarantee, COUNT_SHARE)
     noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
     _recomputed(noise, "l1", COUNT_SCALE, part)
-    noisy = total.count_with_noise(noise.draw()[0], COUNT_SCALE)
-    return NoisyCount(noisy, COUNT_SCALE, noise), part
+    return NoisyCount(total.count_with_noise(noise.draw()[0], COUNT_SCALE), COUNT_SCALE, noise)
 
 
-def _release(
-    total: IntegerSum,
-    request: Request,
-    size: int,
-    design: Design,
-    divisor: float | NoisyCount,
-    count_part: PureDP | None,
-) -> ReleasedFunction:
+def _paid(request: Request, size: int, design: Design, divisor: float | NoisyCount) -> Paid:
     problem = request.problem(size)
-    part = problem.guarantee
-    stated = _recomputed(design.noise, problem.ball.norm, problem.width, part)
-    noisy = total.with_noise(design.noise.draw(), design.thresholds)
-    return ReleasedFunction(
-        basis=request.basis.truncate(design.components),
-        noisy_sum=noisy,
-        exponent=problem.ball.exponent,
-        divisor=divisor,
-        shrinkage=design.shrinkage,
-        center=request.bound.center_on(request.basis.grid_points),
-        noise=design.noise,
-        guarantee=request.guarantee,
-        stated=stated if count_part is None else request.guarantee,
-        neighbours=request.neighbours,
-        unit=request.unit,
-        bound={"description": request.bound.describe(), **request.bound.to_json()},
-        mechanism={"name": design.mechanism, **design.parameters},
-        about=_about(request),
-    )
+    stated = _recomputed(design.noise, problem.ball.norm, problem.width, problem.guarantee)
+    whole = request.guarantee if isinstance(divisor, NoisyCount) else stated
+    return Paid(request, design, problem.ball.exponent, divisor, whole)
 
 
 def _recomputed(noise: NoiseLaw, norm: Norm, width: int, part: Guarantee) -> Guarantee:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.bases import CLOSED_FORMS, Basis, KernelBasis
+from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, KernelBasis
 from dpfda.errors import StorageError
 from dpfda.guarantees import (
     ApproximateDP,
@@ -223,6 +223,8 @@ def _divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
 def _basis_from_json(written: dict[str, Any], kernel: Any) -> Basis:
     if written["kind"] == "kernel":
         return KernelBasis.from_json(written, kernel)
+    if written["kind"] == "Bernstein":
+        return BernsteinBasis.from_json(written)
     if written["kind"] in CLOSED_FORMS:
         return CLOSED_FORMS[written["kind"]].from_json(written)
     raise StorageError(f"Unknown kind of basis {written['kind']!r}; update dpfda?")

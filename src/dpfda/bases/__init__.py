@@ -1,5 +1,6 @@
 """Bases of functions on a public domain; they know nothing of privacy."""
 
+from dpfda.bases.bernstein import BernsteinBasis
 from dpfda.bases.closed_form import CLOSED_FORMS, CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.protocol import Basis
@@ -7,6 +8,7 @@ from dpfda.bases.protocol import Basis
 __all__ = [
     "CLOSED_FORMS",
     "Basis",
+    "BernsteinBasis",
     "CosineBasis",
     "FourierBasis",
     "KernelBasis",

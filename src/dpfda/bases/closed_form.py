@@ -116,6 +116,14 @@ class ClosedFormBasis(ABC):
     def decay(self) -> float | None:
         return 2 * self.nu + 1
 
+    @property
+    def square_norms(self) -> Floats:
+        return np.ones(self.components)
+
+    @property
+    def residual(self) -> float:
+        return 0.0
+
     @cached_property
     def _fitted_values(self) -> Floats:
         return replace(self, components=self.fitted).evaluate(self.grid_points)

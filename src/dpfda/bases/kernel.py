@@ -107,6 +107,14 @@ class KernelBasis:
     def decay(self) -> float | None:
         return kernel_decay(self.kernel)
 
+    @property
+    def square_norms(self) -> Floats:
+        return np.ones(self.eigenvalues.size)
+
+    @property
+    def residual(self) -> float:
+        return 0.0
+
     @cached_property
     def analysis(self) -> Floats:
         return frozen(self.weights[:, None] * self.values)

@@ -37,6 +37,17 @@ class Basis(Protocol):
         """Exponent a in lambda_j ~ j^-a where it is known, infinity for faster than any power."""
 
     @property
+    def square_norms(self) -> Floats:
+        """Squared L2 norms (K,) of the functions: ones for an orthonormal basis."""
+
+    @property
+    def residual(self) -> float:
+        """Expected squared L2 distance of the mean to its best use of all K functions, under the prior.
+
+        The prior is scaled to average variance one. Zero for a basis that holds the prior's functions.
+        """
+
+    @property
     def analysis(self) -> Floats:
         """Matrix (m, K) that takes values on the grid to coefficients: c = x @ analysis."""
 

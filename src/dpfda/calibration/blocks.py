@@ -8,11 +8,14 @@ independent, so the loss is the largest
 
 - l2 ball: Cauchy-Schwarz gives width sqrt(sum_B 1 / c_B^2), attained at |d_B| ~ 1 / c_B.
 - l1 ball: |d_B|_2 <= |d_B|_1, so it is width max_B 1 / c_B, attained at a coordinate vector.
+- linf ball: |d_B|_2 <= M_B^(1/2) width for a block of size M_B, so it is width sum_B M_B^(1/2) / c_B,
+  attained where every coordinate moves by the width.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -31,25 +34,50 @@ from dpfda.noise import KNormNoise
 MARGIN = Fraction(1, 2**45)
 
 
-def knorm_loss(scales: Sequence[int], norm: Norm, width: int) -> Fraction:
+def knorm_loss(
+    scales: Sequence[int], norm: Norm, width: int, block_sizes: Sequence[int] | None = None
+) -> Fraction:
     """Privacy loss of independent K-norm blocks, rounded up.
 
     Parameters
     ----------
     scales : sequence of int
         Block scales c_B, in grid units.
-    norm : {"l1", "l2"}
+    norm : {"l1", "l2", "linf"}
         Norm in which neighbouring sums differ by at most `width`.
     width : int
         That distance, in grid units.
+    block_sizes : sequence of int, optional
+        Sizes M_B of the blocks. The linf norm needs them; the others do not depend on them.
+
+    Raises
+    ------
+    ParameterError
+        If the sizes are needed and missing.
     """
     if norm == "l1":
         return Fraction(width, min(scales))
+    if norm == "linf":
+        if block_sizes is None or len(block_sizes) != len(scales):
+            raise ParameterError("block_sizes", "have one size a scale under linf", block_sizes)
+        return _box_loss(Counter(zip(block_sizes, scales, strict=True)), width)
     with precision(PRECISION):
         total = arb(0)
         for scale in scales:
             total += arb(1) / arb(scale) ** 2
         return upper_end(width * total.sqrt())
+
+
+def _box_loss(blocks: Counter[tuple[int, int]], width: int) -> Fraction:
+    """Sum of M_B^(1/2) / c_B times the width: exact where every root is an integer."""
+    total = Fraction(0)
+    for (size, scale), count in blocks.items():
+        root = Fraction(math.isqrt(size))
+        if root**2 != size:
+            with precision(PRECISION):
+                root = upper_end(arb(size).sqrt())
+        total += count * root / scale
+    return width * total
 
 
 def knorm_noise(
@@ -83,11 +111,14 @@ def knorm_noise(
     if not (np.all(np.isfinite(shape)) and np.all(shape > 0)):
         raise ParameterError("relative scales", "be positive and finite", "other values")
     shape = shape / shape.min()
-    loss = 1.0 if norm == "l1" else math.sqrt(float(np.sum(1.0 / shape**2)))
+    if norm == "linf":
+        loss = float(np.sum(np.sqrt(np.asarray(block_sizes)) / shape))
+    else:
+        loss = 1.0 if norm == "l1" else math.sqrt(float(np.sum(1.0 / shape**2)))
     factor = Fraction(width) * Fraction(loss) / epsilon
     while True:
         scales = tuple(max(1, math.ceil(factor * Fraction(float(s)))) for s in shape)
-        if knorm_loss(scales, norm, width) <= epsilon:
+        if knorm_loss(scales, norm, width, block_sizes) <= epsilon:
             return KNormNoise(tuple(int(size) for size in block_sizes), scales)
         factor *= 1 + MARGIN
 

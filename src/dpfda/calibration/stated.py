@@ -19,12 +19,19 @@ def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarant
     The result is of the requested kind: a pure epsilon, the delta at the requested epsilon, or rho.
     """
     if isinstance(noise, KNormNoise):
-        epsilon = knorm_loss(noise.scales, norm, width)
+        epsilon = knorm_loss(noise.scales, norm, width, noise.block_sizes)
         if isinstance(requested, ZeroConcentratedDP):
             with precision(PRECISION):
                 value = ball(epsilon)
                 return ZeroConcentratedDP(upper_end(value + (-value).exp() - 1))
         return PureDP(epsilon)
+    if norm == "linf":
+        raise RefusedMechanismError(
+            "mechanism",
+            "have a loss under the linf norm",
+            noise.describe(),
+            "Gaussian and elliptical noise are calibrated to the l2 norm. Use mechanism='bernstein'.",
+        )
     if isinstance(noise, GaussianNoise):
         mu = gaussian_length(noise, width)
         if isinstance(requested, ApproximateDP):

@@ -10,7 +10,7 @@ import pkgutil
 from typing import Any
 
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.protocol import Design, Mechanism, Problem
+from dpfda.mechanisms.protocol import AdaptingMechanism, Design, Mechanism, Problem
 
 _SHARED = {"protocol", "blocks"}
 
@@ -50,4 +50,4 @@ def read_mechanism(mechanism: Any) -> Mechanism:
     return given
 
 
-__all__ = ["Design", "Mechanism", "Problem", "mechanisms", "read_mechanism"]
+__all__ = ["AdaptingMechanism", "Design", "Mechanism", "Problem", "mechanisms", "read_mechanism"]

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bounds import IntegerBall
+from dpfda.bases import Basis
+from dpfda.bounds import Bound, IntegerBall
 from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
 
@@ -59,8 +60,10 @@ class Problem:
     def prior(self) -> Floats:
         """Prior E mu_j^2 of the mean, in units of the squared radius.
 
-        l2 ball: sum_j E mu_j^2 = 1. l1 ball: sum_j (E mu_j^2)^(1/2) = 1.
+        l2 ball: sum_j E mu_j^2 = 1. l1 ball: sum_j (E mu_j^2)^(1/2) = 1. linf ball: average one.
         """
+        if self.ball.norm == "linf":
+            return np.asarray(self.eigenvalues * self.variances.size)
         if self.ball.norm == "l1":
             return np.asarray(self.eigenvalues / np.sqrt(self.eigenvalues).sum() ** 2)
         return self.eigenvalues
@@ -120,6 +123,30 @@ class Mechanism(Protocol):
         ------
         RefusedMechanismError
             If the mechanism cannot give the guarantee asked for.
+        """
+
+
+@runtime_checkable
+class AdaptingMechanism(Mechanism, Protocol):
+    """A mechanism that replaces the basis or the form of the bound before records are embedded."""
+
+    def adapt(
+        self,
+        basis: Basis,
+        bound: Bound,
+        size: int | None,
+        guarantee: Guarantee,
+        neighbours: Neighbours,
+    ) -> tuple[Basis, Bound]:
+        """The basis and the bound that the mechanism works with, from public numbers.
+
+        It leaves what it has adapted as it is, and keeps the grid, its weights and the domain. `size` is
+        None where the number of units is private.
+
+        Raises
+        ------
+        ParameterError
+            If the bound does not suit the mechanism.
         """
 
 
