@@ -621,3 +621,12 @@ class TestMessagesKeepSecrets:
         assert "private" in repr(long)
         assert "private" in repr(curves)
         assert "private" in repr(prepared.total)
+
+
+def test_repair_raises_for_no_label_of_an_observation():
+    long = LongCurves([1, 2, 1, 2], [0.1, 0.2, 0.8, 0.9], [1.0, 2.0, 1.5, 2.5], ["a", "b", None, "c"])
+    with pytest.raises(DataError, match="same for all observations of a record"):
+        long.record_groups()
+    assert long.record_groups("repair") == ["a", "b"]
+    mean = PrivateMean(bounds=(0, 3), domain_range=(0, 1), invalid="repair").fit(long)
+    assert mean.release_.count == 2

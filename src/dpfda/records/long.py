@@ -75,20 +75,25 @@ class LongCurves:
         for members in rows.values():
             yield np.array(members, dtype=np.int64)
 
-    def record_groups(self) -> list[Any] | None:
+    def record_groups(self, invalid: str = "refuse") -> list[Any] | None:
         """Privacy unit of each record: that of its first observation.
+
+        Parameters
+        ----------
+        invalid : {"refuse", "repair"}
+            Raise where two observations of a record name different units, or keep to the first.
 
         Raises
         ------
         DataError
-            If two observations of a record name different units.
+            If two observations of a record name different units and nothing is to be repaired.
         """
         if self.groups is None:
             return None
         labels = []
         for rows in self.records():
             members = self.groups[rows]
-            if any(member != members[0] for member in members):
+            if invalid == "refuse" and any(member != members[0] for member in members):
                 raise DataError(
                     "groups must be the same for all observations of a record; "
                     f"found two in the record of row {int(rows[0])}."

@@ -239,7 +239,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         check_choice(self.invalid, "invalid", ("refuse", "repair"))
         values, basis = self._read(X)
         if isinstance(X, LongCurves):
-            groups = X.record_groups() if groups is None else groups
+            groups = X.record_groups(self.invalid) if groups is None else groups
             curves = curves_from_long(X, basis, self.smoothing, self.invalid, progress)
         else:
             curves = curves_from_array(values, basis.grid_points, self.missing, self.invalid)
