@@ -130,7 +130,7 @@ def expected_error(problem: Problem, design: Design, basis: Basis) -> ExpectedEr
     scale = (problem.ball.radius * problem.ball.unit) ** 2
     norms = basis.square_norms[: design.components]
     bias, noise = (part * scale for part in _error_parts(problem, design, norms))
-    # The square of a function whose values are below the radius integrates to at most the domain's length.
+    # A function whose values are below the radius has a square that integrates to at most the length.
     start, end = basis.domain_range
     largest = scale * (end - start) if problem.ball.norm == "linf" else scale
     return ExpectedError(bias + basis.residual * scale, noise, largest / problem.size)

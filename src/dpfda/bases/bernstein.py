@@ -1,4 +1,4 @@
-"""Bernstein polynomials on an interval or a box: functions whose coefficients are values on a lattice."""
+"""Bernstein polynomials: functions whose coefficients are values on a lattice."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class BernsteinBasis:
 
     References
     ----------
-    Alda & Rubinstein (2017), section 3.
+    Alda & Rubinstein (2017), "The Bernstein mechanism".
     """
 
     grid_points: Floats
@@ -229,7 +229,5 @@ class BernsteinBasis:
     def from_json(cls, written: dict[str, Any]) -> BernsteinBasis:
         """Build the basis again."""
         start, end = written["domain_range"]
-        basis = cls.on_grid(
-            written["degree"], written["grid_points"], (start, end), written["weights"]
-        )
+        basis = cls.on_grid(written["degree"], written["grid_points"], (start, end), written["weights"])
         return replace(basis, residual=float(written["residual"]))

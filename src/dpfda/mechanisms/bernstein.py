@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpfda.bases import Basis, BernsteinBasis
-from dpfda.bases.bernstein import check_degree
+from dpfda.bases.bernstein import LARGEST_DEGREE, check_degree
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
 from dpfda.calibration import knorm_noise, pure_budget
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.mechanisms.protocol import Design, Problem
 
-# Degree where the number of units is private, so that the best one cannot be found.
+# Degree where the number of units is private, so that no rule can use it.
 PLAIN_DEGREE = 10
-LARGEST_CANDIDATE = 200
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,23 @@ class Bernstein:
     Lap(Delta (k + 1) / epsilon), with f the mean of the clipped curves and Delta the most that one
     unit moves it anywhere. There is no shrinkage.
 
-    **Guarantee.** Pure epsilon. Each lattice value of a record is bounded by itself, |c_j| <= R in grid
-    units, so neighbouring integer sums differ by |d_j| <= w in every coordinate, w = 2R (replace-one) or R
-    (add/remove), and the log density ratio of noise of scale B on each of k + 1 values is at most
-    sum_j |d_j| / B = w (k + 1) / B. The scale is B = w (k + 1) / epsilon, rounded up.
+    **Guarantee.** Pure epsilon. Each lattice value of a record is bounded by itself, |c_j| <= R in
+    grid units, so neighbouring integer sums differ by |d_j| <= w in every coordinate, w = 2R
+    (replace-one) or R (add/remove), and the log density ratio of noise of scale B on each of k + 1
+    values is at most sum_j |d_j| / B = w (k + 1) / B. The scale is B = w (k + 1) / epsilon, rounded up.
 
     **Error.** Noise: sum_j var_j times the integral of B_j^2. Bias: what the polynomial and the
-    interpolation to the lattice miss, which falls like 1/k only, and which `expected_error` states under the
-    kernel's prior. The paper's tables leave it out.
+    interpolation to the lattice miss, however smooth the mean is of order 1/k at best.
+    `expected_error` states it under the kernel's prior, that is for a mean as large as the bound
+    allows and as rough as the kernel; for a smooth mean it is far smaller.
 
     Parameters
     ----------
     degree : int, optional
-        Degree k, from 1 to 1000. By default the one with the least expected noise plus bias, from public
-        numbers: kernel, bound, number of units, epsilon. Where the number of units is private (add/remove
-        without `public_size`) the default is 10.
+        Degree k, from 1 to 1000. By default (n epsilon / 2)^(1/2) under replace-one and
+        (n epsilon)^(1/2) under add/remove neighbours, rounded up, which balances a bias of order 1/k (a
+        twice differentiable mean) against noise of order k w / (n epsilon), as shares of the bound.
+        Where the number of units is private (add/remove without `public_size`) the default is 10.
 
     Raises
     ------
@@ -53,7 +55,7 @@ class Bernstein:
 
     References
     ----------
-    Alda & Rubinstein (2017), Theorems 2 and 4.
+    Alda & Rubinstein (2017), "The Bernstein mechanism: function release under differential privacy".
 
     Examples
     --------
@@ -87,10 +89,7 @@ class Bernstein:
             return basis, values
         if self.degree is not None:
             return _on(basis, check_degree(self.degree)), values
-        if size is None:
-            return _on(basis, PLAIN_DEGREE), values
-        largest_move = neighbours.differences(1) / size
-        return _best_degree(basis, largest_move / float(pure_budget(guarantee, (1,)))), values
+        return _on(basis, _plug_in(size, guarantee, neighbours)), values
 
     def design(self, problem: Problem) -> Design:
         """Equal Laplace scales on all lattice values."""
@@ -100,41 +99,21 @@ class Bernstein:
                 "bound each lattice value (norm 'linf')",
                 f"norm {problem.ball.norm!r}",
                 "Give bounds (lower, upper) on values and let `adapt` replace the basis.",
-                "Alda & Rubinstein 2017, Theorem 2",
+                "Alda & Rubinstein 2017",
             )
         sizes = (1,) * problem.variances.size
         noise = knorm_noise(sizes, np.ones(len(sizes)), "linf", problem.width, problem.guarantee)
         return Design(self.name, {"degree": len(sizes) - 1}, noise, np.ones(len(sizes)))
 
 
+def _plug_in(size: int | None, guarantee: Guarantee, neighbours: Neighbours) -> int:
+    epsilon = float(pure_budget(guarantee, (1,)))
+    if size is None:
+        return PLAIN_DEGREE
+    return min(max(1, math.ceil(math.sqrt(size * epsilon / neighbours.differences(1)))), LARGEST_DEGREE)
+
+
 def _on(basis: Basis, degree: int) -> BernsteinBasis:
     """Polynomials on the grid of a basis, with its functions and eigenvalues as the prior."""
     made = BernsteinBasis.on_grid(degree, basis.grid_points, basis.domain_range, basis.weights)
     return made.with_prior(basis.evaluate(basis.grid_points), basis.eigenvalues)
-
-
-def _best_degree(basis: Basis, scale: float) -> BernsteinBasis:
-    """Polynomials of the degree with the least expected noise plus bias.
-
-    In units of the squared bound on values: noise of scale `scale` (k + 1) on each value, and the
-    residual of a prior of average variance one.
-    """
-    best, least = _on(basis, 1), np.inf
-    for degree in _candidates():
-        made = _on(basis, degree)
-        noise = 2 * (scale * (degree + 1)) ** 2 * float(made.square_norms.sum())
-        if noise + made.residual < least:
-            best, least = made, noise + made.residual
-        # Noise grows with the degree, so nothing better comes once it is as large by itself.
-        if noise >= least:
-            break
-    return best
-
-
-def _candidates() -> list[int]:
-    """Degrees to try: all small ones, then about a tenth apart."""
-    degrees, degree = [], 1
-    while degree <= LARGEST_CANDIDATE:
-        degrees.append(degree)
-        degree = max(degree + 1, degree * 11 // 10)
-    return degrees
