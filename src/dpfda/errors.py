@@ -116,6 +116,10 @@ class StorageError(DpfdaError, ValueError):
     """A file cannot be read as, or written as, a release."""
 
 
+class SessionError(DpfdaError):
+    """A session cannot answer: it was closed or suspended, is open elsewhere, or lost its file."""
+
+
 class MissingExtraError(DpfdaError, ImportError):
     """An optional package is not installed."""
 
