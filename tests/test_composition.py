@@ -24,6 +24,7 @@ from dpfda.composition import (
     gaussian_epsilon,
     gaussian_rho,
     laplace_rho,
+    law_of,
     pure_rho,
     zcdp_delta,
     zcdp_epsilon,
@@ -441,6 +442,12 @@ def test_releases_for_different_units_do_not_add_up():
     _, person = released(unit="person")
     with pytest.raises(ParameterError, match="same privacy unit; found 'person' and 'scan'"):
         compose([scan, person])
+
+
+def test_a_law_without_a_rule_counts_at_its_guarantee():
+    _, release = released(epsilon=1.0, mechanism="knorm")
+    assert law_of(release.noise, release.stated) == "any"
+    assert law_of(object(), PureDP(1)) == "any"
 
 
 # --- rounding ---

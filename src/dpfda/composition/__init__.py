@@ -4,7 +4,7 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.composition.account import Account, Cost, account, compose
+from dpfda.composition.account import Account, Cost, account, compose, law_of
 from dpfda.composition.concentrated import (
     laplace_rho,
     pure_rho,
@@ -25,6 +25,7 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_rho",
     "laplace_rho",
+    "law_of",
     "pure_rho",
     "zcdp_delta",
     "zcdp_epsilon",

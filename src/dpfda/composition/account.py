@@ -366,14 +366,14 @@ def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
         return [Cost(item)]
     count = getattr(item.divisor, "noise", None)
     if count is None:
-        return [Cost(item.stated, _law(item.noise, item.stated))]
+        return [Cost(item.stated, law_of(item.noise, item.stated))]
     if not _is_laplace(count):
         return [Cost(item.guarantee)]
     # The count moves by one, that is by `scale` grid units: an exact pure loss. What is left of the
     # charge is at least what the function was given.
     epsilon = Fraction(item.divisor.scale, count.scales[0])
     rest = _without(item.guarantee, epsilon)
-    return [Cost(PureDP(epsilon), "laplace"), Cost(rest, _law(item.noise, rest))]
+    return [Cost(PureDP(epsilon), "laplace"), Cost(rest, law_of(item.noise, rest))]
 
 
 def _without(guarantee: Guarantee, epsilon: Fraction) -> Guarantee:
@@ -388,8 +388,16 @@ def _is_laplace(noise: Any) -> bool:
     return getattr(noise, "law", None) == "k-norm" and set(noise.block_sizes) == {1}
 
 
-def _law(noise: Any, guarantee: Guarantee) -> Law:
-    """The law, where this room has a rule for it; any other noise counts at its guarantee."""
+def law_of(noise: Any, guarantee: Guarantee) -> Law:
+    """What a `Cost` may say of a noise law; noise without a rule here counts at its guarantee.
+
+    Parameters
+    ----------
+    noise : NoiseLaw
+        The noise in force.
+    guarantee : Guarantee
+        What it gives.
+    """
     if _is_laplace(noise):
         return "laplace"
     is_gaussian = getattr(noise, "law", None) == "gaussian"

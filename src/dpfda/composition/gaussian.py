@@ -12,6 +12,7 @@ knowledge of those before, are together no worse than one of length (mu_1^2 + mu
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import arb
 
@@ -77,6 +78,7 @@ def gaussian_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     return at_least(high)
 
 
+@lru_cache(maxsize=4096)
 def gaussian_rho(guarantee: ApproximateDP | ZeroConcentratedDP) -> Fraction:
     """Zero-concentrated rho of the Gaussian noise that has this guarantee, rounded up.
 
