@@ -149,8 +149,8 @@ def _promised(release: ReleasedFunction) -> list[str]:
     high = posterior(epsilon)
     odds = (
         f"In words: an observer's odds about {question} can change by at most a factor "
-        f"exp({number(epsilon)}) = {number(factor(epsilon))}, up or down, through seeing this release. This "
-        "holds whatever else the observer knows, be it the data of everyone else, and however much "
+        f"exp({number(epsilon)}) = {number(factor(epsilon))}, up or down, through seeing this release. "
+        "This holds whatever else the observer knows, be it the data of everyone else, and however much "
         "computing power is spent."
     )
     example = (
