@@ -9,41 +9,51 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis
+    from dpfda.bases import BernsteinBasis, CosineBasis, FourierBasis, KernelBasis, LegendreBasis
     from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+    from dpfda.lattice import LatticeRelease
     from dpfda.records import LongCurves
     from dpfda.release import ReleasedFunction
+    from dpfda.session import FunctionalSession
     from dpfda.storage import load
-    from dpfda.summaries import PrivateMean
+    from dpfda.summaries import PrivateMean, release_bernstein
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BernsteinBasis": "bases",
     "CosineBasis": "bases",
     "FourierBasis": "bases",
+    "FunctionalSession": "session",
     "KernelBasis": "bases",
     "LegendreBasis": "bases",
     "L1Ball": "bounds",
     "L2Ball": "bounds",
+    "LatticeRelease": "lattice",
     "LongCurves": "records",
     "PrivateMean": "summaries",
     "ReleasedFunction": "release",
     "ValueBounds": "bounds",
     "load": "storage",
+    "release_bernstein": "summaries",
 }
 
 __all__ = [
+    "BernsteinBasis",
     "CosineBasis",
     "FourierBasis",
+    "FunctionalSession",
     "KernelBasis",
     "LegendreBasis",
     "L1Ball",
     "L2Ball",
+    "LatticeRelease",
     "LongCurves",
     "PrivateMean",
     "ReleasedFunction",
     "ValueBounds",
     "load",
+    "release_bernstein",
 ]
 
 

@@ -24,6 +24,14 @@ class IntegerSum:
         self._total = [0] * components
         self._count = 0
 
+    @classmethod
+    def of(cls, values: Sequence[int]) -> IntegerSum:
+        """One row of integers of any size."""
+        total = cls(len(values))
+        total._total = [int(value) for value in values]
+        total._count = 1
+        return total
+
     def add(self, rows: NDArray[np.int64]) -> IntegerSum:
         """Add integer rows (n, components), each entry below 2^31 and n below 2^31; returns self."""
         self._total = [a + int(b) for a, b in zip(self._total, rows.sum(axis=0), strict=True)]

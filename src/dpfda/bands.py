@@ -27,7 +27,7 @@ class Band:
 
     Parameters
     ----------
-    points : array (k,)
+    points : array (k,), or (k, d) for functions of d variables
         Points of the domain.
     lower, upper : array (k,)
         The band, in the units of the function.
@@ -48,6 +48,12 @@ class Band:
         return bool(np.all((self.lower <= values) & (values <= self.upper)))
 
 
+def check_level(level: float) -> None:
+    """Refuse a level that is not a probability strictly between 0 and 1."""
+    if not 0 < level < 1:
+        raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
+
+
 def make_band(
     values: Floats,
     functions: Floats,
@@ -65,10 +71,16 @@ def make_band(
     The simulation is of a public law and decides nothing private, so it runs from a fixed key: one
     release has one band, however often it is asked for.
     """
-    if not 0 < level < 1:
-        raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
+    check_level(level)
     generator = np.random.Generator(np.random.Philox(key=0))
     errors = np.abs(source.noise_draws(generator, DRAWS) @ functions.T)
+    return band_from_errors(values, errors, level, simultaneous, points)
+
+
+def band_from_errors(
+    values: Floats, errors: Floats, level: float, simultaneous: bool, points: Floats
+) -> Band:
+    """Band around values (k,) from sizes (draws, k) of simulated errors; see `make_band`."""
     if simultaneous:
         deviation = np.sqrt(np.mean(errors**2, axis=0))
         safe = np.where(deviation > 0, deviation, 1.0)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,19 @@ from dpfda.guarantees import (
     PureDP,
     ZeroConcentratedDP,
 )
+from dpfda.lattice import LatticeRelease
 from dpfda.noise import LAWS, NoiseLaw
 from dpfda.release import NoisyCount, ReleasedFunction
 
 FORMAT = "dpfda-release"
 SCHEMA_VERSION = 1
+LATTICE_FORMAT = "dpfda-lattice-release"
+LATTICE_SCHEMA_VERSION = 1
+
+WORDS = {FORMAT: "dpfda release", LATTICE_FORMAT: "dpfda release on a lattice"}
+READERS = {FORMAT: "dpfda.load", LATTICE_FORMAT: "dpfda.LatticeRelease.load"}
+
+Made = TypeVar("Made")
 
 
 def check_writable(path: str | Path) -> Path:
@@ -89,21 +97,46 @@ def load(path: str | Path, kernel: Any = None) -> ReleasedFunction:
     StorageError
         If the file is missing, not a release, of a later schema, or damaged.
     """
+    written = _read(path, FORMAT, SCHEMA_VERSION)
+    return _built(lambda: from_json(written, kernel), path)
+
+
+def save_lattice(release: LatticeRelease, path: str | Path) -> Path:
+    """Write a release on a lattice to a JSON file."""
+    text = json.dumps(lattice_to_json(release), indent=1, allow_nan=False)
+    return write_text(path, text + "\n")
+
+
+def load_lattice(path: str | Path) -> LatticeRelease:
+    """Read a release on a lattice from a JSON file; errors as in `load`."""
+    written = _read(path, LATTICE_FORMAT, LATTICE_SCHEMA_VERSION)
+    return _built(lambda: lattice_from_json(written), path)
+
+
+def _read(path: str | Path, kind: str, schema: int) -> dict[str, Any]:
+    """The content of a file of the given format and schema version."""
     try:
         written = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise StorageError(f"{str(path)!r} could not be read: {error.strerror}.") from None
     except ValueError:
         raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
-    if not isinstance(written, dict) or written.get("format") != FORMAT:
-        raise StorageError(f"{str(path)!r} must be a dpfda release; found another kind of file.")
-    if written.get("schema_version") != SCHEMA_VERSION:
+    found = written.get("format") if isinstance(written, dict) else None
+    if found != kind:
+        known = found if found in READERS else "another kind of file"
+        remedy = f" Read it with {READERS[found]}." if found in READERS else ""
+        raise StorageError(f"{str(path)!r} must be a {WORDS[kind]}; found {known}.{remedy}")
+    if written.get("schema_version") != schema:
         raise StorageError(
-            f"{str(path)!r} must have schema version {SCHEMA_VERSION}; found "
+            f"{str(path)!r} must have schema version {schema}; found "
             f"{written.get('schema_version')!r}. Update dpfda to read later files."
         )
+    return dict(written)
+
+
+def _built(make: Callable[[], Made], path: str | Path) -> Made:
     try:
-        return from_json(written, kernel)
+        return make()
     except StorageError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -160,6 +193,42 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
     if release.center.shape != release.grid_points.shape or not release.count > 0:
         raise ValueError("the center must fit the grid and the divisor be positive")
     return release
+
+
+def lattice_to_json(release: LatticeRelease) -> dict[str, Any]:
+    """Everything in a release on a lattice as JSON types."""
+    return {
+        "format": LATTICE_FORMAT,
+        "schema_version": LATTICE_SCHEMA_VERSION,
+        "guarantee": _guarantee_to_json(release.guarantee),
+        "guarantee_recomputed": _guarantee_to_json(release.stated),
+        "neighbours": str(release.neighbours),
+        "privacy_unit": release.unit,
+        "sensitivity": str(release.sensitivity),
+        "about": dict(release.about),
+        "domain_range": [list(ends) for ends in release.domain_range],
+        "degree": release.degree,
+        "exponent": release.exponent,
+        "laplace_scale": release.scale,
+        "noisy_values": list(release.noisy_values),
+    }
+
+
+def lattice_from_json(written: dict[str, Any]) -> LatticeRelease:
+    """Build a release on a lattice from JSON types."""
+    return LatticeRelease(
+        noisy_values=tuple(int(value) for value in written["noisy_values"]),
+        degree=int(written["degree"]),
+        domain_range=tuple((float(start), float(end)) for start, end in written["domain_range"]),
+        exponent=int(written["exponent"]),
+        scale=int(written["laplace_scale"]),
+        sensitivity=Fraction(written["sensitivity"]),
+        guarantee=_guarantee_from_json(written["guarantee"]),
+        stated=_guarantee_from_json(written["guarantee_recomputed"]),
+        neighbours=Neighbours.parse(written["neighbours"]),
+        unit=str(written["privacy_unit"]),
+        about=written["about"],
+    )
 
 
 _GUARANTEES: dict[str, tuple[type[Any], tuple[str, ...]]] = {

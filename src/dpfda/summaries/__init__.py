@@ -1,5 +1,6 @@
-"""Estimators in scikit-learn's manner; none of them draws noise."""
+"""Summaries of private data, as scikit-learn estimators or functions; none of them draws noise."""
 
+from dpfda.summaries.bernstein import release_bernstein
 from dpfda.summaries.mean import PrivateMean
 
-__all__ = ["PrivateMean"]
+__all__ = ["PrivateMean", "release_bernstein"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from dpfda.records import (
 )
 from dpfda.records.curves import check_choice, refuse_kinds, unit_codes
 from dpfda.records.headers import grid_from_labels
+from dpfda.session import FunctionalSession
 
 Floats = NDArray[np.float64]
 
@@ -205,6 +207,25 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = int(prepared.request.basis.grid_points.size)
         self._set_feature_names(X)
         return self
+
+    def open_session(self, X: Any, path: str | Path, groups: Any = None) -> FunctionalSession:
+        """Answer functionals of the mean one at a time, instead of releasing the whole function.
+
+        The guarantee of the whole path is charged at once; see `dpfda.FunctionalSession`.
+
+        Parameters
+        ----------
+        X, groups
+            As in `fit`. Private.
+        path : path
+            Where the session's secret state is kept; there must be no file yet.
+
+        Raises
+        ------
+        RefusedMechanismError
+            If the noise is not Gaussian, for example because delta is 0.
+        """
+        return FunctionalSession.open(self, X, path, groups)
 
     def _set_feature_names(self, X: Any) -> None:
         labels = list(getattr(X, "columns", ()))

@@ -1,0 +1,243 @@
+"""A released function of several variables: noisy lattice values joined by Bernstein polynomials."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bands import DRAWS, Band, band_from_errors, check_level
+from dpfda.bases.bernstein import bernstein_values, lattice
+from dpfda.bases.grids import check_points
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.noise import KNormNoise
+
+Floats = NDArray[np.float64]
+
+# Points of a band by default, over all axes together.
+BAND_POINTS = 400
+# Simulated draws of a band are limited by this many multiplications, and simulated in parts.
+WORK = 4 * 10**10
+FEWEST_DRAWS = 1000
+PART = 500
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeRelease:
+    """A function of d variables published by the Bernstein mechanism.
+
+    Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
+    nothing private. Made by `dpfda.release_bernstein`.
+
+    Parameters
+    ----------
+    noisy_values : tuple of int
+        The mechanism's output: values on the lattice plus noise, (degree + 1)^d of them, the last
+        variable running fastest.
+    degree : int
+        Degree k in each variable.
+    domain_range : tuple of (float, float)
+        Ends of the domain for each variable.
+    exponent : int
+        The integers are in units of 2^-exponent of a value.
+    scale : int
+        Scale of the Laplace noise on each value, in those units.
+    sensitivity : Fraction
+        The public sup-norm sensitivity that the guarantee rests on; the library has not checked it.
+    guarantee : Guarantee
+        What the release was charged.
+    stated : Guarantee
+        What the noise in force gives, recomputed from its integer scale and rounded outward.
+    neighbours : Neighbours
+        Which data sets it makes hard to tell apart.
+    unit : str
+        Who is protected, in the singular.
+    about : mapping
+        Versions and date.
+    """
+
+    noisy_values: tuple[int, ...]
+    degree: int
+    domain_range: tuple[tuple[float, float], ...]
+    exponent: int
+    scale: int
+    sensitivity: Fraction
+    guarantee: Guarantee
+    stated: Guarantee
+    neighbours: Neighbours
+    unit: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.noisy_values) != (self.degree + 1) ** self.dimensions:
+            raise ParameterError(
+                "noisy_values", f"be {(self.degree + 1) ** self.dimensions}", len(self.noisy_values)
+            )
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"about": dict(self.about)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of variables."""
+        return len(self.domain_range)
+
+    @property
+    def noise(self) -> KNormNoise:
+        """Law of the noise in `noisy_values`, in grid units."""
+        count = len(self.noisy_values)
+        return KNormNoise((1,) * count, (self.scale,) * count)
+
+    @cached_property
+    def values(self) -> Floats:
+        """Noisy values on the lattice, one axis a variable, in the units of the function."""
+        flat = [_as_float(value, self.exponent) for value in self.noisy_values]
+        values = np.array(flat).reshape((self.degree + 1,) * self.dimensions)
+        values.setflags(write=False)
+        return values
+
+    @property
+    def lattice_points(self) -> Floats:
+        """Points ((degree + 1)^d, d) of the lattice, in the order of `noisy_values`."""
+        return lattice(self.degree, self.domain_range)
+
+    def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
+        """Values of the function, or of a partial derivative.
+
+        Parameters
+        ----------
+        points : array (q, d) or (d,)
+            Points of the domain; for one variable also a number or an array (q,).
+        order : int or sequence of d int
+            Order of the derivative in each variable.
+
+        Returns
+        -------
+        float or array (q,)
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain, or has another number of coordinates.
+        """
+        at, single = self._read(points)
+        values: Floats | None = None
+        for functions in self._axis_functions(at, order):
+            if values is None:
+                values = np.tensordot(functions, self.values, axes=(1, 0))
+            else:
+                values = np.einsum("qi...,qi->q...", values, functions)
+        return float(np.asarray(values)[0]) if single else values
+
+    def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
+        """Points (q, d) inside the domain, and whether a single one was given."""
+        given = np.asarray(points, dtype=np.float64)
+        axes = self.dimensions
+        single = given.ndim == 0 or (given.ndim == 1 and axes > 1)
+        at = given.reshape(-1, 1) if axes == 1 and given.ndim < 2 else np.atleast_2d(given)
+        if at.ndim != 2 or at.shape[1] != axes:
+            raise ParameterError("points", f"have shape (q, {axes})", f"shape {given.shape}")
+        columns = [check_points(at[:, i], ends) for i, ends in enumerate(self.domain_range)]
+        return np.stack(columns, axis=1), single
+
+    def _axis_functions(self, at: Floats, order: int | Sequence[int] = 0) -> list[Floats]:
+        """Polynomials (q, degree + 1) of each variable, differentiated."""
+        orders = (order,) * self.dimensions if isinstance(order, int) else tuple(order)
+        if len(orders) != self.dimensions or any(each < 0 for each in orders):
+            raise ParameterError("order", f"be {self.dimensions} integers of at least 0", repr(order))
+        made = []
+        for column, (start, end), each in zip(at.T, self.domain_range, orders, strict=True):
+            position = (column - start) / (end - start)
+            made.append(bernstein_values(self.degree, position, each) / (end - start) ** each)
+        return made
+
+    def integral(self) -> float:
+        """Integral over the domain: each polynomial has the same, so it is the volume times the mean."""
+        volume = math.prod(end - start for start, end in self.domain_range)
+        return float(volume * self.values.mean())
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band for the polynomial that would have been released without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability, between 0 and 1, that the band contains it: everywhere on `points` at once, or
+            (pointwise) at each point.
+        simultaneous : bool
+            Which of the two.
+        points : array (q, d), optional
+            Where; by default about 400 points of a lattice on the domain.
+
+        Notes
+        -----
+        The band is about the privacy noise alone, whose law is public. It says nothing of the distance
+        between the function and its polynomial of degree k. From 20,000 simulated draws, fewer (at
+        least 1000) where many points meet a large lattice.
+        """
+        check_level(level)
+        if points is None:
+            points = lattice(round(BAND_POINTS ** (1 / self.dimensions)) - 1, self.domain_range)
+        at, _ = self._read(points)
+        functions = np.ones((at.shape[0], 1))
+        for axis in self._axis_functions(at):
+            functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
+        draws = min(DRAWS, max(FEWEST_DRAWS, WORK // functions.size))
+        generator = np.random.Generator(np.random.Philox(key=0))
+        errors = np.empty((draws, at.shape[0]))
+        for start in range(0, draws, PART):
+            rows = slice(start, min(start + PART, draws))
+            errors[rows] = self.noise.simulate(generator, rows.stop - rows.start) @ functions.T
+        errors = np.ldexp(np.abs(errors), -self.exponent)
+        return band_from_errors(self(at), errors, level, simultaneous, at)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `load` reads back exactly."""
+        from dpfda.storage import save_lattice
+
+        return save_lattice(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> LatticeRelease:
+        """Read a release from a JSON file."""
+        from dpfda.storage import load_lattice
+
+        return load_lattice(path)
+
+    def __repr__(self) -> str:
+        domain = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.domain_range)
+        return "\n".join(
+            [
+                f"LatticeRelease on {domain}, Bernstein polynomials of degree {self.degree}",
+                f"  guarantee:    {self.guarantee}",
+                f"  neighbours:   {self.neighbours.describe(self.unit)}",
+                f"  privacy unit: {self.unit}",
+                f"  sensitivity:  {float(self.sensitivity):g}, as stated by the caller, not checked",
+                f"  mechanism:    bernstein: {self.noise.describe()}",
+            ]
+        )
+
+
+def _as_float(value: int, exponent: int) -> float:
+    """Value / 2^exponent, nearest float; the largest float in place of an overflow."""
+    try:
+        return value / (1 << exponent) if exponent >= 0 else float(value << -exponent)
+    except OverflowError:
+        return math.copysign(sys.float_info.max, value)

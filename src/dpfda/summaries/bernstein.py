@@ -1,0 +1,200 @@
+"""Any function of the private data, released on a lattice: the Bernstein mechanism in d dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases.bernstein import check_degree, lattice
+from dpfda.bases.grids import check_domain
+from dpfda.calibration import knorm_noise
+from dpfda.errors import DataError, ParameterError
+from dpfda.guarantees import Neighbours, PureDP, exact, readable
+from dpfda.lattice import LatticeRelease
+from dpfda.ledger import Ledger
+from dpfda.publication import publish_integers, stamp
+from dpfda.records.curves import check_choice
+
+Floats = NDArray[np.float64]
+Domain = tuple[tuple[float, float], ...]
+
+LARGEST_LATTICE = 2**20
+# The sensitivity is about 2^40 units of the grid on which values are rounded.
+SENSITIVITY_BITS = 40
+
+
+def release_bernstein(
+    target: Callable[[Floats], ArrayLike] | ArrayLike,
+    sensitivity: Any,
+    epsilon: Any,
+    degree: int,
+    domain_range: Any,
+    *,
+    neighbours: str = "replace-one",
+    unit: str = "record",
+    invalid: str = "refuse",
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+) -> LatticeRelease:
+    """Release a function of private data, of one or several variables, under pure privacy.
+
+    The function is evaluated on the lattice {0..k}^d / k of its domain, each value gets Laplace noise,
+    and Bernstein polynomials of degree k in each variable join the noisy values.
+
+    **YOU PROVE THE SENSITIVITY.** The library sees the function on one data set and cannot know how far
+    another data set would move it. If `sensitivity` is smaller than the truth, the release is NOT
+    private at `epsilon`, and nothing will say so. It must come from a proof, never from these data.
+
+    Parameters
+    ----------
+    target : callable or array ((k + 1,) * d)
+        The function of the private data: a callable that takes points (q, d) and returns values (q,), or
+        its values on the lattice (`dpfda.bases.bernstein.lattice`). Private.
+    sensitivity : number
+        Largest |f_D(t) - f_D'(t)| over all lattice points t and all neighbouring data sets D, D', for
+        the values as your program computes them, its rounding included. Public, positive.
+    epsilon : number
+        Privacy loss, positive.
+    degree : int
+        Degree k in each variable. Public.
+    domain_range : (a, b) or sequence of d pairs (a, b)
+        Ends of the domain. Public.
+    neighbours : {"replace-one", "add-remove"}
+        For which pairs of data sets the sensitivity was proved.
+    unit : str
+        Who is protected, in the singular.
+    invalid : {"refuse", "repair"}
+        Raise on a value that is NaN or infinite (outside the guarantee: an error tells something), or
+        put zero in its place. The sensitivity must then be that of the repaired function.
+    ledger : Ledger, optional
+        Charged before noise is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+
+    Returns
+    -------
+    LatticeRelease
+        A public function: call it at points (q, d).
+
+    Raises
+    ------
+    ParameterError
+        If a public argument is unusable, or the lattice has more than 2^20 points.
+    DataError
+        If the target's values have another shape, are not numbers or (by default) not finite.
+    BudgetError
+        If the ledger refuses; no noise was drawn.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon, if |f_D - f_D'| <= Delta on the lattice. Values are rounded to integers
+    r(v) = floor(2^q v + 1/2), q chosen from Delta alone. With the integer w = ceil(2^q Delta),
+    2^q v <= 2^q v' + w gives r(v) <= r(v') + w, because rounding keeps order and commutes with adding an
+    integer: it adds less than one grid unit to the sensitivity. All (k + 1)^d integers may move by w
+    at once, so the log density ratio of Laplace noise of scale B on each is at most w (k + 1)^d / B,
+    and B is w (k + 1)^d / epsilon, rounded up.
+
+    **Error.** Noise has standard deviation 2^(1/2) Delta (k + 1)^d / epsilon on each lattice value,
+    less between them. On the unit box the polynomial of a twice differentiable function is off by about
+    sum_i t_i (1 - t_i) / (2 k) times its second derivative in t_i.
+
+    References
+    ----------
+    Alda & Rubinstein (2017), "The Bernstein mechanism: function release under differential privacy".
+
+    Examples
+    --------
+    The share of 500 people of whom both numbers are below (s, t). One person in place of another moves
+    it by at most 1/500.
+
+    >>> import numpy as np
+    >>> people = np.random.default_rng(1).uniform(size=(500, 2))
+    >>> def share(points):
+    ...     return np.mean(np.all(people <= points[:, None, :], axis=2), axis=1)
+    >>> release = release_bernstein(share, 1 / 500, epsilon=1, degree=4, domain_range=[(0, 1), (0, 1)])
+    >>> release([[0.5, 0.5], [1.0, 1.0]]).shape
+    (2,)
+    """
+    guarantee = PureDP(epsilon)
+    relation = Neighbours.parse(neighbours)
+    check_choice(invalid, "invalid", ("refuse", "repair"))
+    whole = check_degree(degree)
+    domain = _domain(domain_range)
+    count = (whole + 1) ** len(domain)
+    if count > LARGEST_LATTICE:
+        raise ParameterError(
+            "degree", f"give at most {LARGEST_LATTICE} lattice points", f"{count}", "Lower it."
+        )
+    move = exact(sensitivity, "sensitivity")
+    if move <= 0:
+        raise ParameterError(
+            "sensitivity",
+            "be positive",
+            readable(move),
+            "A function that no record can move is public.",
+        )
+    exponent = SENSITIVITY_BITS - move.numerator.bit_length() + move.denominator.bit_length()
+    width = math.ceil(move * Fraction(2) ** exponent)
+    noise = knorm_noise((1,) * count, np.ones(count), "linf", width, guarantee)
+    values = _values(target, whole, domain, invalid)
+    total = IntegerSum.of([_rounded(float(value), exponent) for value in values])
+    entry = {
+        "summary": f"function of {len(domain)} variable(s) on a lattice",
+        "neighbours": str(relation),
+        "privacy_unit": unit,
+        "bound": f"sensitivity {readable(move)}, as stated by the caller",
+        "basis": f"Bernstein polynomials of degree {whole}",
+        "mechanism": "bernstein",
+    }
+    noisy, stated = publish_integers(total, noise, "linf", width, guarantee, entry, ledger, dataset)
+    return LatticeRelease(
+        noisy, whole, domain, exponent, noise.scales[0], move, guarantee, stated, relation, unit, stamp()
+    )
+
+
+def _domain(domain_range: Any) -> Domain:
+    """Ends for each variable; one pair of numbers is a domain of one variable."""
+    pairs = list(domain_range) if isinstance(domain_range, list | tuple | np.ndarray) else []
+    if len(pairs) == 2 and np.ndim(pairs[0]) == 0 and np.ndim(pairs[1]) == 0:
+        return (check_domain(pairs),)
+    if not pairs:
+        raise ParameterError("domain_range", "be (a, b) or d pairs (a, b)", repr(domain_range))
+    return tuple(check_domain(pair) for pair in pairs)
+
+
+def _values(target: Any, degree: int, domain: Domain, invalid: str) -> Floats:
+    """Values of the target on the lattice, in the order of its points. Private."""
+    shape: tuple[int, ...] = (degree + 1,) * len(domain)
+    if callable(target):
+        target = target(lattice(degree, domain))
+        shape = (math.prod(shape),)
+    try:
+        values = np.asarray(target, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("target must give real numbers; found something else.") from None
+    if values.shape != shape:
+        raise DataError(f"target must give values of shape {shape}; found {values.shape}.")
+    finite = np.isfinite(values)
+    if invalid == "refuse" and not finite.all():
+        raise DataError(
+            "target must be finite on the lattice; found a value that is not at position "
+            f"{int(np.argmin(finite))}. Use invalid='repair' to put zero in its place, if the "
+            "sensitivity holds for that. This check is outside the privacy guarantee."
+        )
+    return np.where(finite, values, 0.0).ravel()
+
+
+def _rounded(value: float, exponent: int) -> int:
+    """floor(2^exponent value + 1/2), exactly."""
+    numerator, denominator = value.as_integer_ratio()
+    if exponent >= 0:
+        numerator <<= exponent
+    else:
+        denominator <<= -exponent
+    return (2 * numerator + denominator) // (2 * denominator)
