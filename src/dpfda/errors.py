@@ -8,6 +8,17 @@ from typing import Any
 class DpfdaError(Exception):
     """Base of everything that dpfda raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors with parts of their own must survive the way back from a worker process.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[DpfdaError], args: tuple[Any, ...], parts: dict[str, Any]) -> DpfdaError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(parts)
+    return error
+
 
 def worded(parameter: str, constraint: str, found: Any, remedy: str = "") -> str:
     """Word a message: parameter, constraint, value found, then the remedy."""

@@ -93,7 +93,7 @@ def uniform_ball(numerator: int, bits: int) -> arb:
 def draw_rounded(
     transform: Transform,
     uniforms: int,
-    source: BitSource = system_bits,
+    source: BitSource | None = None,
     initial_bits: int = INITIAL_BITS,
 ) -> list[int]:
     """Round a function of independent uniform variables to integers, exactly.
@@ -104,8 +104,8 @@ def draw_rounded(
         Takes enclosures of the uniforms, returns enclosures of the values to round.
     uniforms : int
         How many uniforms it takes.
-    source : callable
-        Gives fair bits; the operating system's except in tests of this function.
+    source : callable, optional
+        Gives fair bits; the operating system's (`system_bits`) except in tests of this function.
     initial_bits : int
         Leading bits that each uniform starts with.
 
@@ -119,6 +119,7 @@ def draw_rounded(
     There is no limit on refinement. The chance that 128 bits do not decide a value of magnitude
     2^40 is of order 2^-80.
     """
+    source = system_bits if source is None else source
     bits = initial_bits
     numerators = [source(bits) for _ in range(uniforms)]
     while True:

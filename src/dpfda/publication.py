@@ -19,6 +19,7 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, IntegerBall, Norm
 from dpfda.calibration import knorm_noise, stated_guarantee, within
+from dpfda.composition import Cost, law_of
 from dpfda.design import adapted, choose
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, split
@@ -159,7 +160,7 @@ class Paid:
             unit=request.unit,
             bound={"description": request.bound.describe(), **request.bound.to_json()},
             mechanism={"name": design.mechanism, **design.parameters},
-            about=_about(request),
+            about=dict(request.about) | stamp(),
         )
 
 
@@ -203,15 +204,66 @@ def pay(
     which the design needs.
     """
     design, size = request.public_design, request.public_size
-    if ledger is not None:
-        if dataset is None:
-            raise ParameterError("dataset", "name the data set that the ledger charges", "None")
-        ledger.charge(dataset, request.guarantee, _entry(request))
+    _charge(ledger, dataset, _cost(request), _entry(request))
     if design is None or size is None:
         count = _release_count(total, request)
         units = max(1, round(count.value))
         return _paid(request, units, request.design(units), count)
     return _paid(request, size, design, float(size))
+
+
+def publish_integers(
+    total: IntegerSum,
+    noise: NoiseLaw,
+    norm: Norm,
+    width: int,
+    guarantee: Guarantee,
+    entry: Mapping[str, Any],
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+) -> tuple[tuple[int, ...], Guarantee]:
+    """Charge, draw, add, for integers whose sensitivity somebody else has proved.
+
+    Parameters
+    ----------
+    total : IntegerSum
+        Private integers.
+    noise : NoiseLaw
+        Calibrated law on all of them.
+    norm, width
+        Neighbouring data sets move the integers by at most `width` in this norm.
+    guarantee : Guarantee
+        What is charged, and what the noise must give.
+    entry : mapping
+        Public description for the ledger's history.
+    ledger, dataset
+        As in `publish`.
+
+    Returns
+    -------
+    tuple of int, Guarantee
+        Noisy integers, public; and what the noise in force gives.
+    """
+    stated = _recomputed(noise, norm, width, guarantee)
+    _charge(ledger, dataset, Cost(guarantee, law_of(noise, guarantee)), entry)
+    return total.with_noise(noise.draw()), stated
+
+
+def _charge(
+    ledger: Ledger | None, dataset: str | None, cost: Guarantee | Cost, entry: Mapping[str, Any]
+) -> None:
+    if ledger is None:
+        return
+    if dataset is None:
+        raise ParameterError("dataset", "name the data set that the ledger charges", "None")
+    ledger.charge(dataset, cost, entry)
+
+
+def _cost(request: Request) -> Guarantee | Cost:
+    """What the ledger is charged: the guarantee, and the law of the noise where it is known by now."""
+    if request.public_design is None:
+        return request.guarantee
+    return Cost(request.guarantee, law_of(request.public_design.noise, request.guarantee))
 
 
 def _release_count(total: IntegerSum, request: Request) -> NoisyCount:
@@ -237,8 +289,9 @@ def _recomputed(noise: NoiseLaw, norm: Norm, width: int, part: Guarantee) -> Gua
     return stated
 
 
-def _about(request: Request) -> dict[str, Any]:
-    return dict(request.about) | {
+def stamp() -> dict[str, Any]:
+    """Date and versions that a release carries."""
+    return {
         "created": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {
             "python": platform.python_version(),

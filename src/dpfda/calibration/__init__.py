@@ -6,7 +6,7 @@ Every number that a release states is recomputed from its integer scales as the 
 so it holds for the scales in force and not for their real-valued targets.
 """
 
-from dpfda.calibration.blocks import knorm_loss, knorm_noise, pure_budget
+from dpfda.calibration.blocks import knorm_loss, knorm_noise, knorm_targets, pure_budget
 from dpfda.calibration.elliptical import elliptical_noise, mixture_delta, t_loss
 from dpfda.calibration.gaussian import (
     gaussian_delta,
@@ -24,6 +24,7 @@ __all__ = [
     "gaussian_ratio",
     "knorm_loss",
     "knorm_noise",
+    "knorm_targets",
     "mixture_delta",
     "pure_budget",
     "stated_guarantee",

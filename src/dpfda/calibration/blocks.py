@@ -16,22 +16,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 from flint import arb
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bounds import Norm
 from dpfda.calibration.search import PRECISION, largest
+from dpfda.composition import laplace_rho, pure_rho
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.exactness import ball, precision, upper_end
+from dpfda.exactness import precision, upper_end
 from dpfda.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import KNormNoise
 
+Floats = NDArray[np.float64]
+
 # Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.
-MARGIN = Fraction(1, 2**45)
+MARGIN = 2.0**-45
 
 
 def knorm_loss(
@@ -98,8 +101,7 @@ def knorm_noise(
     norm, width
         As in `knorm_loss`.
     guarantee : PureDP or ZeroConcentratedDP
-        What the noise must give. A rho-zCDP request is met through the Laplace profile
-        rho = epsilon + exp(-epsilon) - 1, which dominates every product of blocks of size one.
+        What the noise must give. A rho-zCDP request is met by the largest epsilon that costs rho.
 
     Raises
     ------
@@ -110,25 +112,42 @@ def knorm_noise(
     shape = np.asarray(relative, dtype=float)
     if not (np.all(np.isfinite(shape)) and np.all(shape > 0)):
         raise ParameterError("relative scales", "be positive and finite", "other values")
-    shape = shape / shape.min()
+    targets = knorm_targets(block_sizes, shape, norm, width, float(epsilon))
+    while True:
+        scales = tuple(max(1, math.ceil(target)) for target in targets.tolist())
+        if knorm_loss(scales, norm, width, block_sizes) <= epsilon:
+            return KNormNoise(tuple(int(size) for size in block_sizes), scales)
+        targets *= 1 + MARGIN
+
+
+def knorm_targets(
+    block_sizes: Sequence[int], relative: Floats, norm: Norm, width: int, epsilon: float
+) -> Floats:
+    """Real-valued scales with the loss epsilon, to float accuracy: a start, not a guarantee."""
+    shape = relative / relative.min()
     if norm == "linf":
         loss = float(np.sum(np.sqrt(np.asarray(block_sizes)) / shape))
     else:
         loss = 1.0 if norm == "l1" else math.sqrt(float(np.sum(1.0 / shape**2)))
-    factor = Fraction(width) * Fraction(loss) / epsilon
-    while True:
-        scales = tuple(max(1, math.ceil(factor * Fraction(float(s)))) for s in shape)
-        if knorm_loss(scales, norm, width, block_sizes) <= epsilon:
-            return KNormNoise(tuple(int(size) for size in block_sizes), scales)
-        factor *= 1 + MARGIN
+    return np.asarray(width * loss / epsilon * shape)
 
 
 def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
-    """Epsilon that K-norm noise may spend to stay within the guarantee."""
+    """Epsilon that K-norm noise may spend to stay within the guarantee.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For an approximate guarantee, whose delta this noise would not use.
+    """
     if isinstance(guarantee, PureDP):
         return guarantee.epsilon
-    if isinstance(guarantee, ZeroConcentratedDP) and set(block_sizes) == {1}:
-        return _laplace_epsilon(guarantee.rho)
+    if isinstance(guarantee, ZeroConcentratedDP):
+        cost, rho = block_rho(block_sizes), guarantee.rho
+        ceiling = rho + 2
+        while cost(ceiling) <= rho:
+            ceiling *= 2
+        return largest(lambda epsilon: cost(epsilon) <= rho, ceiling)
     raise RefusedMechanismError(
         "mechanism",
         "suit the guarantee",
@@ -137,12 +156,10 @@ def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
     )
 
 
-def _laplace_epsilon(rho: Fraction) -> Fraction:
-    """Largest dyadic epsilon with epsilon + exp(-epsilon) - 1 <= rho, rounded down."""
+def block_rho(block_sizes: Sequence[int]) -> Callable[[Fraction], Fraction]:
+    """What a pure epsilon of these blocks costs in zero-concentrated terms.
 
-    def cost(epsilon: Fraction) -> Fraction:
-        with precision(PRECISION):
-            value = ball(epsilon)
-            return upper_end(value + (-value).exp() - 1)
-
-    return largest(lambda x: cost(x) <= rho, rho + 2)
+    Blocks of size one are product Laplace noise, whose cost is epsilon + exp(-epsilon) - 1; other
+    blocks are charged as any pure mechanism.
+    """
+    return laplace_rho if set(block_sizes) == {1} else pure_rho

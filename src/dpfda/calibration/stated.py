@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dpfda.bounds import Norm
-from dpfda.calibration.blocks import knorm_loss
+from dpfda.calibration.blocks import block_rho, knorm_loss
 from dpfda.calibration.elliptical import stated_elliptical
 from dpfda.calibration.gaussian import gaussian_delta, gaussian_length
-from dpfda.calibration.search import PRECISION
 from dpfda.errors import RefusedMechanismError
-from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise, NoiseLaw
 
@@ -21,9 +19,7 @@ def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarant
     if isinstance(noise, KNormNoise):
         epsilon = knorm_loss(noise.scales, norm, width, noise.block_sizes)
         if isinstance(requested, ZeroConcentratedDP):
-            with precision(PRECISION):
-                value = ball(epsilon)
-                return ZeroConcentratedDP(upper_end(value + (-value).exp() - 1))
+            return ZeroConcentratedDP(block_rho(noise.block_sizes)(epsilon))
         return PureDP(epsilon)
     if norm == "linf":
         raise RefusedMechanismError(

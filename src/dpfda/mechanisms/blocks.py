@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpfda.calibration import knorm_noise
+from dpfda.calibration import knorm_noise, knorm_targets, pure_budget
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
 
@@ -29,7 +30,7 @@ def block_design(
     the loss is that of the smallest scale). The factors depend on the scales in turn; a few rounds of
     one after the other settle both. Any scales are private, so nothing rests on convergence.
     """
-    blocks = np.asarray(sizes)
+    blocks = np.asarray(sizes, dtype=np.int64)
     components = int(blocks.sum())
     if components > problem.prior.size:
         raise ParameterError(
@@ -37,16 +38,24 @@ def block_design(
         )
     prior = problem.prior[:components]
     relative = np.ones(blocks.size)
-    settled = equal or problem.ball.norm == "l1" or blocks.size == 1
-    for _ in range(1 if settled else ROUNDS):
-        noise = knorm_noise(sizes, relative, problem.ball.norm, problem.width, problem.guarantee)
-        shrinkage = wiener(prior, problem.noise_power(noise.variances()))
-        if not settled:
-            relative = _best_scales(shrinkage, blocks)
+    if not equal and blocks.size > 1 and problem.ball.norm == "l2":
+        relative = _matched(problem, blocks, prior)
+    noise = knorm_noise(sizes, relative, problem.ball.norm, problem.width, problem.guarantee)
+    shrinkage = wiener(prior, problem.noise_power(noise.variances()))
     return Design(mechanism, parameters, noise, shrinkage if shrink else np.ones(components))
 
 
-def _best_scales(shrinkage: Floats, blocks: np.ndarray[Any, Any]) -> Floats:
+def _matched(problem: Problem, blocks: NDArray[np.int64], prior: Floats) -> Floats:
+    epsilon = float(pure_budget(problem.guarantee, blocks.tolist()))
+    relative = np.ones(blocks.size)
+    for _ in range(ROUNDS):
+        scales = knorm_targets(blocks.tolist(), relative, problem.ball.norm, problem.width, epsilon)
+        variances = np.repeat(scales**2 * (blocks + 1.0), blocks)
+        relative = _best_scales(wiener(prior, problem.noise_power(variances)), blocks)
+    return relative
+
+
+def _best_scales(shrinkage: Floats, blocks: NDArray[np.int64]) -> Floats:
     starts = np.concatenate([[0], np.cumsum(blocks)[:-1]])
     factors = np.maximum.reduceat(shrinkage, starts)
     # A floor keeps the scale of blocks that are shrunk to nothing finite.
