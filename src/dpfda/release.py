@@ -253,6 +253,11 @@ class ReleasedFunction:
         -----
         The band is about the privacy noise alone, whose law is public. It says nothing of the bias of
         clipping and shrinkage, nor of sampling.
+
+        Where the count is released with noise of its own, the error of their ratio depends on the
+        exact values, and the released ones stand in for them: the level is then approximate. At level
+        0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40 units, 0.92 to 0.93 for
+        300 and 0.90 for 2000.
         """
         if points is None:
             points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
