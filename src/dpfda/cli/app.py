@@ -9,6 +9,7 @@ import typer
 from dpfda import __version__
 from dpfda.cli.demo import demo
 from dpfda.cli.evaluate import evaluate
+from dpfda.cli.ledger import ledger
 from dpfda.cli.mean import mean
 from dpfda.cli.plan import plan
 from dpfda.cli.running import EXIT_CODES, epilog, flowing
@@ -89,3 +90,4 @@ app.command(
     help=flowing(demo.__doc__),
     epilog=epilog("Example", "dpfda demo --out dpfda-demo", EXIT_CODES),
 )(demo)
+app.add_typer(ledger)

@@ -13,6 +13,7 @@ from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
+    from dpfda.ledger import Ledger
     from dpfda.records.files import TableCurves
     from dpfda.release import ReleasedFunction
 
@@ -41,6 +42,8 @@ def mean(
     neighbours: o.NeighbourRelation = "replace-one",
     public_size: o.PublicSize = None,
     mechanism: o.MechanismName = "auto",
+    ledger: o.LedgerFile = None,
+    dataset: o.DatasetName = None,
     bounds: o.Bounds = None,
     l2_bound: o.L2Bound = None,
     l1_bound: o.L1Bound = None,
@@ -141,6 +144,7 @@ def mean(
     layout = {"id": id_column, "time": time_column, "value": value_column}
     _check_layout(layout, columns, domain, missing)
     check_outputs({"--out": out, "--plot": plot, "--csv": csv}, {"FILE": file}, overwrite)
+    account = opened_ledger(ledger, dataset)
     warnings = list(cautions(public.guarantee, public.public_size))
     _show(warnings)
     with progress_bar(f"reading {file.name}") as progress:
@@ -155,17 +159,44 @@ def mean(
         "invalid": invalid,
         "unit": unit or groups or id_column,
         "labels": labels,
+        "ledger": account,
+        "dataset": dataset,
     }
     release = publish_mean(table, public, settings)
     later = [_kernel_warning(release), *cautions(release.guarantee, published_size(release))]
     new = [text for text in later if text is not None and text not in warnings]
     _show(new)
     files = write_release(release, out, plot, csv)
+    if account is not None and dataset is not None:
+        account.note_file(dataset, out.resolve())
     if as_json:
         print_json(summary(release) | {"files": files, "warnings": warnings + new})
     else:
         typer.echo(words(release, files))
         typer.echo(f"Next: dpfda show {out}   (what is promised, in plain words)")
+
+
+def opened_ledger(file: Path | None, dataset: str | None) -> Ledger | None:
+    """The ledger that a release is charged to, with its data set in it; None where none is named.
+
+    Raises
+    ------
+    ParameterError
+        If only one of file and data set is named.
+    LedgerError
+        If the file is no ledger or does not know the data set.
+    """
+    from dpfda.ledger import FileLedger
+
+    if (file is None) != (dataset is None):
+        raise ParameterError(
+            "--ledger and --dataset", "be given together", "one of them", "A ledger may hold many."
+        )
+    if file is None or dataset is None:
+        return None
+    account = FileLedger(file)
+    account.budget(dataset)
+    return account
 
 
 def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any]) -> ReleasedFunction:

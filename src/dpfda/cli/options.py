@@ -138,3 +138,23 @@ Overwrite = Annotated[
 ReleaseFile = Annotated[
     Path, typer.Argument(metavar="F.json", help="A release, as written by dpfda mean --out.")
 ]
+
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="LEDGER",
+        help="File with the data set's budget (see dpfda ledger create). The release is charged to it "
+        "before noise is drawn, and refused if the budget does not allow it.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset",
+        metavar="NAME",
+        help="Name of the data set in the ledger, public. Example: scans-2026",
+        rich_help_panel=PRIVACY,
+    ),
+]

@@ -24,6 +24,7 @@ WORDED = (
     (re.compile(r"\b(missing|invalid|mechanism|neighbours)='([\w-]+)'"), r"--\1 \2"),
     (re.compile(r"\bdelta=(?=\d)"), "--delta "),
     (re.compile(r"^domain_range\b"), "--domain"),
+    (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
 )
 REFUSED = 2
 FAILED = 1
