@@ -280,7 +280,10 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         count = int(curves.usable.size)
         if neighbours is Neighbours.ADD_REMOVE:
             if count < 2 and self.invalid == "refuse":
-                raise DataError("There must be at least two privacy units. (outside the guarantee)")
+                raise DataError(
+                    "There must be at least two privacy units; found one sample or none. "
+                    "This check is outside the privacy guarantee."
+                )
             return _positive(self.public_size, "public_size")
         if self.public_size is not None:
             raise ParameterError(
