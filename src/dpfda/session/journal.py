@@ -1,0 +1,299 @@
+"""An append-only secret file with one writer: what `append` returned from survives any crash.
+
+One record a line: JSON, a tab, and a digest that continues the digest of the line before, so that no
+line can be changed, dropped from the middle or moved unnoticed. `append` returns once the records are
+on the disk. A line that a crash cut short was never returned from; it is recognised (it does not end in
+a newline, or it holds the zeros of a block that was never written) and cut off. A whole line with a
+wrong digest is damage, and the file is refused: going on without it could mean drawing again.
+
+The file has mode 0600 and is locked by its holder, so that a second process is turned away. It knows its
+own path and inode; a copy at another place is refused unless its owner vouches for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from dpfda.errors import SessionError, StorageError
+
+Record = dict[str, Any]
+
+START = b"dpfda-session"
+_CHUNK = 2**16
+
+
+class Journal:
+    """An open, locked file of records. Make one with `create` or `open`."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor: int | None = descriptor
+        self._process = os.getpid()
+        self._size = 0
+        self._digest = START
+
+    @classmethod
+    def create(cls, path: str | Path) -> Self:
+        """Make an empty file that was not there, readable by its owner alone.
+
+        Raises
+        ------
+        StorageError
+            If it exists or cannot be made.
+        """
+        _locks()
+        target = Path(os.path.realpath(path))
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        try:
+            descriptor = os.open(target, flags, 0o600)
+        except FileExistsError:
+            raise StorageError(
+                f"The session's file must not exist yet; found one at {str(target)!r}. Resume it, or "
+                "choose another path."
+            ) from None
+        except OSError as error:
+            raise StorageError(
+                f"The session's file {str(target)!r} cannot be made: {error.strerror}."
+            ) from None
+        journal = cls(target, descriptor)
+        journal._lock()
+        return journal
+
+    @classmethod
+    def open(cls, path: str | Path) -> tuple[Self, list[Record]]:
+        """Lock a file, check every line, cut off what a crash left unfinished.
+
+        Returns
+        -------
+        Journal, list of dict
+            The file and its records.
+
+        Raises
+        ------
+        SessionError
+            If another process or session holds it.
+        StorageError
+            If it is missing, readable by others, damaged or empty.
+        """
+        target = Path(os.path.realpath(path))
+        try:
+            descriptor = os.open(target, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        except OSError as error:
+            raise StorageError(
+                f"The session's file {str(target)!r} cannot be opened: {error.strerror}."
+            ) from None
+        journal = cls(target, descriptor)
+        try:
+            journal._lock()
+            journal._check_mode()
+            return journal, journal._read()
+        except BaseException:
+            journal.release()
+            raise
+
+    def append(self, records: list[Record]) -> None:
+        """Write records, together, to the disk.
+
+        Raises
+        ------
+        SessionError
+            If the file is closed, is no longer the one at its path, or was opened by the parent of
+            this process.
+        StorageError
+            If the disk refuses. What is on it is then uncertain, so the file is let go of: it has to
+            be opened again.
+        """
+        descriptor = self.check()
+        digest, lines = self._digest, b""
+        for record in records:
+            line, digest = _line(record, digest)
+            lines += line
+        try:
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            _to_disk(descriptor)
+            if self._size == 0:
+                _folder_to_disk(self.path)
+        except BaseException as error:
+            # Where even this fails, the line is cut off or refused when the file is opened again.
+            with suppress(OSError):
+                self._cut(descriptor, self._size)
+            self.release()
+            if isinstance(error, OSError):
+                raise StorageError(
+                    f"The session's file {str(self.path)!r} could not be written: {error.strerror}. "
+                    "Nothing was told of what was drawn last. Mend the disk, then resume the session."
+                ) from error
+            raise
+        self._size += len(lines)
+        self._digest = digest
+
+    def origin(self) -> Record:
+        """Where the file is and which file it is: for its first record."""
+        return {"path": str(self.path), "inode": os.fstat(self._held()).st_ino}
+
+    def release(self) -> None:
+        """Close the file, which unlocks it; it can be opened again."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def destroy(self) -> None:
+        """Overwrite the file, remove it and close it."""
+        descriptor = self.check()
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        for start in range(0, self._size, _CHUNK):
+            os.write(descriptor, bytes(min(_CHUNK, self._size - start)))
+        _to_disk(descriptor)
+        self.path.unlink()
+        _folder_to_disk(self.path)
+        self.release()
+
+    def check_process(self) -> None:
+        """Refuse a child of the process that opened the file.
+
+        Raises
+        ------
+        SessionError
+        """
+        if os.getpid() != self._process:
+            raise SessionError(
+                "The session was opened by the parent of this process. Ask there: two writers could "
+                "draw twice for one question."
+            )
+
+    def check(self) -> int:
+        """The file's descriptor, after checks that what is written to it is kept at its path.
+
+        Raises
+        ------
+        SessionError
+            If the file is closed, was removed, replaced or written to, or belongs to the parent process.
+        """
+        self.check_process()
+        descriptor = self._held()
+        held = os.fstat(descriptor)
+        try:
+            named = self.path.stat()
+        except OSError:
+            named = None
+        if named is None or (named.st_ino, named.st_dev) != (held.st_ino, held.st_dev):
+            raise SessionError(
+                f"The session's file {str(self.path)!r} was removed or replaced while the session was "
+                "open. Nothing more is answered: what is drawn now could not be kept."
+            )
+        if held.st_size != self._size:
+            raise SessionError(
+                f"The session's file {str(self.path)!r} was written to by something else. Nothing more "
+                "is answered."
+            )
+        return descriptor
+
+    def _lock(self) -> None:
+        fcntl = _locks()
+        try:
+            fcntl.flock(self._held(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            raise SessionError(
+                f"The session at {str(self.path)!r} is open elsewhere. Suspend it there first."
+            ) from None
+
+    def _check_mode(self) -> None:
+        mode = stat.S_IMODE(os.fstat(self._held()).st_mode)
+        if mode & 0o077:
+            raise StorageError(
+                f"The session's file must be readable by its owner alone (mode 600); "
+                f"{str(self.path)!r} has mode {mode:o}. It holds the exact sum of the data: find out "
+                "who read it, then chmod 600."
+            )
+
+    def _held(self) -> int:
+        if self._descriptor is None:
+            raise SessionError("The session's file is closed. Resume the session from it.")
+        return self._descriptor
+
+    def _read(self) -> list[Record]:
+        descriptor = self._held()
+        with open(descriptor, "rb", closefd=False) as handle:
+            content = handle.read()
+        records: list[Record] = []
+        *lines, rest = content.split(b"\n")
+        for number, line in enumerate(lines):
+            record = _record(line, self._digest)
+            last = number == len(lines) - 1 and not rest.strip(b"\0")
+            if record is None:
+                if last and b"\0" in line:
+                    rest = b"\0"
+                    break
+                raise StorageError(
+                    f"Line {number + 1} of the session's file {str(self.path)!r} is damaged. It cannot "
+                    "be resumed: noise that was told might be drawn again."
+                )
+            self._digest = line[-32:]
+            self._size += len(line) + 1
+            records.append(record)
+        if not records:
+            raise StorageError(
+                f"The session's file {str(self.path)!r} holds no session: it was closed, or opening it "
+                "was cut short, before any answer. Remove it and open a new session."
+            )
+        if rest:
+            self._cut(descriptor, self._size)
+            _to_disk(descriptor)
+        os.lseek(descriptor, self._size, os.SEEK_SET)
+        return records
+
+    @staticmethod
+    def _cut(descriptor: int, size: int) -> None:
+        os.ftruncate(descriptor, size)
+        os.lseek(descriptor, size, os.SEEK_SET)
+
+
+def _locks() -> Any:
+    try:
+        import fcntl
+    except ImportError:
+        raise SessionError(
+            "Sessions need the file locks of POSIX systems, which this one lacks. Use fit() instead."
+        ) from None
+    return fcntl
+
+
+def _line(record: Record, before: bytes) -> tuple[bytes, bytes]:
+    text = json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
+    digest = hashlib.blake2b(before + text, digest_size=16).hexdigest().encode("ascii")
+    return text + b"\t" + digest + b"\n", digest
+
+
+def _record(line: bytes, before: bytes) -> Record | None:
+    """The record of a line; None if it is not whole."""
+    text, _, digest = line.rpartition(b"\t")
+    if digest != hashlib.blake2b(before + text, digest_size=16).hexdigest().encode("ascii"):
+        return None
+    record: Record = json.loads(text)
+    return record
+
+
+def _to_disk(descriptor: int) -> None:
+    fcntl = _locks()
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is None:
+        os.fsync(descriptor)
+    else:  # macOS, where fsync leaves the data in the drive's cache
+        fcntl.fcntl(descriptor, full)
+
+
+def _folder_to_disk(path: Path) -> None:
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
