@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from dpfda import CosineBasis, L1Ball, L2Ball, PrivateMean, ReleasedFunction, ValueBounds
+from dpfda.bases import FourierBasis
 
 GRID = np.linspace(0.0, 2.0, 21)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (60, 1))
@@ -43,5 +44,9 @@ RELEASES: dict[str, Callable[[], ReleasedFunction]] = {
     "cosine, add-remove": lambda: _fit(
         kernel=None, basis=CosineBasis.on_grid(9, GRID), delta=1e-5, neighbours="add-remove"
     ),
+    "student-t": lambda: _fit(mechanism="student-t"),
+    "l1 estimate": lambda: _fit(mechanism="iclp-l1"),
+    "bernstein": lambda: _fit(mechanism="bernstein", kernel=None),
+    "fourier": lambda: _fit(kernel=None, basis=FourierBasis.on_grid(7, GRID, (0.0, 2.1))),
     "derivative": lambda: _fit().derivative(),
 }
