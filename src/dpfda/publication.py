@@ -11,7 +11,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -293,11 +293,15 @@ def stamp() -> dict[str, Any]:
     """Date and versions that a release carries."""
     return {
         "created": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("dpfda", "numpy", "python-flint")},
-        },
+        "versions": dict(_versions()),
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    # Looked up once: a search of the file system takes longer than a small release.
+    packages = ("dpfda", "numpy", "python-flint")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def _entry(request: Request) -> dict[str, Any]:
