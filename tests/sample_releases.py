@@ -10,7 +10,7 @@ from dpfda import CosineBasis, L1Ball, L2Ball, PrivateMean, ReleasedFunction, Va
 from dpfda.bases import FourierBasis
 
 GRID = np.linspace(0.0, 2.0, 21)
-CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (60, 1))
+CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (61, 1))
 
 
 def custom_kernel(s: Any, t: Any) -> Any:

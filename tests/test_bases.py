@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 
 from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis
 from dpfda.bases.grids import quadrature_weights
+from dpfda.bases.kernel import _fix_signs
 from dpfda.bases.kernels import kernel_decay, kernel_from_json, kernel_to_json, parse_kernel
 from dpfda.errors import ParameterError
 
@@ -218,6 +219,13 @@ class TestKernelEigenbasis:
         sure = basis.eigenvalues > 1e-6 * basis.eigenvalues[0]
         overlap = np.sum(basis.values * EVEN_WEIGHTS * again.values[:, : sure.size], axis=0)
         np.testing.assert_allclose(overlap[sure], 1.0, rtol=0, atol=1e-6)
+
+    def test_signs_of_an_odd_function_do_not_hang_on_its_last_bits(self) -> None:
+        odd = np.sin(2 * math.pi * EVEN)[:, None]
+        for tilt in (0.0, 1e-15, -1e-15):
+            tilted = odd * (1 + tilt * np.sign(EVEN - 0.5))[:, None]
+            for sign in (1, -1):
+                assert _fix_signs(sign * tilted)[5, 0] > 0
 
     def test_the_domain_is_measured_in_its_own_units(self) -> None:
         unit = KernelBasis.on_grid(Matern(0.1, nu=1.5), EVEN)

@@ -14,6 +14,7 @@ from dpfda.errors import ParameterError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.mechanisms import Problem, mechanisms
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
+from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm, best_block
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.mechanisms.protocol import rkhs_shrinkage, smoothing_exponent, wiener
@@ -127,6 +128,17 @@ class TestExpectedError:
         assert math.isclose(error(mechanism).noise, expected, rel_tol=1e-12)
         loss = 2 * 2.0 / p.size * np.sqrt(np.sum(1 / scales**2))
         assert math.isclose(loss, 1.0, rel_tol=1e-6)
+
+    @pytest.mark.parametrize("bound", [L2Ball(2.0), L1Ball(2.0)])
+    def test_iclp_noise_is_shaped_like_the_kernel(self, bound: Any) -> None:
+        # After shrinkage the noise of component j has the scale Delta sqrt(lambda_j) / epsilon.
+        p = problem(bound=bound, guarantee=PureDP(2))
+        design = choose(p, ICLP(eta=1.25, psi=0.01))
+        scales = np.array(design.noise.scales, dtype=float) * p.ball.unit / p.size * design.shrinkage
+        slopes = p.eigenvalues**0.75 / (p.eigenvalues**1.25 + 0.01)
+        norm = np.max(slopes) if bound.norm == "l1" else np.sqrt(np.sum(slopes**2))
+        expected = 2 * 2.0 / 500 * norm / 2 * np.sqrt(p.eigenvalues)
+        np.testing.assert_allclose(scales, expected, rtol=1e-6)
 
 
 class TestBestBlock:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from dpfda import KernelBasis, LongCurves, PrivateMean
 from dpfda.bases.grids import quadrature_weights
@@ -401,15 +401,19 @@ class TestLongCurves:
         np.testing.assert_allclose(found.values[0], function(BASIS.grid_points), rtol=0, atol=0.1)
 
     def test_the_formula(self) -> None:
-        # Posterior mean of a Gaussian process by its weight-space form, another road to it.
+        # Posterior mean of a Gaussian process by its weight-space form, another road to it. Neither
+        # the units of the domain nor the scale of the kernel matter.
         random = np.random.default_rng(2)
-        times, values = random.uniform(0, 1, 15), random.normal(size=15)
-        found = curves_from_long(LongCurves([1] * 15, times, values), BASIS, 0.05).values[0]
-        variances = BASIS.eigenvalues / BASIS.eigenvalues.sum()
-        functions = BASIS.evaluate(times)
+        times, values = random.uniform(0, 24, 15), random.normal(size=15)
+        kernel = ConstantKernel(7.0) * Matern(4.8, nu=1.5)
+        basis = KernelBasis.on_grid(kernel, np.linspace(0.0, 24.0, 41))
+        found = curves_from_long(LongCurves([1] * 15, times, values), basis, 0.05).values[0]
+        # Average variance one over the domain: its integral is the length.
+        variances = 24 * basis.eigenvalues / basis.eigenvalues.sum()
+        functions = basis.evaluate(times)
         precision = functions.T @ functions / 0.05 + np.diag(1 / variances)
         weights = np.linalg.solve(precision, functions.T @ (values - values.mean()) / 0.05)
-        expected = values.mean() + BASIS.evaluate(BASIS.grid_points) @ weights
+        expected = values.mean() + basis.evaluate(basis.grid_points) @ weights
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
     def test_one_observation_is_a_flat_start(self) -> None:

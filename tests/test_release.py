@@ -252,9 +252,9 @@ class TestWords:
             assert repr(release).count(part) == 1
 
     def test_groups_name_the_unit(self) -> None:
-        fitted = PrivateMean(bounds=(-3, 3)).fit(CURVES, groups=np.arange(60) // 2)
+        fitted = PrivateMean(bounds=(-3, 3)).fit(CURVES, groups=np.arange(61) // 2)
         assert "privacy unit: group" in repr(fitted.release_)
-        assert fitted.release_.count == 30
+        assert fitted.release_.count == 31
 
     def test_the_stated_guarantee_is_within_the_charged_one(self, release: ReleasedFunction) -> None:
         assert type(release.stated) is type(release.guarantee)
@@ -386,9 +386,11 @@ class Case:
         return {float(v) for values in private for v in values if v not in (0.0, 1.0)}
 
 
-@pytest.fixture(
-    scope="module", params=[(s, w) for s in SETTINGS for w in ("wide", "long")], ids="-".join
-)
+LAYOUTS = [(name, "wide") for name in SETTINGS]
+LAYOUTS += [(name, "long") for name in ("pure", "add-remove", "standardized")]
+
+
+@pytest.fixture(scope="module", params=LAYOUTS, ids="-".join)
 def case(request: Any) -> Case:
     setting, layout = request.param
     return Case(SETTINGS[setting], layout)
