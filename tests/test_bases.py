@@ -215,6 +215,11 @@ class TestKernelEigenbasis:
         def nearly(s: np.ndarray, t: np.ndarray) -> np.ndarray:
             return kernel(s[:, :1], t[0][:, None]) + jitter
 
+        vectors = basis.values * np.sqrt(EVEN_WEIGHTS)
+        for vector in vectors.T:
+            large = np.abs(vector) > np.abs(vector).max() / 2
+            assert vector[large][0] > 0
+
         again = KernelBasis.on_grid(nearly, EVEN)
         sure = basis.eigenvalues > 1e-6 * basis.eigenvalues[0]
         overlap = np.sum(basis.values * EVEN_WEIGHTS * again.values[:, : sure.size], axis=0)

@@ -508,7 +508,7 @@ class TestLongCurves:
 
     @pytest.mark.parametrize("smoothing", [0.0, -1.0, math.nan, math.inf])
     def test_smoothing_must_be_positive(self, smoothing: float) -> None:
-        with pytest.raises(ParameterError, match="smoothing must be positive and finite"):
+        with pytest.raises(ParameterError, match="smoothing must be finite and at least"):
             curves_from_long(LongCurves([1], [0.1], [1.0]), BASIS, smoothing)
 
     def test_the_domain_must_be_public(self) -> None:
