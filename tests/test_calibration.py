@@ -37,6 +37,7 @@ from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import GaussianNoise, KNormNoise
+from statistical import pure_rho_reference
 
 TIGHT = 1 - 1e-6
 with mp.workdps(40):
@@ -315,10 +316,21 @@ def test_concentrated_loss_of_product_laplace_noise(name, norm, relation, rho):
     assert within(stated_guarantee(noise, norm, problem.width, guarantee), guarantee)
 
 
-def test_blocks_are_refused_where_their_concentrated_loss_is_not_proved():
-    for guarantee in (ZeroConcentratedDP(1), ApproximateDP(1, Fraction(1, 10**6))):
-        with pytest.raises(RefusedMechanismError, match="K-norm noise for"):
-            designed(KNorm(block_sizes=(1, 4)), "l2", Neighbours.REPLACE_ONE, guarantee)
+@ball_and_relation
+@pytest.mark.parametrize("rho", [Fraction(1, 100), Fraction(1, 2), Fraction(5)], ids=str)
+@pytest.mark.parametrize("name", ["knorm", "knorm, 12", "knorm, blocks"])
+def test_concentrated_loss_of_blocks_is_that_of_any_pure_mechanism(name, norm, relation, rho):
+    guarantee = ZeroConcentratedDP(rho)
+    problem, design = designed(PURE[name], norm, relation, guarantee)
+    loss = largest_knorm_loss(design.noise, norm, problem.width)
+    cost = pure_rho_reference(float(loss))
+    assert float(rho) * 0.999 <= cost <= float(rho) * (1 + 1e-12)
+    assert within(stated_guarantee(design.noise, norm, problem.width, guarantee), guarantee)
+
+
+def test_blocks_are_refused_where_their_delta_would_be_wasted():
+    with pytest.raises(RefusedMechanismError, match="K-norm noise for"):
+        designed(KNorm(block_sizes=(1, 4)), "l2", Neighbours.REPLACE_ONE, ApproximateDP(1, 1e-6))
 
 
 # Gaussian noise.

@@ -1,0 +1,493 @@
+"""End to end: what is published on neighbouring data sets differs by no more than is claimed.
+
+A statistical audit draws the mechanism's output on two neighbouring data sets, chooses on a pilot sample
+the event {log likelihood ratio >= t} that tells them apart best, and bounds its two chances by
+Clopper-Pearson intervals on fresh samples. The bound log((P - delta) / P') must not exceed epsilon. It
+is above epsilon by chance at most 2e-7 an audit, so a run of this file raises a false alarm with chance
+below 1e-5. With the noise cut by sqrt(2) the same audit must find the claim broken. At these sample
+sizes the expected bound is then more than six of its standard deviations above the claim (found by
+simulation), so it is missed with a chance of about 1e-9.
+"""
+
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import Matern
+
+from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds, publication
+from dpfda.aggregate import IntegerSum
+from dpfda.calibration import knorm_noise
+from dpfda.errors import DpfdaError, RefusedMechanismError
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, split
+from dpfda.mechanisms import Design
+from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
+from dpfda.mechanisms.iclp import ICLP
+from dpfda.mechanisms.knorm import KNorm
+from dpfda.mechanisms.laplace import Laplace
+from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.publication import Request, pay, publish
+from dpfda.storage import load
+from statistical import lower_limit, pure_rho_reference, upper_limit
+
+ERROR = 1e-7  # Of each one-sided interval.
+GRID = np.array([0.0, 0.5, 1.0])
+BASIS = KernelBasis.on_grid(Matern(0.3, nu=1.5), GRID)
+
+
+# The two laws, as densities: an auditor knows everything but the data.
+
+
+def knorm_log_density(noise: KNormNoise, z: np.ndarray) -> np.ndarray:
+    total, start = np.zeros(len(z)), 0
+    for size, scale in zip(noise.block_sizes, noise.scales, strict=True):
+        total -= np.linalg.norm(z[:, start : start + size], axis=1) / scale
+        start += size
+    return total
+
+
+def gaussian_log_density(noise: GaussianNoise, z: np.ndarray) -> np.ndarray:
+    return -0.5 * np.sum((z / np.array(noise.scales, dtype=float)) ** 2, axis=1)
+
+
+def log_density(noise, z: np.ndarray) -> np.ndarray:
+    return (knorm_log_density if isinstance(noise, KNormNoise) else gaussian_log_density)(noise, z)
+
+
+# The audit.
+
+
+def epsilon_bound(hits: tuple[int, int], trials: int, delta: float) -> float:
+    """Lower limit of log((P - delta) / P') from how often an event occurred under both data sets."""
+    likely = lower_limit(hits[0], trials, ERROR) - delta
+    return math.log(likely / upper_limit(hits[1], trials, ERROR)) if likely > 0 else -math.inf
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Two neighbouring data sets and what is published of them.
+
+    Parameters
+    ----------
+    sample : callable
+        Number of draws -> log likelihood ratios of outputs under either data set.
+    claim, delta : float
+        What is promised.
+    """
+
+    sample: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    claim: float
+    delta: float
+
+    def bound(self, trials: int) -> float:
+        pilot = self.sample(trials // 2)
+
+        def promise(level: float) -> float:
+            return epsilon_bound(
+                tuple(2 * int(np.sum(part >= level)) for part in pilot), trials, self.delta
+            )
+
+        level = max(np.quantile(pilot[0], np.linspace(0.02, 0.98, 49)), key=promise)
+        hits = tuple(int(np.sum(part >= level)) for part in self.sample(trials))
+        return epsilon_bound(hits, trials, self.delta)
+
+
+def audit_of(mean: PrivateMean, one: np.ndarray, other: np.ndarray) -> Audit:
+    """Audit of a mean whose one record is one curve or the other; the mean's claim is what it states."""
+    rest = np.random.default_rng(0).normal(size=(3, GRID.size))
+    prepared = [mean.prepare(np.vstack([rest, record])) for record in (one, other)]
+    paid = [pay(each.total, each.request) for each in prepared]
+    noise = paid[0].design.noise
+    assert noise == paid[1].design.noise
+    sums = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
+
+    def sample(count: int) -> tuple[np.ndarray, np.ndarray]:
+        drawn = []
+        for each, paid_for in zip(prepared, paid, strict=True):
+            # The two lines of `publish`, without building the release.
+            outputs = [
+                each.total.with_noise(paid_for.design.noise.draw(), paid_for.design.thresholds)
+                for _ in range(count)
+            ]
+            values = np.array(outputs, dtype=float)
+            drawn.append(log_density(noise, values - sums[0]) - log_density(noise, values - sums[1]))
+        return drawn[0], drawn[1]
+
+    return Audit(sample, float(mean.epsilon), float(mean.delta))
+
+
+def toward(direction: list[float]) -> np.ndarray:
+    """A huge curve along a direction of coefficients: clipping takes it to the boundary."""
+    return 1e6 * BASIS.evaluate(GRID) @ np.array(direction)
+
+
+# Name -> (estimator, direction of the coefficients in which its loss is largest, number of trials).
+AUDITED = {
+    "laplace, l1": (
+        PrivateMean(1.5, bounds=L1Ball(1.0), basis=BASIS, mechanism=Laplace()),
+        [0.0, 1.0, 0.0],
+        10_000,
+    ),
+    "laplace, l2": (
+        PrivateMean(2.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=Laplace(matched=False)),
+        [1.0, 1.0, 1.0],
+        30_000,
+    ),
+    "block of 2": (
+        PrivateMean(2.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=KNorm(block_sizes=2)),
+        [0.6, -0.8, 0.0],
+        20_000,
+    ),
+    "block of 3": (
+        PrivateMean(2.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=KNorm(block_sizes=3)),
+        [1.0, 2.0, -3.0],
+        60_000,
+    ),
+    "gaussian": (
+        PrivateMean(1.0, 0.05, bounds=L2Ball(1.0), basis=BASIS, mechanism=Gaussian()),
+        [1.0, -1.0, 0.5],
+        20_000,
+    ),
+}
+
+
+def cut_noise(monkeypatch, law: type) -> None:
+    """Draw noise of scales smaller by sqrt(2) than those that the release states."""
+    draw = law.draw
+
+    def cut(self):
+        return draw(replace(self, scales=tuple(round(scale / math.sqrt(2)) for scale in self.scales)))
+
+    monkeypatch.setattr(law, "draw", cut)
+
+
+def audited(name: str) -> tuple[Audit, int]:
+    mean, direction, trials = AUDITED[name]
+    return audit_of(mean, toward(direction), -toward(direction)), trials
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_no_event_tells_neighbours_apart_by_more_than_the_claim(name):
+    audit, trials = audited(name)
+    bound = audit.bound(trials)
+    assert bound <= audit.claim
+    # The audit is not blind: most of the claim is really there.
+    assert bound >= audit.claim / 2
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_noise_cut_by_root_two_is_found_out(name, monkeypatch):
+    audit, trials = audited(name)
+    cut_noise(monkeypatch, GaussianNoise if name == "gaussian" else KNormNoise)
+    assert audit.bound(trials) > audit.claim
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["as stated", "cut"])
+def test_an_audit_through_fit(cut, monkeypatch):
+    """Thousands of whole fits; the event is that the released coefficient is at least that of `one`."""
+    monkeypatch.setattr(publication, "stamp", dict)
+    if cut:
+        cut_noise(monkeypatch, KNormNoise)
+    bounds = L1Ball(1.0)
+    mean = PrivateMean(1.5, bounds=bounds, basis=BASIS, mechanism=Laplace(components=1, shrink=False))
+    rest = np.random.default_rng(1).normal(size=(3, GRID.size))
+    one, other = (np.vstack([rest, sign * toward([1.0, 0.0, 0.0])]) for sign in (1, -1))
+    prepared = mean.prepare(one)
+    unit = prepared.request.ball.unit
+    level = prepared.total.with_noise([0])[0] * unit / 4
+    trials = 5500
+    hits = tuple(
+        sum(mean.fit(curves).release_.coefficients[0] >= level for _ in range(trials))
+        for curves in (one, other)
+    )
+    bound = epsilon_bound(hits, trials, 0.0)
+    assert (bound > 1.5) == cut
+    assert bound > 1.2
+
+
+# A mechanism that promises more than it keeps is stopped before its noise is drawn.
+
+
+@dataclass(frozen=True)
+class Careless:
+    """Laplace noise of scales too small by sqrt(2), as in the papers' slip."""
+
+    factor: float
+
+    def design(self, problem) -> Design:
+        honest = Laplace().design(problem)
+        scales = tuple(math.floor(scale * self.factor) for scale in honest.noise.scales)
+        return replace(honest, noise=replace(honest.noise, scales=scales))
+
+
+@pytest.mark.parametrize("factor", [math.sqrt(0.5), 1 - 1e-6])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_scales_too_small_by_a_millionth_are_not_released(factor, neighbours, monkeypatch):
+    mean = PrivateMean(
+        1.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=Careless(factor), neighbours=neighbours
+    )
+    monkeypatch.setattr(
+        KNormNoise, "draw", lambda self: [0] if self.components == 1 else pytest.fail("drawn")
+    )
+    with pytest.raises(DpfdaError, match=r"mechanism's noise gives .* which is more than"):
+        mean.fit(np.ones((4, 3)))
+
+
+# Requests under each kind of guarantee.
+
+MECHANISMS = {
+    "iclp": ICLP(),
+    "knorm": KNorm(),
+    "knorm, blocks": KNorm(block_sizes=(1, 2)),
+    "laplace": Laplace(),
+    "gaussian": Gaussian(),
+    "gaussian process": GaussianProcess(),
+    "auto": "auto",
+}
+GUARANTEES = {
+    "pure": PureDP(Fraction(3, 2)),
+    "approximate": ApproximateDP(Fraction(3, 2), Fraction(1, 10**5)),
+    "concentrated": ZeroConcentratedDP(Fraction(1, 3)),
+}
+REFUSED = {
+    ("gaussian", "pure"),
+    ("gaussian process", "pure"),
+    *((name, "approximate") for name in ("iclp", "knorm", "knorm, blocks", "laplace")),
+}
+NEIGHBOURS = [
+    (Neighbours.REPLACE_ONE, 4),
+    (Neighbours.ADD_REMOVE, 7),
+    (Neighbours.ADD_REMOVE, None),
+]
+
+
+def request(mechanism, guarantee, neighbours=Neighbours.REPLACE_ONE, size=4, bound=None) -> Request:
+    """The public side of a release of four records, or of an unknown number."""
+    bound = L2Ball(1.0) if bound is None else bound
+    return Request(
+        BASIS, bound, guarantee, neighbours, mechanism, size, "record", {"summary": "mean curve"}
+    )
+
+
+def total_of(rows: list[list[int]]) -> IntegerSum:
+    return IntegerSum(3).add(np.array(rows, dtype=np.int64))
+
+
+def loss_of(noise, norm: str, width: int) -> Fraction:
+    """Pure loss of block noise, rounded up to 200 bits by Python integers: a road of its own."""
+    if norm == "l1":
+        return Fraction(width, min(noise.scales))
+    square = width**2 * sum(Fraction(1, scale**2) for scale in noise.scales)
+    root = Fraction(
+        math.isqrt(square.numerator * square.denominator << 400) + 1, square.denominator << 200
+    )
+    assert root**2 >= square
+    return root
+
+
+def mu_of(noise: GaussianNoise, width: int) -> Fraction:
+    return Fraction(width, min(noise.scales))
+
+
+@pytest.mark.parametrize(("neighbours", "size"), NEIGHBOURS, ids=str)
+@pytest.mark.parametrize("kind", GUARANTEES)
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(
+    "bound", [L2Ball(1.0), L1Ball(2.0), ValueBounds(-1.0, 3.0)], ids=["l2", "l1", "value"]
+)
+def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, size, bound):
+    guarantee = GUARANTEES[kind]
+    asked = request(MECHANISMS[name], guarantee, neighbours, size, bound)
+    if (name, kind) in REFUSED:
+        with pytest.raises(RefusedMechanismError):
+            asked.components()
+        return
+    release = publish(total_of([[5, -3, 2]] * 4), asked)
+    assert release.guarantee == guarantee
+    assert type(release.stated) in (type(guarantee), PureDP)
+    width = asked.ball.radius * (2 if neighbours is Neighbours.REPLACE_ONE else 1)
+    count = Fraction(0)
+    if neighbours is Neighbours.ADD_REMOVE and size is None:
+        assert release.divisor.noise.block_sizes == (1,)
+        count = Fraction(release.divisor.scale, release.divisor.noise.scales[0])
+        assert count > 0
+    else:
+        assert release.divisor == (4 if size == 4 else 7)
+    noise, norm = release.noise, asked.ball.norm
+    if isinstance(noise, KNormNoise):
+        pure = loss_of(noise, norm, width)
+        if kind == "concentrated":
+            rho = concentrated(noise, float(pure)) + float(count) ** 2 / 2
+            assert rho <= float(guarantee.rho) * (1 + 1e-12)
+        else:
+            assert pure * (1 - Fraction(1, 2**190)) + count <= guarantee.epsilon
+    elif kind == "concentrated":
+        assert mu_of(noise, width) ** 2 / 2 + count**2 / 2 <= guarantee.rho
+    else:
+        # Basic composition: the count is pure, the function has the rest of epsilon and all of delta.
+        assert exact_delta(guarantee.epsilon - count, mu_of(noise, width)) <= float(guarantee.delta)
+
+
+def concentrated(noise: KNormNoise, epsilon: float) -> float:
+    """Zero-concentrated cost of a pure loss: that of Laplace noise, or of any pure mechanism."""
+    laplace = set(noise.block_sizes) == {1}
+    return math.expm1(-epsilon) + epsilon if laplace else pure_rho_reference(epsilon)
+
+
+def exact_delta(epsilon: Fraction, mu: Fraction) -> float:
+    from mpmath import mp
+
+    with mp.workdps(50):
+        e, m = mp.mpf(epsilon.numerator) / epsilon.denominator, mp.mpf(mu.numerator) / mu.denominator
+        return float(mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m))
+
+
+@pytest.mark.parametrize("kind", GUARANTEES)
+def test_a_share_of_the_budget_and_the_rest_make_the_whole(kind):
+    guarantee = GUARANTEES[kind]
+    for share in (Fraction(1, 10), Fraction(1, 3), Fraction(99, 100)):
+        part, rest = split(guarantee, share)
+        assert part.epsilon > 0
+        if kind == "concentrated":
+            assert part.epsilon**2 / 2 + rest.rho == guarantee.rho
+            assert part.epsilon**2 / 2 <= share * guarantee.rho
+        else:
+            assert part.epsilon + rest.epsilon == guarantee.epsilon
+            assert getattr(rest, "delta", 0) == getattr(guarantee, "delta", 0)
+
+
+# Add/remove neighbours: the number of units is private.
+
+
+def published_as_if_counted(
+    monkeypatch, curves: np.ndarray, mechanism, noisy: int, epsilon=1.0, delta=0.0
+):
+    """A release without noise, under a forced noisy count: everything else that it reveals."""
+    with monkeypatch.context() as patch:
+        patch.setattr(IntegerSum, "count_with_noise", lambda self, noise, scale: noisy * scale)
+        for law in (KNormNoise, GaussianNoise):
+            patch.setattr(law, "draw", lambda self: [0] * self.components)
+        mean = PrivateMean(
+            epsilon, delta, bounds=L2Ball(1.0), basis=BASIS, mechanism=mechanism, neighbours="add-remove"
+        )
+        return mean.fit(curves).release_
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta"),
+    [("auto", 0.0), ("iclp", 0.0), ("laplace", 0.0), ("knorm", 0.0), ("gaussian", 1e-5), ("auto", 1e-5)],
+)
+def test_design_and_release_depend_on_the_noisy_count_alone(mechanism, delta, monkeypatch, tmp_path):
+    chosen = MECHANISMS[mechanism]
+    few = np.random.default_rng(2).normal(size=(5, 3))
+    # Seventy more records at the center add nothing to the sum, but count.
+    many = np.vstack([few, np.zeros((70, 3))])
+    files = []
+    for name, curves in (("few", few), ("many", many)):
+        release = published_as_if_counted(monkeypatch, curves, chosen, 30, delta=delta)
+        files.append(json.loads(release.save(tmp_path / f"{name}.json").read_text()))
+    assert files[0] == files[1]
+    other = published_as_if_counted(monkeypatch, few, chosen, 3000, delta=delta)
+    assert other.count == 3000
+    # The design does follow the released count.
+    same = load(tmp_path / "few.json")
+    assert not np.array_equal(other.shrinkage[:1], same.shrinkage[:1])
+
+
+@pytest.mark.parametrize("mechanism", ["iclp", "laplace", "knorm", "auto"])
+def test_the_private_path_before_the_noise_does_not_see_the_count(mechanism):
+    chosen = MECHANISMS[mechanism]
+    mean = PrivateMean(bounds=L2Ball(1.0), basis=BASIS, mechanism=chosen, neighbours="add-remove")
+    for count in (2, 3, 500):
+        asked = mean.prepare(np.ones((count, 3))).request
+        assert asked.public_size is None
+        assert asked.components() == 3
+        assert asked.ball == request("auto", PureDP(1)).ball
+
+
+def test_the_released_count_is_the_count_plus_laplace_noise_of_its_share():
+    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, neighbours="add-remove")
+    curves = np.zeros((40, 3))
+    prepared = mean.prepare(curves)
+    counts = np.array([publish(prepared.total, prepared.request).divisor.value for _ in range(300)])
+    # A tenth of epsilon: scale 10, deviation 14; the median is within five standard errors.
+    assert abs(np.median(counts) - 40) < 5 * 10 / math.sqrt(300)
+    noisy = publish(prepared.total, prepared.request).divisor
+    assert Fraction(noisy.scale, noisy.noise.scales[0]) <= Fraction(1, 10)
+    assert noisy.noise == knorm_noise((1,), (1.0,), "l1", noisy.scale, PureDP(Fraction(1, 10)))
+
+
+def test_a_negative_noisy_count_divides_by_one(monkeypatch):
+    release = published_as_if_counted(monkeypatch, np.zeros((3, 3)), "auto", -5)
+    assert release.count == 1.0
+    assert np.isfinite(release(0.3))
+
+
+def test_a_public_divisor_takes_the_whole_budget_for_the_function():
+    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, neighbours="add-remove", public_size=40)
+    releases = [mean.fit(np.zeros((count, 3))).release_ for count in (2, 300)]
+    for release in releases:
+        assert release.divisor == 40
+        loss = loss_of(release.noise, "l2", request("auto", PureDP(1)).ball.radius)
+        assert 1 - Fraction(1, 10**6) <= loss <= 1 + Fraction(1, 2**190)
+    assert releases[0].noise == releases[1].noise
+    assert np.array_equal(releases[0].shrinkage, releases[1].shrinkage)
+
+
+# Entropy and order.
+
+
+def test_nothing_is_drawn_before_the_ledger_is_charged(monkeypatch):
+    order = []
+    real = os.urandom
+
+    class Ledger:
+        def charge(self, *args, **kwargs):
+            order.append("charge")
+
+    def watched(size):
+        order.append("draw")
+        return real(size)
+
+    monkeypatch.setattr(os, "urandom", watched)
+    for neighbours in ("replace-one", "add-remove"):
+        order.clear()
+        mean = PrivateMean(
+            1.0,
+            bounds=L2Ball(1.0),
+            basis=BASIS,
+            ledger=Ledger(),
+            dataset="scans",
+            neighbours=neighbours,
+        )
+        mean.fit(np.ones((4, 3)))
+        assert order[0] == "charge"
+        assert order.count("charge") == 1
+        assert "draw" in order
+
+
+def test_two_fits_have_noise_of_their_own():
+    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS)
+    sums = {mean.fit(np.ones((4, 3))).release_.noisy_sum for _ in range(5)}
+    assert len(sums) == 5
+
+
+def test_a_seed_of_numpy_does_not_reach_the_noise():
+    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS)
+    sums = set()
+    for _ in range(3):
+        np.random.seed(0)
+        sums.add(mean.fit(np.ones((4, 3))).release_.noisy_sum)
+    assert len(sums) == 3
+
+
+def test_the_request_reads_epsilon_as_the_decimal_that_was_written():
+    mean = PrivateMean(0.1, 1e-6, bounds=L2Ball(1.0), basis=BASIS)
+    release = mean.fit(np.ones((4, 3))).release_
+    assert release.guarantee == guarantee_for("0.1", "1e-6")
+    assert release.guarantee == ApproximateDP(Fraction(1, 10), Fraction(1, 10**6))
