@@ -175,9 +175,12 @@ def _values(target: Any, degree: int, domain: Domain, invalid: str) -> Floats:
         target = target(lattice(degree, domain))
         shape = (math.prod(shape),)
     try:
-        values = np.asarray(target, dtype=np.float64)
+        given = np.asarray(target)
+        values = given.astype(np.float64) if given.dtype.kind != "c" else None
     except (TypeError, ValueError):
-        raise DataError("target must give real numbers; found something else.") from None
+        values = None
+    if values is None:
+        raise DataError("target must give real numbers; found something else.")
     if values.shape != shape:
         raise DataError(f"target must give values of shape {shape}; found {values.shape}.")
     finite = np.isfinite(values)
