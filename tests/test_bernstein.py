@@ -637,6 +637,14 @@ def test_the_degree_follows_public_numbers_alone(parameters, degree):
         assert prepared(curves, **parameters).request.basis.degree == degree
 
 
+def test_a_request_is_adapted_once():
+    for mechanism in ("bernstein", Bernstein(7)):
+        request = prepared(np.zeros((50, 33)), mechanism=mechanism).request
+        again = replace(request, unit="person")
+        assert again.basis is request.basis
+        assert again.bound == request.bound
+
+
 def test_private_sizes_are_released_with_the_curve():
     curves = curves_of(300)
     mean = PrivateMean(50.0, bounds=(-2.0, 2.0), grid_points=GRID, mechanism="bernstein")
@@ -876,6 +884,9 @@ def test_the_band_contains_what_the_noise_hid():
     for hits in (everywhere, here):
         assert stats.binomtest(hits, trials, 0.8).pvalue > FALSE_ALARM
         assert stats.binomtest(hits, trials, 0.5).pvalue < 1e-3
+    # At a corner the error is one Laplace variable of scale 0.1 * 9.
+    corner = release.band(0.8, simultaneous=False, points=[[0.0, -1.0]])
+    assert corner.upper[0] - corner.lower[0] == pytest.approx(2 * 0.9 * math.log(5), rel=0.04)
     default = release.band()
     assert default.points.shape == (400, 2)
     with pytest.raises(ParameterError, match="level must lie strictly between 0 and 1"):
