@@ -1,0 +1,750 @@
+"""Sessions: one answer to a question, whatever is suspended, killed, copied or cut."""
+
+import copy
+import itertools
+import json
+import math
+import os
+import pickle
+import re
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import Matern
+
+from dpfda import CosineBasis, FunctionalSession, PrivateMean, exactness
+from dpfda.errors import (
+    BudgetError,
+    ParameterError,
+    RefusedMechanismError,
+    SessionError,
+    StorageError,
+)
+from dpfda.guarantees import ApproximateDP
+from dpfda.ledger import MemoryLedger
+from dpfda.session import conditional, journal
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+
+GRID = np.linspace(0.0, 2.0, 21)
+CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (60, 1))
+POINTS = [0.3, 1.1, 0.35, 1.9, 0.3, 0.0, 2.0]
+
+
+def mean(**parameters: Any) -> PrivateMean:
+    made: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "bounds": (-3.0, 3.0),
+        "basis": CosineBasis.on_grid(5, GRID),
+        "mechanism": "gaussian",
+    }
+    return PrivateMean(**{**made, **parameters})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "mean.session"
+
+
+@pytest.fixture
+def asked(path: Path) -> Iterator[FunctionalSession]:
+    with mean().open_session(CURVES, path) as session:
+        yield session
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every number of fair bits that was drawn, in order."""
+    real, seen = exactness.system_bits, []
+
+    def counted(bits: int) -> int:
+        seen.append(real(bits))
+        return seen[-1]
+
+    monkeypatch.setattr(exactness, "system_bits", counted)
+    return seen
+
+
+def kept(path: Path) -> list[int]:
+    """The uniforms in a file, in the order in which they were drawn."""
+    lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()[1:]]
+    draws = [line["draw"]["uniforms"] for line in lines if "draw" in line]
+    return [int(value, 16) for draw in draws for pair in draw.values() for value in pair]
+
+
+# --- answers ---
+
+
+def test_the_same_question_has_the_same_answer(asked, drawn):
+    first = [asked.value(0.3), asked.derivative(0.3), asked.integral(0.1, 1.5), asked.inner(np.cos)]
+    used = len(drawn)
+    again = [asked.value(0.3), asked.derivative(0.3), asked.integral(0.1, 1.5), asked.inner(np.cos)]
+    assert first == again
+    assert asked.values([0.3, 0.3]).tolist() == [first[0]] * 2
+    assert len(drawn) == used == 8
+    assert len(asked.answers()) == 4
+
+
+def test_a_batch_is_its_questions_one_by_one(asked):
+    batch = asked.values(np.array(POINTS)[:, None])
+    assert batch.shape == (7, 1)
+    assert [asked.value(point) for point in POINTS] == batch.ravel().tolist()
+    # 0.3 stands there twice and is asked once.
+    assert [answer.number for answer in asked.answers()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_answers_are_those_of_one_function(asked):
+    parts = asked.integral(0.0, 0.7) + asked.integral(0.7, 1.2) + asked.integral(1.2, 2.0)
+    assert parts == pytest.approx(asked.integral(), rel=1e-12)
+    assert asked.integral(1.2, 0.7) == pytest.approx(-asked.integral(0.7, 1.2), rel=1e-12)
+    step = 1e-5
+    slope = (asked.value(0.9 + step) - asked.value(0.9 - step)) / (2 * step)
+    assert slope == pytest.approx(asked.derivative(0.9), rel=1e-6)
+    assert asked.inner(lambda t: 2 + 0 * t) == pytest.approx(2 * asked.integral(), rel=1e-12)
+    # Five coefficients: five values determine the function.
+    nodes = np.array([0.1, 0.5, 0.9, 1.4, 1.8])
+    basis = CosineBasis.on_grid(5, GRID)
+    coefficients = np.linalg.solve(basis.evaluate(nodes), asked.values(nodes))
+    assert asked.value(1.63) == pytest.approx(float(basis.evaluate([1.63])[0] @ coefficients), rel=1e-9)
+
+
+def test_nothing_is_drawn_once_the_function_is_determined(asked, drawn):
+    asked.values([0.1, 0.5, 0.9, 1.4, 1.8])
+    assert len(drawn) == 10
+    asked.values(np.linspace(0, 2, 50))
+    asked.derivative(0.4, 2)
+    assert len(drawn) == 10
+
+
+def test_what_is_not_asked_is_not_drawn(asked, drawn):
+    assert drawn == []
+    asked.value(0.5)
+    assert len(drawn) == 2
+
+
+def test_standard_errors_are_the_square_roots_of_the_quadratic_form(asked):
+    asked.value(0.4)
+    asked.integral(0.2, 1.3)
+    frame = asked._frame
+    functions = frame.basis.evaluate([0.4])[0]
+    deviations = np.array(frame.noise.scales) * 2.0**-frame.exponent / 60 * frame.shrinkage
+    first, second = asked.answers()
+    assert first.standard_error == pytest.approx(
+        float(np.linalg.norm(functions * deviations)), rel=1e-12
+    )
+    antiderivatives = [1.1 / math.sqrt(2)] + [
+        (math.sin(k * math.pi * 0.65) - math.sin(k * math.pi * 0.1)) * 2 / (k * math.pi)
+        for k in range(1, 5)
+    ]
+    exact = float(np.linalg.norm(antiderivatives * deviations))
+    assert second.standard_error == pytest.approx(exact, rel=1e-12)
+    low, high = first.interval(0.9)
+    assert (high - low) / 2 == pytest.approx(1.6448536269514722 * first.standard_error, rel=1e-12)
+    assert (high + low) / 2 == pytest.approx(first.value, rel=1e-12)
+    with pytest.raises(ParameterError, match="level must lie strictly between 0 and 1; found 1"):
+        first.interval(1)
+
+
+def test_two_sessions_draw_two_paths(tmp_path):
+    with (
+        mean().open_session(CURVES, tmp_path / "a") as a,
+        mean().open_session(CURVES, tmp_path / "b") as b,
+    ):
+        assert a.value(0.5) != b.value(0.5)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda s: s.value(2.5), r"points must lie"),
+        (lambda s: s.values([0.1, math.nan]), r"points must"),
+        (lambda s: s.derivative(0.5, 3), r"order must be 1 or 2; found 3"),
+        (lambda s: s.integral(-1, 1), r"points must lie"),
+        (lambda s: s.inner(lambda t: t / 0), r"function must be finite on the domain"),
+        (lambda s: s.inner(lambda t: "words"), r"function must take an array of points"),
+        (lambda s: s.inner(lambda t: t[:3]), r"function must take an array of points"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_unusable_questions_are_refused_before_anything_is_drawn(asked, drawn, ask, words):
+    with pytest.raises(ParameterError, match=words):
+        ask(asked)
+    assert drawn == []
+    assert asked.answers() == []
+    assert math.isfinite(asked.value(0.5))
+
+
+def test_functions_without_a_derivative_say_so(path):
+    kernel = Matern(0.3, nu=0.5)
+    with mean(basis=None, grid_points=GRID, kernel=kernel).open_session(CURVES, path) as session:
+        with pytest.raises(ParameterError, match="kernel must be smooth enough for the derivative"):
+            session.derivative(0.5)
+        assert math.isfinite(session.value(0.5))
+
+
+# --- the guarantee ---
+
+
+def test_the_whole_path_is_charged_once_before_anything_is_drawn(path, drawn):
+    drawn_at_charge = []
+
+    class Watching(MemoryLedger):
+        def charge(self, *arguments: Any) -> Any:
+            drawn_at_charge.append(len(drawn))
+            return super().charge(*arguments)
+
+    ledger = Watching().create("scans", ApproximateDP(1, "1e-6"))
+    with mean(ledger=ledger, dataset="scans").open_session(CURVES, path) as session:
+        session.values(np.linspace(0, 2, 30))
+        session.integral()
+    with FunctionalSession.resume(path) as session:
+        session.value(0.123)
+    assert len([row for row in ledger.history("scans") if row.action == "charge"]) == 1
+    assert ledger.remaining("scans")["epsilon"] == 0
+    assert len(drawn) == 10
+    with pytest.raises(BudgetError):
+        mean(ledger=ledger, dataset="scans").open_session(CURVES, path.with_name("other"))
+    assert not path.with_name("other").exists()
+    assert drawn_at_charge == [0, 10]
+    assert len(drawn) == 10
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"delta": 0.0}, "delta must be positive"),
+        ({"delta": 0.0, "mechanism": "auto"}, "delta must be positive in a session; found 0.*Reimherr"),
+        ({"delta": 0.0, "mechanism": "knorm"}, "delta must be positive in a session; found 0.*Reimherr"),
+        ({"mechanism": "student-t"}, r"mechanism must be 'gaussian' or 'gaussian-process' in a session"),
+        ({"mechanism": "iclp"}, "mechanism must suit the guarantee"),
+        (
+            {"mechanism": "auto", "neighbours": "add-remove"},
+            "mechanism must be named in a session whose number of units is private; found 'auto'",
+        ),
+    ],
+)
+def test_noise_that_is_not_gaussian_is_refused_free_of_charge(path, drawn, parameters, words):
+    ledger = MemoryLedger().create("scans", ApproximateDP(5, "1e-5"))
+    with pytest.raises(RefusedMechanismError, match=words):
+        mean(**parameters, ledger=ledger, dataset="scans").open_session(CURVES, path)
+    assert ledger.spent("scans")["epsilon"] == 0
+    assert drawn == []
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("size", [None, 50])
+def test_the_number_of_units_may_be_private(path, drawn, size):
+    made = mean(neighbours="add-remove", public_size=size)
+    with made.open_session(CURVES, path) as session:
+        before = len(drawn)
+        told = session.value(0.5)
+        assert len(drawn) == before + 2
+    # The count has noise of its own, which is not drawn again.
+    assert before == (2 if size is None else 0)
+    with FunctionalSession.resume(path) as session:
+        assert session.value(0.5) == told
+        assert session._frame.count == (pytest.approx(60, abs=400) if size is None else 50)
+    assert len(drawn) == before + 2
+
+
+def test_units_are_averaged_first(path):
+    people = np.repeat(np.arange(20), 3)
+    with mean(unit="person").open_session(CURVES, path, groups=people) as session:
+        assert session._frame.count == 20
+        assert "data sets that differ in one person (the number of persons is public)" in repr(session)
+
+
+# --- what is shown and exported ---
+
+
+def test_the_representation_says_what_is_guaranteed(asked):
+    asked.values(POINTS)
+    shown = repr(asked)
+    assert "FunctionalSession on [0, 2], open" in shown
+    assert "(1, 1e-06)-differential privacy, for all questions together" in shown
+    assert "answered:     6 questions" in shown
+
+
+def test_the_export_holds_the_answers_and_nothing_secret(asked, path, tmp_path, drawn):
+    asked.values(POINTS)
+    asked.inner(np.cos, label="cosine")
+    written = json.loads(asked.export(tmp_path / "answers.json").read_text())
+    assert written["guarantee"]["words"] == "(1, 1e-06)-differential privacy"
+    assert written["neighbours"] == "replace-one"
+    assert written["privacy_unit"] == "record"
+    assert [row["value"] for row in written["answers"]] == [row.value for row in asked.answers()]
+    assert written["answers"][0]["question"] == {"kind": "value", "at": 0.3}
+    assert written["answers"][-1]["question"]["with"] == "cosine"
+    text = (tmp_path / "answers.json").read_text() + repr(asked) + repr(asked.answers())
+    secrets = [*asked._total, *drawn]
+    assert len(secrets) == 5 + 10
+    for secret in secrets:
+        # The sum's leading digits would do.
+        assert str(abs(secret))[:9] not in text
+        assert f"{abs(secret):x}"[:9] not in text
+    # The file itself holds them, and says so.
+    assert f"{asked._total[0]:x}" in path.read_text()
+    assert "SECRET" in path.read_text()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_copies_are_refused(asked, duplicate):
+    with pytest.raises(SessionError, match="cannot be pickled or copied: two copies could draw twice"):
+        duplicate(asked)
+
+
+# --- suspending and resuming ---
+
+
+def test_a_resumed_session_goes_on_with_the_same_path(asked, path, drawn):
+    told = {point: asked.value(point) for point in POINTS[:3]}
+    integral = asked.integral(0.2, 0.9)
+    asked.suspend()
+    with pytest.raises(SessionError, match=r"is suspended and answers nothing more. Resume it"):
+        asked.value(0.3)
+    before = list(drawn)
+    with FunctionalSession.resume(path) as session:
+        assert [row.value for row in session.answers()] == [*told.values(), integral]
+        assert {point: session.value(point) for point in told} == told
+        assert drawn == before
+        # Five coefficients, four known: one more normal, and the function is determined.
+        rest = session.integral(0.9, 2.0)
+        assert len(drawn) == len(before) + 2
+        assert session.integral(0.2, 2.0) == pytest.approx(integral + rest, rel=1e-11)
+        assert session.integral(0.2, 2.0) != session.integral(0.2, 1.9)
+        assert len(drawn) == len(before) + 2
+    assert kept(path) == drawn
+
+
+def test_refined_bits_survive(path, monkeypatch, drawn):
+    monkeypatch.setattr(conditional, "INITIAL_BITS", 8)
+    monkeypatch.setattr(conditional.ConditionalValues.__init__, "__defaults__", (8,))
+    with mean().open_session(CURVES, path) as session:
+        told = session.values(POINTS[:4])
+    assert len(drawn) > 8
+    with FunctionalSession.resume(path) as session:
+        # Without the record of answers the bits alone give the same.
+        session._answers.clear()
+        before = len(drawn)
+        assert session.values(POINTS[:4]).tolist() == told.tolist()
+        assert len(drawn) == before
+        assert len(session._answers) == 4
+
+
+def test_a_custom_kernel_is_passed_again(path):
+    def kernel(s: Any, t: Any) -> Any:
+        return np.exp(-np.abs(s - t))
+
+    with mean(basis=None, grid_points=GRID, kernel=kernel).open_session(CURVES, path) as session:
+        told = session.value(0.5)
+    with pytest.raises(StorageError, match="custom kernel"):
+        FunctionalSession.resume(path)
+    with FunctionalSession.resume(path, kernel=kernel) as session:
+        assert session.value(0.5) == told
+
+
+def test_closing_destroys_the_secret_state_and_keeps_the_answers(asked, path, tmp_path):
+    told = asked.value(0.5)
+    os.link(path, tmp_path / "inside")
+    size = path.stat().st_size
+    asked.close()
+    assert not path.exists()
+    assert (tmp_path / "inside").read_bytes() == bytes(size)
+    assert asked.answers()[0].value == told
+    assert "closed" in repr(asked)
+    assert str(path) not in repr(asked)
+    with pytest.raises(SessionError, match="is closed and answers nothing more"):
+        asked.value(0.5)
+    with pytest.raises(SessionError, match="The session is closed"):
+        asked.close()
+    with pytest.raises(StorageError, match="No such file"):
+        FunctionalSession.resume(path)
+    os.replace(tmp_path / "inside", path)
+    with pytest.raises(StorageError, match="holds no session: it was closed"):
+        FunctionalSession.resume(path)
+
+
+# --- one file, one writer ---
+
+
+def test_a_second_opener_is_refused(asked, path):
+    with pytest.raises(SessionError, match=r"is open elsewhere. Suspend it there first"):
+        FunctionalSession.resume(path)
+    with pytest.raises(StorageError, match="must not exist yet"):
+        mean().open_session(CURVES, path)
+    assert math.isfinite(asked.value(0.5))
+    asked.suspend()
+    FunctionalSession.resume(path).suspend()
+
+
+def test_an_existing_file_is_refused_free_of_charge(path):
+    path.write_text("mine")
+    ledger = MemoryLedger().create("scans", ApproximateDP(1, "1e-6"))
+    with pytest.raises(StorageError, match="must not exist yet"):
+        mean(ledger=ledger, dataset="scans").open_session(CURVES, path)
+    assert path.read_text() == "mine"
+    assert ledger.spent("scans")["epsilon"] == 0
+    with pytest.raises(StorageError, match="cannot be made: No such file"):
+        mean().open_session(CURVES, path.parent / "nowhere" / "file")
+
+
+def test_a_child_process_is_refused(asked, path):
+    asked.value(0.5)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            for attempt in (lambda: asked.value(0.7), lambda: FunctionalSession.resume(path)):
+                try:
+                    attempt()
+                except SessionError as error:
+                    code += 2 * ("parent of this process" in str(error)) + 4 * (
+                        "elsewhere" in str(error)
+                    )
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    # The parent still holds the lock and goes on.
+    assert math.isfinite(asked.value(0.7))
+
+
+def test_only_the_owner_may_read_the_file(asked, path):
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    asked.suspend()
+    path.chmod(0o644)
+    with pytest.raises(StorageError, match=r"readable by its owner alone \(mode 600\).*has mode 644"):
+        FunctionalSession.resume(path)
+
+
+def test_copies_and_moved_files_need_a_word(asked, path, tmp_path):
+    told = asked.value(0.5)
+    asked.suspend()
+    shutil.copy2(path, tmp_path / "copy")
+    with pytest.raises(SessionError, match=r"is a copy, or was moved or restored.*pass moved=True"):
+        FunctionalSession.resume(tmp_path / "copy")
+    # Put back from a copy, it is another inode.
+    os.replace(tmp_path / "copy", path)
+    with pytest.raises(SessionError, match="moved=True"):
+        FunctionalSession.resume(path)
+    os.replace(path, tmp_path / "moved")
+    with FunctionalSession.resume(tmp_path / "moved", moved=True) as session:
+        assert session.value(0.5) == told
+        later = session.value(0.6)
+    # Once vouched for, it is at home there.
+    with FunctionalSession.resume(tmp_path / "moved") as session:
+        assert [session.value(0.5), session.value(0.6)] == [told, later]
+        assert len(session.answers()) == 2
+
+
+@pytest.mark.parametrize("loss", ["removed", "replaced", "written"])
+def test_nothing_is_answered_when_the_file_is_lost(asked, path, drawn, loss):
+    told = asked.value(0.5)
+    before = list(drawn)
+    if loss == "removed":
+        path.unlink()
+    elif loss == "replaced":
+        shutil.copy2(path, path.with_name("copy"))
+        os.replace(path.with_name("copy"), path)
+    else:
+        with path.open("ab") as handle:
+            handle.write(b"something")
+    words = "written to by something else" if loss == "written" else "removed or replaced"
+    with pytest.raises(SessionError, match=words):
+        asked.value(0.7)
+    assert drawn == before
+    assert asked.answers()[0].value == told
+
+
+# --- damage ---
+
+
+def test_a_last_line_that_was_cut_short_is_dropped(asked, path):
+    asked.values([0.2, 0.9])
+    before = path.read_bytes()
+    asked.value(1.3)
+    asked.suspend()
+    whole = path.read_bytes()
+    for length in [*range(len(before) + 1, len(whole), 67), len(whole) - 1]:
+        for tail in (b"", bytes(9), bytes(9) + b"\n"):
+            path.write_bytes(whole[:length] + tail)
+            with FunctionalSession.resume(path) as session:
+                assert [row.question["at"] for row in session.answers()] == [0.2, 0.9]
+            assert path.read_bytes() == before
+
+
+def test_a_damaged_line_is_refused(asked, path):
+    asked.values([0.2, 0.9, 1.3])
+    asked.suspend()
+    whole = path.read_bytes()
+    ends = [match.start() for match in re.finditer(b"\n", whole)]
+    assert len(ends) == 4
+    for number, end in enumerate(ends):
+        for place in (end - 100, end - 20):
+            wrong = bytearray(whole)
+            wrong[place] ^= 1
+            path.write_bytes(wrong)
+            with pytest.raises(StorageError, match=f"Line {number + 1} of .* is damaged.*drawn again"):
+                FunctionalSession.resume(path)
+    lines = whole.splitlines(keepends=True)
+    for shuffled in (lines[:1] + lines[2:], [lines[0], lines[2], lines[1], lines[3]]):
+        path.write_bytes(b"".join(shuffled))
+        with pytest.raises(StorageError, match=r"Line 2 of .* is damaged"):
+            FunctionalSession.resume(path)
+    path.write_bytes(whole)
+    FunctionalSession.resume(path).suspend()
+
+
+def test_files_that_are_no_session_are_refused(path):
+    path.touch(0o600)
+    for content, words in (
+        (b"", "holds no session"),
+        (b"{}\tabc\n", "Line 1 of"),
+        (b"text", "holds no"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(StorageError, match=words):
+            FunctionalSession.resume(path)
+    path.unlink()
+    made = journal.Journal.create(path)
+    made.append([{"format": "dpfda-ledger", "schema_version": 1}])
+    made.release()
+    with pytest.raises(
+        StorageError, match="must be a session of schema version 1; found 'dpfda-ledger'"
+    ):
+        FunctionalSession.resume(path)
+
+
+# --- crashes ---
+
+
+class Died(BaseException):
+    """The process is gone: nothing that it would have done afterwards happens."""
+
+
+class Machine:
+    """Calls of the operating system that end the process at the n-th, or fail there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, calls: tuple[str, ...]) -> None:
+        self._left = math.inf
+        self._dead = False
+        self._half = False
+        self.fails_with: BaseException = Died()
+        for name in calls:
+            monkeypatch.setattr(journal.os, name, self._failing(getattr(os, name)))
+
+    def die_at(self, number: float, half: bool) -> None:
+        self._left, self._half, self._dead = number, half, False
+
+    def _failing(self, real: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            if self._dead:
+                raise self.fails_with
+            self._left -= 1
+            if self._left > 0:
+                return real(*arguments)
+            self._dead = isinstance(self.fails_with, Died)
+            if real is OS_WRITE and self._half:
+                real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+            elif not self._half:
+                real(*arguments)
+            raise self.fails_with
+
+        return call
+
+
+OS_WRITE = os.write
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_death_at_every_step_never_draws_again_what_was_told(path, monkeypatch, drawn, half):
+    """The process dies at its n-th write, sync or cut; another goes on, for n = 1, 2, .."""
+    machine = Machine(monkeypatch, ("write", "fsync", "ftruncate"))
+    told: dict[float, float] = {}
+    questions = iter(np.linspace(0.05, 1.95, 400))
+    session = mean(basis=CosineBasis.on_grid(21, GRID)).open_session(CURVES, path)
+    lost, deaths = 0, 0
+    for step in itertools.islice(itertools.cycle(range(1, 6)), 30):
+        machine.die_at(step, half)
+        try:
+            for point in itertools.islice(questions, 3):
+                told[point] = session.value(point)
+        except Died:
+            deaths += 1
+            # The operating system closes what the dead process held.
+            if session._journal._descriptor is not None:
+                session._journal.release()
+        machine.die_at(math.inf, half)
+        session.suspend()
+        session = FunctionalSession.resume(path)
+        in_file = kept(path)
+        # What was drawn is in the file, in order, but for draws of which nothing was told.
+        assert set(in_file) <= set(drawn)
+        lost = len(drawn) - len(in_file)
+        assert lost <= 2 * deaths
+        before = len(drawn)
+        assert {point: session.value(point) for point in told} == told
+        assert len(drawn) == before
+    # By the bits alone, without the record of answers.
+    session._answers.clear()
+    before = len(drawn)
+    assert {point: session.value(point) for point in told} == told
+    assert len(drawn) == before
+    assert session._values.drawn == len(kept(path)) // 2 == 21
+    assert deaths > 10
+    assert (lost > 0) == half
+    session.suspend()
+
+
+def test_a_full_disk_stops_the_session_until_it_is_resumed(path, monkeypatch, drawn):
+    machine = Machine(monkeypatch, ("write",))
+    machine.fails_with = OSError(28, "No space left on device")
+    session = mean().open_session(CURVES, path)
+    told = session.value(0.3)
+    machine.die_at(1, half=True)
+    with pytest.raises(
+        StorageError, match=r"could not be written: No space left on device.*Mend the disk"
+    ):
+        session.value(0.9)
+    machine.die_at(math.inf, half=False)
+    # Not even now: what was drawn is not in the file.
+    with pytest.raises(SessionError, match="is suspended"):
+        session.value(0.9)
+    with FunctionalSession.resume(path) as resumed:
+        assert len(resumed.answers()) == 1
+        assert resumed.value(0.3) == told
+        resumed.value(0.9)
+    assert len(drawn) == 6
+    assert kept(path) == drawn[:2] + drawn[4:]
+
+
+def test_what_a_crash_kept_but_did_not_tell_is_the_answer(path, monkeypatch, drawn):
+    machine = Machine(monkeypatch, ("fsync",))
+    session = mean().open_session(CURVES, path)
+    machine.die_at(1, half=False)
+    monkeypatch.setattr(journal.os, "ftruncate", lambda *_: (_ for _ in ()).throw(Died()))
+    with pytest.raises(Died):
+        session.value(0.9)
+    assert session.answers() == []
+    machine.die_at(math.inf, half=False)
+    with FunctionalSession.resume(path) as resumed:
+        assert len(resumed.answers()) == 1
+        before = list(drawn)
+        value = resumed.value(0.9)
+        assert value == resumed.answers()[0].value
+        assert drawn == before == kept(path)
+
+
+def test_an_interruption_while_drawing_suspends(asked, path, monkeypatch, drawn):
+    told = asked.value(0.5)
+    real = exactness.system_bits
+
+    def interrupted(bits: int) -> int:
+        real(bits)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(exactness, "system_bits", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            asked.value(0.9)
+    with pytest.raises(SessionError, match="is suspended"):
+        asked.value(0.9)
+    with FunctionalSession.resume(path) as session:
+        assert session.value(0.5) == told
+        assert session.value(0.9) != told
+
+
+def test_opening_that_is_cut_short_leaves_nothing_to_answer_from(path, monkeypatch):
+    machine = Machine(monkeypatch, ("write", "fsync", "ftruncate"))
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: (_ for _ in ()).throw(Died()))
+    machine.die_at(1, half=True)
+    with pytest.raises(Died):
+        mean().open_session(CURVES, path)
+    machine.die_at(math.inf, half=False)
+    # The lock goes with the dead process; here its descriptor is found and closed.
+    for descriptor in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with_path = Path("/proc/self/fd") / descriptor
+        if with_path.is_symlink() and os.readlink(with_path) == str(path):
+            os.close(int(descriptor))
+    with pytest.raises(StorageError, match="opening it was cut short, before any answer"):
+        FunctionalSession.resume(path)
+
+
+def ask_until_killed(path: Path, pipe: int, seed: int) -> None:
+    """Resume and ask; tell the parent each answer once it is told."""
+    generator = np.random.default_rng(seed)
+    session = FunctionalSession.resume(path)
+    with os.fdopen(pipe, "w") as tell:
+        while True:
+            point = round(float(generator.uniform(0, 2)), 2)
+            pair = [point, 1.0]
+            if generator.random() < 0.3:
+                tell.writelines(
+                    f"{p} {v!r}\n" for p, v in zip(pair, session.values(pair).tolist(), strict=True)
+                )
+            else:
+                tell.write(f"{point} {session.value(point)!r}\n")
+            tell.flush()
+
+
+def test_processes_killed_at_any_instant_answer_as_one(path):
+    mean(basis=CosineBasis.on_grid(21, GRID)).open_session(CURVES, path).suspend()
+    told: dict[str, set[str]] = {}
+    generator = np.random.default_rng(5)
+    deaths = 0
+    for seed in range(25):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                ask_until_killed(path, write, seed)
+            finally:
+                os._exit(1)
+        os.close(write)
+        time.sleep(0.02 + generator.random() * 0.12)
+        os.kill(child, 9)
+        deaths += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+        with os.fdopen(read) as handle:
+            for line in handle:
+                if line.endswith("\n"):
+                    point, value = line.split()
+                    told.setdefault(point, set()).add(value)
+    assert deaths == 25
+    assert len(told) > 60
+    assert {point: len(values) for point, values in told.items()} == dict.fromkeys(told, 1)
+    session = FunctionalSession.resume(path)
+    assert {point: {repr(session.value(float(point)))} for point in told} == told
+    # And all are values of one function, determined by the 21 normals in the file.
+    session._answers.clear()
+    assert {point: {repr(session.value(float(point)))} for point in told} == told
+    assert session._values.drawn <= 21
+    session.close()
+
+
+# --- on real curves ---
+
+
+def test_a_thousand_questions_about_scans_of_persons(dti, tmp_path):
+    made = PrivateMean(
+        1.0, 1e-6, bounds=(0.0, 1.0), mechanism="gaussian-process", missing="complete", unit="person"
+    )
+    points = np.linspace(0, 1, 1000)
+    with made.open_session(dti["curves"], tmp_path / "fa", groups=dti["person"]) as session:
+        told = session.values(points)
+        assert session._values.drawn == 93
+        parts = session.integral(0, 0.4) + session.integral(0.4, 1)
+        assert parts == pytest.approx(session.integral(), rel=1e-9)
+        errors = [answer.standard_error for answer in session.answers()]
+        assert np.trapezoid(told, points) == pytest.approx(parts, abs=1e-4 * max(errors))
+    with FunctionalSession.resume(tmp_path / "fa") as session:
+        assert session.values(points).tolist() == told.tolist()
