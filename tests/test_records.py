@@ -114,7 +114,7 @@ class TestFrames:
     def test_mixed_labels_are_refused(self) -> None:
         frame = pd.DataFrame(CURVES, columns=["person", *map(str, range(7))])
         words = (
-            "all numbers .grid points. or all words; found both, for example 'person'. Select the col"
+            "all numbers .grid points. or all words; found both: column 1 of 8 is a word. Select the col"
         )
         with pytest.raises(OrientationError, match=words):
             mean().fit(frame)

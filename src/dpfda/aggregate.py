@@ -75,5 +75,5 @@ class IntegerSum:
 
 def soft_threshold(value: int, level: int) -> int:
     """Move a value toward zero by `level`, stopping there."""
-    size = max(abs(value) - level, 0)
+    size = max(abs(value) - max(level, 0), 0)
     return size if value > 0 else -size

@@ -68,8 +68,11 @@ class IntegerBall:
         would depend on the value of a record.
         """
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
-        clipped = self._scaled(rows.mantissas, exponents)
-        integers = np.trunc(clipped).astype(np.int64)
+        with np.errstate(all="ignore"):
+            clipped = np.trunc(self._scaled(rows.mantissas, exponents))
+            # Whatever is no number, or too large for an integer, must not reach the cast.
+            sound = np.asarray((np.abs(clipped) <= self.radius + 1).all(axis=1))
+        integers = np.where(sound[:, None], clipped, 0.0).astype(np.int64)
         signs, sizes = np.sign(integers), np.abs(integers)
         for repaired in (integers - signs, signs * (sizes // 2), np.zeros_like(integers)):
             integers = np.where(self._inside(integers)[:, None], integers, repaired)
@@ -81,16 +84,18 @@ class IntegerBall:
         if self.norm == "linf":
             return np.clip(np.ldexp(mantissas, exponents[:, None]), -self.radius, self.radius)
         lengths = np.sqrt(sum_columns(mantissas**2))
-        with np.errstate(divide="ignore"):
-            scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
+        scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
         return np.asarray(mantissas * scale[:, None])
 
     def _inside(self, integers: Integers) -> NDArray[np.bool_]:
+        # Entry by entry first, without abs: below this limit no square and no sum can wrap around.
+        inside = np.asarray(((-self.radius <= integers) & (integers <= self.radius)).all(axis=1))
+        safe = np.where(inside[:, None], integers, 0)
         if self.norm == "l1":
-            return np.asarray(np.abs(integers).sum(axis=1) <= self.radius)
-        if self.norm == "linf":
-            return np.asarray(np.abs(integers).max(axis=1) <= self.radius)
-        return np.asarray((integers**2).sum(axis=1) <= self.radius**2)
+            inside &= np.abs(safe).sum(axis=1) <= self.radius
+        elif self.norm == "l2":
+            inside &= (safe**2).sum(axis=1) <= self.radius**2
+        return inside
 
 
 def _onto_l1_ball(rows: Floats, radius: float) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,21 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis, BernsteinBasis
 from dpfda.bounds import Bound, IntegerBall
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    readable,
+)
 from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
 
 Floats = NDArray[np.float64]
+WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,7 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     guarantee equal Gaussian noise too. A pure candidate satisfies an approximate guarantee of the same
     epsilon; it wins on l1 balls.
     """
+    _check_workable(problem.guarantee)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
         return read_mechanism(mechanism).design(problem)
     designs = []
@@ -123,6 +133,15 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
         designs.append(KNorm().design(problem))
     designs.append(Laplace().design(problem))
     return min(designs, key=lambda design: sum(_error_parts(problem, design)))
+
+
+def _check_workable(guarantee: Guarantee) -> None:
+    """Refuse budgets for which scales leave the range of floats."""
+    loss = guarantee.rho if isinstance(guarantee, ZeroConcentratedDP) else guarantee.epsilon
+    if not WORKABLE[0] <= loss <= WORKABLE[1]:
+        raise ParameterError(
+            "epsilon (or rho)", "lie between 1e-30 and 1e30 for a release", readable(loss)
+        )
 
 
 def expected_error(problem: Problem, design: Design, basis: Basis) -> ExpectedError:

@@ -15,6 +15,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda import exactness
+from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +42,11 @@ class NoiseLaw(Protocol):
         """Say the law in words."""
 
 
+def _check_positive(name: str, values: tuple[int, ...]) -> None:
+    if not values or any(type(value) is not int or value < 1 for value in values):
+        raise ParameterError(name, "be positive integers", "others")
+
+
 @dataclass(frozen=True)
 class KNormNoise:
     """Independent blocks, block B with density proportional to exp(-|z|_2 / c_B).
@@ -64,6 +70,14 @@ class KNormNoise:
     block_sizes: tuple[int, ...]
     scales: tuple[int, ...]
     law: ClassVar[str] = "k-norm"
+
+    def __post_init__(self) -> None:
+        _check_positive("block_sizes", self.block_sizes)
+        _check_positive("scales", self.scales)
+        if len(self.block_sizes) != len(self.scales):
+            raise ParameterError(
+                "scales", f"be as many as blocks ({len(self.block_sizes)})", f"{len(self.scales)}"
+            )
 
     @property
     def components(self) -> int:
@@ -129,6 +143,9 @@ class GaussianNoise:
     scales: tuple[int, ...]
     law: ClassVar[str] = "gaussian"
 
+    def __post_init__(self) -> None:
+        _check_positive("scales", self.scales)
+
     @property
     def components(self) -> int:
         return len(self.scales)
@@ -174,6 +191,13 @@ class EllipticalNoise:
     mixing: str
     degrees: int
     law: ClassVar[str] = "elliptical"
+
+    def __post_init__(self) -> None:
+        _check_positive("size and scale", (self.size, self.scale))
+        if self.mixing not in ("student-t", "laplace"):
+            raise ParameterError("mixing", "be 'student-t' or 'laplace'", repr(self.mixing))
+        if self.mixing == "student-t" and (type(self.degrees) is not int or self.degrees < 3):
+            raise ParameterError("degrees", "be an integer of at least 3", repr(self.degrees))
 
     @property
     def components(self) -> int:

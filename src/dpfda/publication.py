@@ -126,42 +126,19 @@ class Paid:
 
     Parameters
     ----------
-    request : Request
     design : Design
         Its noise law has been checked against the guarantee.
-    exponent : int
-        The integers are in units of 2^-exponent of a coefficient.
-    divisor : float or NoisyCount
-        What the sum is divided by.
-    stated : Guarantee
-        What the noise in force gives.
+    public : mapping
+        All that the released function will hold beside the mechanism's output, made beforehand so that
+        nothing can fail between the noise and the release.
     """
 
-    request: Request
     design: Design
-    exponent: int
-    divisor: float | NoisyCount
-    stated: Guarantee
+    public: Mapping[str, Any]
 
     def release(self, noisy_sum: tuple[int, ...]) -> ReleasedFunction:
         """The released function around the mechanism's output."""
-        request, design = self.request, self.design
-        return ReleasedFunction(
-            basis=request.basis.truncate(design.components),
-            noisy_sum=noisy_sum,
-            exponent=self.exponent,
-            divisor=self.divisor,
-            shrinkage=design.shrinkage,
-            center=request.bound.center_on(request.basis.grid_points),
-            noise=design.noise,
-            guarantee=request.guarantee,
-            stated=self.stated,
-            neighbours=request.neighbours,
-            unit=request.unit,
-            bound={"description": request.bound.describe(), **request.bound.to_json()},
-            mechanism={"name": design.mechanism, **design.parameters},
-            about=dict(request.about) | stamp(),
-        )
+        return ReleasedFunction(noisy_sum=noisy_sum, **self.public)
 
 
 def publish(
@@ -204,12 +181,13 @@ def pay(
     which the design needs.
     """
     design, size = request.public_design, request.public_size
+    ready = _paid(request, size, design, float(size)) if design and size else None
     _charge(ledger, dataset, _cost(request), _entry(request))
-    if design is None or size is None:
-        count = _release_count(total, request)
-        units = max(1, round(count.value))
-        return _paid(request, units, request.design(units), count)
-    return _paid(request, size, design, float(size))
+    if ready is not None:
+        return ready
+    count = _release_count(total, request)
+    units = max(1, round(count.value))
+    return _paid(request, units, request.design(units), count)
 
 
 def publish_integers(
@@ -277,8 +255,22 @@ def _release_count(total: IntegerSum, request: Request) -> NoisyCount:
 def _paid(request: Request, size: int, design: Design, divisor: float | NoisyCount) -> Paid:
     problem = request.problem(size)
     stated = _recomputed(design.noise, problem.ball.norm, problem.width, problem.guarantee)
-    whole = request.guarantee if isinstance(divisor, NoisyCount) else stated
-    return Paid(request, design, problem.ball.exponent, divisor, whole)
+    public = {
+        "basis": request.basis.truncate(design.components),
+        "exponent": problem.ball.exponent,
+        "divisor": divisor,
+        "shrinkage": design.shrinkage,
+        "center": request.bound.center_on(request.basis.grid_points),
+        "noise": design.noise,
+        "guarantee": request.guarantee,
+        "stated": request.guarantee if isinstance(divisor, NoisyCount) else stated,
+        "neighbours": request.neighbours,
+        "unit": request.unit,
+        "bound": {"description": request.bound.describe(), **request.bound.to_json()},
+        "mechanism": {"name": design.mechanism, **design.parameters},
+        "about": dict(request.about) | stamp(),
+    }
+    return Paid(design, public)
 
 
 def _recomputed(noise: NoiseLaw, norm: Norm, width: int, part: Guarantee) -> Guarantee:

@@ -20,8 +20,16 @@ def frozen(array: Floats) -> Floats:
     return array
 
 
-def check_grid(grid_points: Any) -> Floats:
+def check_grid(grid_points: Any, shown: bool = True) -> Floats:
     """Read a grid: finite, strictly increasing, at least two points.
+
+    Parameters
+    ----------
+    grid_points : array (m,)
+        Public grid.
+    shown : bool
+        Whether an error may name points. Not where they are the labels of a table: if its header line is
+        missing, they are somebody's record.
 
     Raises
     ------
@@ -44,12 +52,13 @@ def check_grid(grid_points: Any) -> Floats:
     steps = np.diff(grid)
     if np.any(steps <= 0):
         place = int(np.argmax(steps <= 0))
+        pair = f"{float(grid[place])!r}, {float(grid[place + 1])!r} "
+        points = pair if shown else ""
         kind = "repeated" if steps[place] == 0 else "unsorted"
         raise ParameterError(
             "grid_points",
             "increase strictly",
-            f"{kind} points {float(grid[place])!r}, {float(grid[place + 1])!r}"
-            f" at positions {place} and {place + 1}",
+            f"{kind} points {points}at positions {place} and {place + 1}",
             "Sort the grid and the columns of the data together.",
         )
     return frozen(grid)

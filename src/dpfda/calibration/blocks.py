@@ -24,7 +24,7 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bounds import Norm
-from dpfda.calibration.search import PRECISION, largest
+from dpfda.calibration.search import PRECISION, checked_shape, largest
 from dpfda.composition import laplace_rho, pure_rho
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import precision, upper_end
@@ -109,9 +109,7 @@ def knorm_noise(
         For any other guarantee.
     """
     epsilon = pure_budget(guarantee, block_sizes)
-    shape = np.asarray(relative, dtype=float)
-    if not (np.all(np.isfinite(shape)) and np.all(shape > 0)):
-        raise ParameterError("relative scales", "be positive and finite", "other values")
+    shape = checked_shape(relative)
     targets = knorm_targets(block_sizes, shape, norm, width, float(epsilon))
     while True:
         scales = tuple(max(1, math.ceil(target)) for target in targets.tolist())

@@ -30,7 +30,7 @@ from scipy import optimize, special
 
 from dpfda.calibration.gaussian import gaussian_delta
 from dpfda.calibration.search import PRECISION, largest
-from dpfda.errors import RefusedMechanismError
+from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.noise import EllipticalNoise
@@ -39,6 +39,8 @@ from dpfda.noise import EllipticalNoise
 CELL = Fraction(201, 200)
 # Share of delta that the tails of V may add.
 TAIL = 2**16
+GRID = 2**400
+SMALLEST_DELTA = Fraction(1, 10**60)
 STEP = Fraction(1, 10_000)
 
 
@@ -102,13 +104,13 @@ def mixture_delta(mixing: str, degrees: int, epsilon: Fraction, ratio: Fraction)
         # Everything beyond counts as if it lay in this cell.
         if delta <= total / TAIL:
             return total + delta
-        low = _short(low * CELL)
+        # Rounded down, so that no sliver between two cells is left out.
+        low = Fraction(math.floor(low * CELL * GRID), GRID)
 
 
 def _short(value: Fraction) -> Fraction:
     """A slightly larger number with a short denominator."""
-    grid = 2**300
-    return Fraction(math.ceil(value * grid), grid)
+    return Fraction(math.ceil(value * GRID), GRID)
 
 
 def _cumulative(mixing: str, degrees: int) -> Callable[[Fraction], arb]:
@@ -150,23 +152,29 @@ def elliptical_noise(
     return EllipticalNoise(components, scale, mixing, degrees if mixing == "student-t" else 0)
 
 
+def _never(components: int) -> RefusedMechanismError:
+    return RefusedMechanismError(
+        "mechanism",
+        "give pure differential privacy",
+        f"multivariate Laplace noise on {components} coefficients",
+        "Its density has a pole at the centre from two dimensions on, so the ratio is unbounded there."
+        " Use mechanism='knorm' (the same idea with a bounded ratio) or set delta.",
+        "Reimherr & Awan 2019, Example 5",
+    )
+
+
 def _largest_ratio(components: int, guarantee: Guarantee, mixing: str, degrees: int) -> Fraction:
     if isinstance(guarantee, PureDP):
         if mixing == "laplace":
-            raise RefusedMechanismError(
-                "mechanism",
-                "give pure differential privacy",
-                f"multivariate Laplace noise on {components} coefficients",
-                "Its density has a pole at the centre from two dimensions on, so the ratio is unbounded"
-                " there. Use mechanism='knorm' (the same idea with a bounded ratio) or set delta.",
-                "Reimherr & Awan 2019, Example 5",
-            )
+            raise _never(components)
         epsilon = guarantee.epsilon
         ceiling = Fraction(4)
         while t_loss(degrees, components, ceiling) <= epsilon:
             ceiling *= 4
         return largest(lambda r: t_loss(degrees, components, r) <= epsilon, ceiling)
     if isinstance(guarantee, ApproximateDP):
+        if guarantee.delta < SMALLEST_DELTA:
+            raise ParameterError("delta", "be at least 1e-60 for elliptical noise", f"{guarantee}")
         ratio = _approximate_ratio(mixing, degrees, float(guarantee.epsilon), float(guarantee.delta))
         while mixture_delta(mixing, degrees, guarantee.epsilon, ratio) > guarantee.delta:
             ratio *= 1 - STEP
@@ -197,7 +205,7 @@ def _approximate_ratio(mixing: str, degrees: int, epsilon: float, delta: float) 
         value = float(np.sum(masses * np.nan_to_num(deltas))) + float(below[0])
         return math.log(max(value, 1e-300)) - math.log(delta)
 
-    root = optimize.brentq(excess, -40.0, math.log(4 * math.sqrt(2 * epsilon + 1) + 80), xtol=1e-9)
+    root = optimize.brentq(excess, -100.0, math.log(4 * math.sqrt(2 * epsilon + 1) + 80), xtol=1e-9)
     return Fraction(math.exp(root))
 
 
@@ -207,4 +215,6 @@ def stated_elliptical(noise: EllipticalNoise, width: int, requested: Guarantee) 
     if isinstance(requested, ApproximateDP):
         delta = mixture_delta(noise.mixing, noise.degrees, requested.epsilon, ratio)
         return ApproximateDP(requested.epsilon, delta)
+    if noise.mixing == "laplace" or not isinstance(requested, PureDP):
+        raise _never(noise.components)
     return PureDP(t_loss(noise.degrees, noise.components, ratio))

@@ -11,15 +11,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.calibration.search import PRECISION, largest
+from dpfda.calibration.search import PRECISION, checked_shape, largest
 from dpfda.composition import gaussian_delta
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, readable
 from dpfda.noise import GaussianNoise
+
+SMALLEST_DELTA = Fraction(1, 10**300)
 
 __all__ = [
     "gaussian_delta",
@@ -63,6 +64,8 @@ def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction
     if calibration == "classical":
         return _classical_ratio(guarantee)
     epsilon, delta = guarantee.epsilon, guarantee.delta
+    if delta < SMALLEST_DELTA:
+        raise ParameterError("delta", "be at least 1e-300 for Gaussian noise", f"{guarantee}")
     ceiling = 1 + 2 * Fraction(math.isqrt(int(2 * epsilon) + 1) + 1) + 40
     return largest(lambda mu: gaussian_delta(epsilon, mu) <= delta, ceiling)
 
@@ -96,8 +99,7 @@ def gaussian_noise(
     calibration : {"exact", "classical"}
     """
     ratio = gaussian_ratio(guarantee, calibration)
-    shape = np.asarray(relative, dtype=float)
-    shape = shape / shape.min()
+    shape = checked_shape(relative)
     smallest = Fraction(width) / ratio
     return GaussianNoise(tuple(math.ceil(smallest * Fraction(float(s))) for s in shape))
 

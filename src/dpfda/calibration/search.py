@@ -1,9 +1,14 @@
-"""Monotone search on rational numbers, from the private side."""
+"""Shared by the families: monotone search from the private side, and the check of a shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.errors import ParameterError
 
 # Bits of ball arithmetic in which losses are evaluated.
 PRECISION = 256
@@ -22,3 +27,23 @@ def largest(holds: Callable[[Fraction], bool], ceiling: Fraction) -> Fraction:
         else:
             high = middle
     return low
+
+
+def checked_shape(relative: ArrayLike) -> NDArray[np.float64]:
+    """Relative scales with a smallest one of 1.
+
+    Raises
+    ------
+    ParameterError
+        If they are not positive and finite, or too far apart for floats.
+    """
+    shape = np.asarray(relative, dtype=np.float64)
+    sound = shape.size > 0 and bool(np.all(np.isfinite(shape) & (shape > 0)))
+    if sound:
+        with np.errstate(over="ignore"):
+            shape = shape / shape.min()
+    if not sound or shape.max() > 1e150:
+        raise ParameterError(
+            "relative scales", "be positive, finite and within a factor 1e150", "other values"
+        )
+    return shape

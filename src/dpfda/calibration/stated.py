@@ -16,7 +16,8 @@ def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarant
 
     The result is of the requested kind: a pure epsilon, the delta at the requested epsilon, or rho.
     """
-    if isinstance(noise, KNormNoise):
+    # The types themselves: a subclass may draw another law.
+    if type(noise) is KNormNoise:
         epsilon = knorm_loss(noise.scales, norm, width, noise.block_sizes)
         if isinstance(requested, ZeroConcentratedDP):
             return ZeroConcentratedDP(block_rho(noise.block_sizes)(epsilon))
@@ -28,13 +29,13 @@ def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarant
             noise.describe(),
             "Gaussian and elliptical noise are calibrated to the l2 norm. Use mechanism='bernstein'.",
         )
-    if isinstance(noise, GaussianNoise):
+    if type(noise) is GaussianNoise:
         mu = gaussian_length(noise, width)
         if isinstance(requested, ApproximateDP):
             return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
         if isinstance(requested, ZeroConcentratedDP):
             return ZeroConcentratedDP(mu**2 / 2)
-    if isinstance(noise, EllipticalNoise):
+    if type(noise) is EllipticalNoise:
         return stated_elliptical(noise, width, requested)
     raise RefusedMechanismError("mechanism", "suit the guarantee", f"{noise.describe()} for {requested}")
 

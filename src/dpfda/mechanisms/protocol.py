@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, IntegerBall
+from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
 
@@ -104,6 +105,20 @@ class Design:
     noise: NoiseLaw
     shrinkage: Floats
     thresholds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = self.noise.components
+        shrinkage = np.asarray(self.shrinkage, dtype=np.float64)
+        if shrinkage.shape != (count,) or not np.all(np.isfinite(shrinkage)):
+            raise ParameterError(
+                "shrinkage", f"be {count} finite factors", f"an array of shape {shrinkage.shape}"
+            )
+        if self.thresholds and (
+            len(self.thresholds) != count
+            or any(type(level) is not int or level < 0 for level in self.thresholds)
+        ):
+            # A negative level would move values apart and so raise the sensitivity.
+            raise ParameterError("thresholds", f"be {count} integers of at least 0", "others")
 
     @property
     def components(self) -> int:

@@ -6,6 +6,7 @@ fixed order, so that what a row becomes never depends, even in its last bit, on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -78,7 +79,7 @@ def curves_from_array(
     """
     check_choice(missing, "missing", ("refuse", "complete"))
     check_choice(invalid, "invalid", ("refuse", "repair"))
-    matrix = _matrix(values)
+    matrix = _matrix(values, invalid)
     check_orientation(matrix.shape, grid_points.size)
     if missing == "complete":
         matrix = _completed(matrix, grid_points)
@@ -110,18 +111,17 @@ def refuse_kinds(values: Any) -> None:
         )
 
 
-def _matrix(values: Any) -> Floats:
+def _matrix(values: Any, invalid: str) -> Floats:
     refuse_kinds(values)
-    try:
-        if hasattr(values, "isna"):
-            # A pandas frame may hold NA, which numpy alone does not take for NaN.
-            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        matrix = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    matrix = _converted(values)
+    if matrix is None and invalid == "repair":
+        matrix = _cell_by_cell(values)
+    # Raised here and not where the conversion failed, whose message holds the cell.
+    if matrix is None:
         raise DataError(
             "X must be a matrix of numbers with rows of one length; found something else. "
             "Pass one curve a row, NaN for missing values."
-        ) from None
+        )
     if matrix.ndim != 2:
         raise DataError(
             f"X must have two dimensions (curves, points); found {matrix.ndim}. "
@@ -130,6 +130,41 @@ def _matrix(values: Any) -> Floats:
     if matrix.shape[0] == 0:
         raise DataError("X must hold at least two curves; found none (0 sample(s)).")
     return matrix
+
+
+def _converted(values: Any) -> Floats | None:
+    try:
+        if hasattr(values, "isna"):
+            # A pandas frame may hold NA, which numpy alone does not take for NaN.
+            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.ma.isMaskedArray(values):
+            # What is masked is missing, whatever stands below the mask.
+            values = np.ma.filled(values.astype(np.float64), np.nan)
+        with np.errstate(all="ignore"):
+            return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _cell_by_cell(values: Any) -> Floats | None:
+    """A matrix whose cells without a number are infinite, so that their records are not usable."""
+    try:
+        cells = np.array(values, dtype=object)
+    except ValueError:
+        return None
+    if cells.ndim != 2:
+        return None
+    return np.array([[as_float(cell) for cell in row] for row in cells], dtype=np.float64)
+
+
+def as_float(cell: Any) -> float:
+    """A cell as a number: NaN where it is missing, infinity where it is no number or too large."""
+    if is_missing(cell):
+        return math.nan
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return math.inf
 
 
 def check_orientation(shape: tuple[int, ...], points: int) -> None:
@@ -205,6 +240,14 @@ def is_missing(label: Any) -> bool:
         return True
 
 
+def _is_hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
 def unit_codes(groups: Any, records: int, invalid: str = "refuse") -> NDArray[np.int64]:
     """Number the privacy units: records with one label belong to one unit.
 
@@ -222,6 +265,8 @@ def unit_codes(groups: Any, records: int, invalid: str = "refuse") -> NDArray[np
             f"groups must have a label for every record; found none in row {int(missing.argmax())}."
             " A record without its person cannot be protected as that person's."
         )
+    if not all(lost or _is_hashable(label) for lost, label in zip(missing, labels, strict=True)):
+        raise DataError("groups must hold words or numbers; found labels of another type.")
     codes: dict[Any, int] = {}
     numbered = [
         codes.setdefault((True, "") if lost else (False, label), len(codes))
@@ -234,7 +279,8 @@ def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
     """Average the usable records of each unit into one; a unit without any is not usable.
 
     Each value is divided by the unit's number of records before it is added, in the order of the
-    rows, so the average cannot overflow and depends on the unit's own records alone.
+    rows, so the average depends on the unit's own records alone. Rounding can carry an average of the
+    largest doubles to infinity; it is brought back to the largest double.
     """
     if codes is None:
         return curves
@@ -244,7 +290,9 @@ def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
     order = order[curves.usable[order]]
     total = np.zeros((count, curves.values.shape[1]))
     ranks = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    for rank in range(int(sizes.max(initial=0))):
-        rows = order[ranks == rank]
-        total[codes[rows]] += curves.values[rows] / sizes[codes[rows]][:, None]
-    return Curves(total, sizes > 0)
+    with np.errstate(all="ignore"):
+        for rank in range(int(sizes.max(initial=0))):
+            rows = order[ranks == rank]
+            total[codes[rows]] += curves.values[rows] / sizes[codes[rows]][:, None]
+    largest = np.finfo(np.float64).max
+    return Curves(np.clip(total, -largest, largest), sizes > 0)

@@ -55,11 +55,12 @@ def grid_from_labels(labels: Sequence[Any]) -> list[float] | None:
     numbers = [as_number(label) for label in labels]
     if all(number is None for number in numbers):
         return None
-    words = [label for label, number in zip(labels, numbers, strict=True) if number is None]
+    words = [place for place, number in enumerate(numbers, start=1) if number is None]
     if words:
+        # Positions, not labels: where the header line is missing, the labels are somebody's record.
         raise OrientationError(
-            "Column labels must be all numbers (grid points) or all words; found both, for example "
-            f"{str(words[0])!r}. Select the columns of the curve."
+            "Column labels must be all numbers (grid points) or all words; found both: column "
+            f"{words[0]} of {len(labels)} is a word. Select the columns of the curve."
         )
     return [number for number in numbers if number is not None]
 

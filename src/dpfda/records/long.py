@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
-from dpfda.records.curves import Curves, is_missing
+from dpfda.records.curves import Curves, as_float, is_missing
 
 Floats = NDArray[np.float64]
+
+# Noise variances from here on keep the smoothing well posed, whatever the times of a record.
+SMALLEST_NOISE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,10 +51,9 @@ class LongCurves:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", _labels(self.ids))
         for name in ("times", "values"):
-            try:
-                column = np.array(getattr(self, name), dtype=np.float64)
-            except (TypeError, ValueError):
-                raise DataError(f"{name} must be numbers; found something else.") from None
+            column = _numbers(getattr(self, name))
+            if column is None:
+                raise DataError(f"{name} must be numbers; found something else.")
             object.__setattr__(self, name, column)
         if self.groups is not None:
             object.__setattr__(self, "groups", _labels(self.groups))
@@ -102,6 +104,17 @@ class LongCurves:
         return labels
 
 
+def _numbers(values: Any) -> Floats | None:
+    """A column as numbers, infinite where one is too large; None where a cell is no number."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.array(values, dtype=np.float64)
+    except OverflowError:
+        return np.array([as_float(cell) for cell in values], dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
 def _labels(labels: Any) -> NDArray[np.object_]:
     """Labels as objects, None for any missing one, so that all missing ones are one record."""
     column = np.asarray(labels, dtype=object)
@@ -130,7 +143,7 @@ def curves_from_long(
     basis : Basis
         Public basis; its grid is where the curves are returned.
     smoothing : float
-        Public noise variance relative to that of the curves, positive.
+        Public noise variance relative to that of the curves, at least 1e-8.
     invalid : {"refuse", "repair"}
         Raise on observations without a record and on unusable ones, or count all of the first kind
         as one record, leave out the second kind, and replace a record without any usable observation
@@ -141,8 +154,8 @@ def curves_from_long(
     DataError
         With the row of the first offence, never its value.
     """
-    if not (np.isfinite(smoothing) and smoothing > 0):
-        raise ParameterError("smoothing", "be positive and finite", repr(smoothing))
+    if not (np.isfinite(smoothing) and smoothing >= SMALLEST_NOISE):
+        raise ParameterError("smoothing", f"be finite and at least {SMALLEST_NOISE}", repr(smoothing))
     unlabelled = np.array([label is None for label in long.ids])
     if invalid == "refuse" and unlabelled.any():
         raise DataError(
@@ -159,10 +172,10 @@ def curves_from_long(
             "Use invalid='repair' to leave such observations out. "
             "This check is outside the privacy guarantee."
         )
-    grid_functions = basis.evaluate(basis.grid_points)
-    variances = basis.eigenvalues * (end - start) / basis.eigenvalues.sum()
+    deviations = np.sqrt(basis.eigenvalues * (end - start) / basis.eigenvalues.sum())
+    grid_functions = basis.evaluate(basis.grid_points) * deviations
     smoothed = [
-        _smoothed(long, rows[good[rows]], basis, grid_functions * variances, smoothing)
+        _smoothed(long, rows[good[rows]], basis, deviations, grid_functions, smoothing)
         for rows in progress(long.records())
     ]
     usable = np.array([row is not None for row in smoothed])
@@ -174,6 +187,7 @@ def _smoothed(
     long: LongCurves,
     rows: NDArray[np.int64],
     basis: Basis,
+    deviations: Floats,
     grid_functions: Floats,
     smoothing: float,
 ) -> Floats | None:
@@ -186,12 +200,12 @@ def _smoothed(
     exponent = int(np.frexp(np.abs(values).max())[1])
     values = np.ldexp(values, -exponent)
     mean = values.mean()
-    functions = basis.evaluate(times)
-    scale = (basis.domain_range[1] - basis.domain_range[0]) / basis.eigenvalues.sum()
-    gram = (functions * (basis.eigenvalues * scale)) @ functions.T
+    # In the K scaled functions, whose matrix has no eigenvalue below the noise, and a size that does not
+    # grow with the number of observations.
+    functions = basis.evaluate(times) * deviations
+    gram = functions.T @ functions
     gram[np.diag_indices_from(gram)] += smoothing
-    weights = np.linalg.solve(gram, values - mean)
-    curve = mean + grid_functions @ (functions.T @ weights)
+    curve = mean + grid_functions @ np.linalg.solve(gram, functions.T @ (values - mean))
     with np.errstate(over="ignore"):
         # A warning would tell something of the values; an overflow makes the record unusable.
         curve = np.ldexp(curve, exponent)

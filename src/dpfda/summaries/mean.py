@@ -253,6 +253,13 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         progress : callable
             Wraps the iterator over records of irregular curves.
         """
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            return self._prepare(X, groups, progress)
+
+    def _prepare(
+        self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
+    ) -> PreparedMean:
         guarantee = guarantee_for(self.epsilon, self.delta)
         neighbours = Neighbours.parse(self.neighbours)
         bound = read_bounds(self.bounds, self.standardize)
@@ -317,6 +324,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             domain = own_domain if domain is None else domain
         elif grid is None and hasattr(X, "columns"):
             grid = grid_from_labels(list(X.columns))
+            if grid is not None:
+                grid = check_grid(grid, shown=False)
         if self.basis is not None:
             return values, self.basis
         if grid is None:

@@ -1,0 +1,173 @@
+"""Records made to break the guarantee: none may leave the ball, warn, raise or show itself."""
+
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpfda import L1Ball, L2Ball, LongCurves, PrivateMean, ValueBounds
+from dpfda.aggregate import soft_threshold
+from dpfda.bounds import IntegerBall
+from dpfda.calibration import elliptical_noise, gaussian_noise, knorm_noise, stated_guarantee
+from dpfda.embedding import Rows
+from dpfda.errors import DataError, ParameterError, RefusedMechanismError
+from dpfda.guarantees import PureDP, guarantee_for
+from dpfda.mechanisms import Design
+from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise
+
+LARGEST = np.finfo(float).max
+NORMS = ("l1", "l2", "linf")
+
+
+def norm_of(row, norm):
+    """Exact norm of an integer row, squared for l2."""
+    sizes = [abs(int(entry)) for entry in row]
+    return {"l1": sum(sizes), "l2": sum(s * s for s in sizes), "linf": max(sizes)}[norm]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, -(2.0**63), 2.0**63, LARGEST])
+@pytest.mark.parametrize("exponent", [-1074, 0, 900, 2000])
+def test_no_mantissa_leaves_the_ball(norm, entry, exponent):
+    ball = IntegerBall.of(norm, 1.0, 3)
+    mantissas = np.array([[entry, 0.0, 0.0], [entry, -entry, 1.0], [1.0, entry, entry]])
+    rows = ball.clip(Rows(mantissas, np.full(3, exponent)))
+    limit = ball.radius**2 if norm == "l2" else ball.radius
+    assert all(norm_of(row, norm) <= limit for row in rows)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_integers_that_would_wrap_around_are_outside(norm):
+    ball = IntegerBall.of(norm, 1.0, 2)
+    extremes = np.array([[-(2**63), 0], [2**63 - 1, 0], [2**32, 2**32], [-(2**62), 2**62]])
+    assert not ball._inside(extremes).any()
+    assert ball._inside(np.zeros((1, 2), dtype=np.int64)).all()
+
+
+@pytest.mark.parametrize("bounds", [L1Ball(1.0), L2Ball(1.0), ValueBounds(-1, 1)])
+@pytest.mark.parametrize("copies", [1, 3, 9, 11, 17])
+def test_the_average_of_a_units_largest_doubles_stays_finite_and_in_the_ball(bounds, copies):
+    curves = np.vstack([np.zeros((2, 20)), np.full((copies, 20), LARGEST)])
+    groups = [0, 1] + [2] * copies
+    mean = PrivateMean(bounds=bounds, invalid="repair")
+    whole = mean.prepare(curves, groups).total._total
+    rest = mean.prepare(curves[:2], groups[:2]).total._total
+    ball = mean.prepare(curves, groups).request.ball
+    moved = [a - b for a, b in zip(whole, rest + [0] * len(whole), strict=False)]
+    limit = ball.radius**2 if ball.norm == "l2" else ball.radius
+    assert 0 < norm_of(moved, ball.norm) <= limit
+
+
+@pytest.mark.parametrize(
+    "cell", [5e-324, -0.0, LARGEST, -LARGEST, np.inf, np.nan, 10**400, "abc", None, pd.NA]
+)
+def test_repair_is_silent_even_where_numpy_is_set_to_raise(cell):
+    matrix = np.zeros((4, 6), dtype=object)
+    matrix[2, 3] = cell
+    with np.errstate(all="raise"):
+        mean = PrivateMean(bounds=(-1, 1), invalid="repair", standardize=False).fit(matrix)
+        PrivateMean(standardize=True, invalid="repair").fit(matrix)
+    assert mean.release_.count == 4
+
+
+def test_repair_smooths_any_irregular_record():
+    times = [0.5] * 50 + [0.1, 0.1, 0.9]
+    values = [LARGEST, -LARGEST] * 25 + [10**400, 1.0, 5e-324]
+    long = LongCurves(["a"] * 50 + ["b", "b", "c"], times, values)
+    mean = PrivateMean(bounds=(-1, 1), domain_range=(0, 1), invalid="repair", smoothing=1e-8)
+    with np.errstate(all="raise"):
+        assert mean.fit(long).release_.count == 3
+    with pytest.raises(ParameterError, match="smoothing must be finite and at least 1e-08"):
+        PrivateMean(bounds=(-1, 1), domain_range=(0, 1), smoothing=1e-17).fit(long)
+
+
+def test_what_is_masked_is_missing():
+    hidden = np.ma.masked_array(np.full((4, 6), 9.0), mask=[[True] * 6] + [[False] * 6] * 3)
+    with pytest.raises(DataError, match=r"missing value \(NaN\) in row 0, column 0"):
+        PrivateMean(bounds=(0, 10)).fit(hidden)
+    prepared = PrivateMean(bounds=(-9, 9), invalid="repair").prepare(hidden)
+    shown = PrivateMean(bounds=(-9, 9)).prepare(np.full((3, 6), 9.0))
+    assert prepared.total._total == shown.total._total
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame([[1.0, 2.0, 3.0]] * 3, columns=["0.61", "0.42", "0.51"]),
+        pd.DataFrame([[1.0, 2.0, 3.0]] * 3, columns=["Mr Secret", "0.42", "0.51"]),
+        np.array([["secret-42", 1.0, 2.0]] * 3, dtype=object),
+    ],
+)
+def test_no_error_nor_its_context_shows_a_label_or_a_cell(frame):
+    with pytest.raises((DataError, ParameterError)) as caught:
+        PrivateMean(bounds=(0, 1)).fit(frame)
+    shown = "".join(traceback.format_exception(caught.value))
+    shown += str(caught.value.__context__) + str(caught.value.__cause__)
+    for secret in ("0.61", "0.42", "Secret", "secret-42"):
+        assert secret not in shown
+
+
+def test_negative_thresholds_are_refused():
+    noise = KNormNoise((1,), (5,))
+    for thresholds in ((-1,), (1, 1), (0.5,), (True,)):
+        with pytest.raises(ParameterError, match="thresholds must be 1 integers of at least 0"):
+            Design("bad", {}, noise, np.ones(1), thresholds)
+    assert soft_threshold(1, -5) == 1
+    assert soft_threshold(-7, 3) == -4
+
+
+@pytest.mark.parametrize("shrinkage", [np.ones(2), np.array([np.nan]), np.ones((1, 1))])
+def test_unfit_shrinkage_is_refused(shrinkage):
+    with pytest.raises(ParameterError, match="shrinkage must be 1 finite factors"):
+        Design("bad", {}, KNormNoise((1,), (5,)), shrinkage)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: KNormNoise((1, 1), (5,)),
+        lambda: KNormNoise((1,), (0,)),
+        lambda: KNormNoise((), ()),
+        lambda: GaussianNoise((1.5,)),
+        lambda: GaussianNoise((-3,)),
+        lambda: EllipticalNoise(2, 5, "student-t", 0),
+        lambda: EllipticalNoise(2, 5, "cauchy", 3),
+    ],
+)
+def test_malformed_laws_are_refused(make):
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_a_law_under_another_ones_name_is_not_certified():
+    class Silent(KNormNoise):
+        def draw(self):
+            return [0] * self.components
+
+    with pytest.raises(RefusedMechanismError, match="suit the guarantee"):
+        stated_guarantee(Silent((1,), (10,)), "l2", 10, PureDP(1))
+
+
+def test_multivariate_laplace_is_never_certified_pure():
+    with pytest.raises(RefusedMechanismError, match="pole at the centre"):
+        stated_guarantee(EllipticalNoise(3, 10, "laplace", 0), "l2", 10, PureDP(5))
+
+
+@pytest.mark.parametrize("relative", [[0.0, 1.0], [np.inf, 1.0], [-1.0, 1.0], [1e-300, 1e300], []])
+def test_unusable_shapes_are_refused_by_every_family(relative):
+    with pytest.raises(ParameterError, match="relative scales must be positive, finite and within"):
+        knorm_noise((1,) * len(relative), relative, "l2", 10, PureDP(1))
+    with pytest.raises(ParameterError, match="relative scales must be positive, finite and within"):
+        gaussian_noise(relative, 10, guarantee_for(1, 1e-6))
+
+
+def test_budgets_out_of_reach_are_refused_in_time():
+    curves = np.zeros((3, 5))
+    for epsilon in ("1e-200", "1e200"):
+        with pytest.raises(ParameterError, match="lie between 1e-30 and 1e30"):
+            PrivateMean(epsilon, bounds=(0, 1)).fit(curves)
+    with pytest.raises(ParameterError, match="at least 1e-300 for Gaussian noise"):
+        PrivateMean(1, "1e-4000", bounds=(0, 1), mechanism="gaussian").fit(curves)
+    with pytest.raises(ParameterError, match="at least 1e-60 for elliptical noise"):
+        elliptical_noise(2, 10, guarantee_for(1, "1e-100"))
