@@ -1,0 +1,1 @@
+"""The papers' experiments: printed, reproduced at the authors' scale, and honest."""
