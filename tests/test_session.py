@@ -563,7 +563,28 @@ class Machine:
         return call
 
 
-OS_WRITE = os.write
+OS_WRITE, OS_FSYNC = os.write, os.fsync
+
+
+def test_what_was_drawn_is_on_the_disk_before_the_answer_is_told(asked, path, monkeypatch, drawn):
+    """At every sync the file holds all bits drawn so far; one sync for one question or one batch."""
+    synced = []
+
+    def watched(descriptor: int) -> None:
+        assert os.fstat(descriptor).st_ino == path.stat().st_ino
+        assert kept(path) == drawn
+        synced.append(len(asked.answers()))
+        OS_FSYNC(descriptor)
+
+    monkeypatch.setattr(journal.os, "fsync", watched)
+    asked.value(0.3)
+    assert synced == [0]
+    asked.values([0.5, 0.7, 0.9])
+    # None of the three is among the answers yet.
+    assert synced == [0, 1]
+    asked.value(0.5)
+    assert synced == [0, 1]
+    assert len(asked.answers()) == 4
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -77,21 +77,33 @@ class TestLaw:
 
     @pytest.mark.parametrize("bits", [1, 3, 256])
     def test_is_exact_however_few_bits_there_are_at_first(self, bits):
-        """With one bit a uniform almost every rounding needs more; redrawing would bias it."""
-        scale, runs = 2, 3000
-        draws = [ConditionalValues((scale,), bits).value((1,))[0] for _ in range(runs)]
-        edges = (np.arange(-5, 5) + 0.5) / scale
-        expected = np.diff(np.concatenate([[0], stats.norm.cdf(edges), [1]])) * runs
-        observed = np.bincount(np.clip(draws, -5, 5).astype(int) + 5, minlength=11)
-        assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
+        draws = [ConditionalValues((1,), bits).value((1,))[0] for _ in range(3000)]
+        assert rounded_normal_p_value(draws, 1.0) > FALSE_ALARM
+        assert rounded_normal_p_value(draws, math.sqrt(2)) < FALSE_ALARM
+        assert rounded_normal_p_value(draws, math.sqrt(0.5)) < FALSE_ALARM
 
-    def test_a_wrong_scale_of_integers_is_told_apart(self):
-        runs = 3000
-        draws = [ConditionalValues((2,)).value((1,))[0] for _ in range(runs)]
-        edges = (np.arange(-5, 5) + 0.5) / (2 * math.sqrt(2))
-        expected = np.diff(np.concatenate([[0], stats.norm.cdf(edges), [1]])) * runs
-        observed = np.bincount(np.clip(draws, -5, 5).astype(int) + 5, minlength=11)
-        assert stats.chisquare(observed, expected).pvalue < FALSE_ALARM
+    def test_would_be_wrong_if_undecided_uniforms_were_drawn_anew(self):
+        draws = [Redrawing((1,), 3).value((1,))[0] for _ in range(3000)]
+        assert rounded_normal_p_value(draws, 1.0) < FALSE_ALARM
+
+
+class Redrawing(ConditionalValues):
+    """Draws other uniforms where more bits of the same are needed."""
+
+    def _rounded(self, question: tuple[int, ...]) -> int:
+        scaled = self._scaled(question)
+        while (rounded := self._extended().rounded(scaled, self._uniforms, self._bits)) is None:
+            self._bits *= 2
+            self._uniforms = [self._fresh() for _ in self._uniforms]
+        return rounded
+
+
+def rounded_normal_p_value(draws: Sequence[int], deviation: float) -> float:
+    """Chi-square test that integers have the law of a rounded normal variable."""
+    edges = (np.arange(-3, 3) + 0.5) / deviation
+    expected = np.diff(np.concatenate([[0], stats.norm.cdf(edges), [1]])) * len(draws)
+    observed = np.bincount(np.clip(draws, -3, 3).astype(int) + 3, minlength=7)
+    return float(stats.chisquare(observed, expected).pvalue)
 
 
 def test_values_are_the_rounded_path_by_another_road():
