@@ -121,7 +121,7 @@ class TestFrames:
 
     def test_unsorted_labels_are_refused(self) -> None:
         frame = pd.DataFrame(CURVES, columns=[0, 1, 2, 4, 3, 5, 6, 7])
-        with pytest.raises(ParameterError, match=r"unsorted points 4\.0, 3\.0 at positions 3 and 4"):
+        with pytest.raises(ParameterError, match="unsorted points at positions 3 and 4"):
             mean().fit(frame)
 
     def test_repeated_labels_are_refused(self) -> None:
