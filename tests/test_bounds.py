@@ -171,31 +171,37 @@ def test_a_record_that_floats_cannot_tell_from_the_boundary_is_brought_in_by_one
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_rows_that_arrive_outside_are_repaired_each_by_itself(norm, monkeypatch):
-    fed = np.array(
-        [
-            [600.0, -399.0],  # l1: inside
-            [999.9, 0.4],  # inside after rounding toward zero
-            [1001.0, 0.0],  # one unit outside
-            [-1001.0, 1.0],
-            [1500.0, -301.0],  # halving helps
-            [-1999.0, 0.0],
-            [2500.0, 0.0],  # nothing helps
-            [-3000.0, 5000.0],
-        ]
-    )
+    arrived = [
+        ([600.0, -399.0], [600, -399]),
+        ([999.9, 0.4], [999, 0]),  # Rounding toward zero is enough.
+        ([1001.0, 0.0], [1000, 0]),  # One unit is enough.
+        ([-1001.0, 1.0], [-1000, 0]),
+        ([900.0, -901.0], [450, -450]),  # Halving is enough.
+        ([2500.0, 0.0], [0, 0]),  # Nothing is.
+        ([-3000.0, 5000.0], [0, 0]),
+        # These would wrap around in an integer: the square of -2^63 is 0 modulo 2^64.
+        ([np.nan, 0.0], [0, 0]),
+        ([1.0, np.inf], [0, 0]),
+        ([-np.inf, 0.0], [0, 0]),
+        ([-(2.0**63), 0.0], [0, 0]),
+        ([2.0**32, 2.0**32], [0, 0]),
+        ([1e300, -1e300], [0, 0]),
+    ]
+    fed = np.array([row for row, _ in arrived])
     monkeypatch.setattr(IntegerBall, "_scaled", lambda self, mantissas, exponents: fed)
     clipped = IntegerBall(norm, 1000, 0).clip(Rows(fed, np.zeros(len(fed), dtype=np.int64)))
     assert all(inside(row, IntegerBall(norm, 1000, 0)) for row in clipped)
-    assert clipped.tolist() == [
-        [600, -399],
-        [999, 0],
-        [1000, 0],
-        [-1000, 0],
-        [750, -150],
-        [-999, 0],
-        [0, 0],
-        [0, 0],
-    ]
+    assert clipped.tolist() == [wanted for _, wanted in arrived]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_coefficients_that_are_no_numbers_stay_inside(norm, bad):
+    rows = Rows(np.array([[bad, 1.0], [3.0, bad], [3.0, 1.0]]), np.array([0, 900, 0]))
+    ball = IntegerBall(norm, 1000, 0)
+    clipped = ball.clip(rows)
+    assert all(inside(row, ball) for row in clipped)
+    assert clipped[2].tolist() == [3, 1]
 
 
 def test_halving_that_does_not_help_ends_at_zero(monkeypatch):
@@ -364,6 +370,9 @@ def test_widths_of_the_two_relations(kind):
     before=st.lists(st.lists(finite, min_size=8, max_size=8), min_size=1, max_size=3),
     after=st.lists(st.lists(finite, min_size=8, max_size=8), min_size=1, max_size=3),
 )
+@example(
+    kind="l2", before=[[0.0] * 8], after=[[0.0, 1.7976931348623157e308, *[0.0] * 6]] * 3
+)  # The average of three largest doubles rounds to infinity.
 def test_replacing_all_records_of_a_unit_moves_the_sum_by_at_most_the_width(kind, before, after):
     bound, rest = BOUNDS[kind], np.random.default_rng(5).normal(size=(6, 8))
     others = ["ann", "bob", "ann", "cy", "bob", "ann"]

@@ -235,7 +235,7 @@ def test_the_stated_loss_is_rounded_up_and_hardly(scales, width):
 
 @pytest.mark.parametrize("relative", [[1.0, np.nan], [1.0, np.inf], [0.0, 1.0], [-1.0, 1.0]])
 def test_relative_scales_must_be_positive_and_finite(relative):
-    with pytest.raises(ParameterError, match="relative scales must be positive and finite"):
+    with pytest.raises(ParameterError, match="relative scales must be positive, finite"):
         knorm_noise((1, 1), relative, "l2", 100, PureDP(1))
 
 
