@@ -24,8 +24,9 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bounds import Norm
-from dpfda.calibration.search import PRECISION, checked_shape, largest
+from dpfda.calibration.search import checked_shape, largest
 from dpfda.composition import laplace_rho, pure_rho
+from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import precision, upper_end
 from dpfda.guarantees import Guarantee, PureDP, ZeroConcentratedDP

@@ -29,7 +29,8 @@ from flint import arb
 from scipy import optimize, special
 
 from dpfda.calibration.gaussian import gaussian_delta
-from dpfda.calibration.search import PRECISION, largest
+from dpfda.calibration.search import largest
+from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP

@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from dpfda.calibration.search import PRECISION, checked_shape, largest
+from dpfda.calibration.search import checked_shape, largest
 from dpfda.composition import gaussian_delta
+from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, readable

@@ -8,10 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpfda.composition.rounding import narrowed
 from dpfda.errors import ParameterError
-
-# Bits of ball arithmetic in which losses are evaluated.
-PRECISION = 256
 
 
 def largest(holds: Callable[[Fraction], bool], ceiling: Fraction) -> Fraction:
@@ -19,14 +17,7 @@ def largest(holds: Callable[[Fraction], bool], ceiling: Fraction) -> Fraction:
     high = Fraction(ceiling)
     while not holds(high / 2):
         high /= 2
-    low = high / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return narrowed(holds, high / 2, high)[0]
 
 
 def checked_shape(relative: ArrayLike) -> NDArray[np.float64]:

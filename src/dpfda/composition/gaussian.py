@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from flint import arb
 
-from dpfda.composition.rounding import PRECISION, SMALLEST, at_least, root_at_least
+from dpfda.composition.rounding import PRECISION, SMALLEST, at_least, narrowed, root_at_least
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, ZeroConcentratedDP
 
@@ -69,13 +69,8 @@ def gaussian_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     while gaussian_delta(high, mu) > delta:
         high *= 2
     low = Fraction(0) if high == SMALLEST else high / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        if gaussian_delta(middle, mu) <= delta:
-            high = middle
-        else:
-            low = middle
-    return at_least(high)
+    _, enough = narrowed(lambda epsilon: gaussian_delta(epsilon, mu) > delta, low, high)
+    return at_least(enough)
 
 
 @lru_cache(maxsize=4096)
@@ -101,11 +96,5 @@ def gaussian_rho(guarantee: ApproximateDP | ZeroConcentratedDP) -> Fraction:
         high *= 2
     while covers(high / 2):
         high /= 2
-    low = high / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        if covers(middle):
-            high = middle
-        else:
-            low = middle
-    return at_least(high**2 / 2)
+    _, enough = narrowed(lambda mu: not covers(mu), high / 2, high)
+    return at_least(enough**2 / 2)

@@ -83,7 +83,7 @@ def integral_over(start: float | None, end: float | None, frame: ReleasedFunctio
     """The integral between two points, by default over the domain."""
     low, high = frame.domain_range
     a, b = (float(low if start is None else start), float(high if end is None else end))
-    points, weights = frame._panels(a, b)
+    points, weights = frame.quadrature(a, b)
     return Question({"kind": "integral", "start": a + 0.0, "end": b + 0.0}, points, weights)
 
 
@@ -91,7 +91,7 @@ def inner_with(
     function: Callable[[Floats], ArrayLike], label: str | None, frame: ReleasedFunction
 ) -> Question:
     """The integral over the domain of the function times a public one."""
-    points, weights = frame._panels(*frame.domain_range)
+    points, weights = frame.quadrature(*frame.domain_range)
     try:
         values = np.broadcast_to(np.asarray(function(points), dtype=float), points.shape)
     except (TypeError, ValueError):
