@@ -1,0 +1,143 @@
+"""What every mechanism must do, found by name: a new file in `mechanisms` is tested by being there."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda.aggregate import soft_threshold
+from dpfda.bases.kernels import default_kernel
+from dpfda.calibration import stated_guarantee, within
+from dpfda.errors import ParameterError
+from dpfda.guarantees import (
+    ApproximateDP,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    guarantee_for,
+)
+from dpfda.mechanisms import mechanisms
+from dpfda.mechanisms.iclp_l1 import ICLPL1
+from dpfda.noise import KNormNoise
+from dpfda.publication import Request
+from dpfda.testing import simulate_releases
+
+BOUNDS = [ValueBounds(-1.0, 1.0), L2Ball(1.0), L1Ball(2.0)]
+GUARANTEES = [
+    PureDP(Fraction(1, 8)),
+    PureDP(4),
+    guarantee_for(1, "1e-5"),
+    ZeroConcentratedDP(Fraction(1, 2)),
+]
+SIZE = 200
+
+
+def request_of(name, bound, guarantee, neighbours):
+    grid = np.linspace(0, 1, 24)
+    basis = KernelBasis.on_grid(default_kernel((0.0, 1.0)), grid)
+    return Request(basis, bound, guarantee, neighbours, name, SIZE, "record", {})
+
+
+def designed(name, bound, guarantee, neighbours):
+    """The request with its design, or None where the mechanism is refused."""
+    try:
+        request = request_of(name, bound, guarantee, neighbours)
+        return request if request.public_design else None
+    except ParameterError:
+        return None
+
+
+def loss_of(guarantee):
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon
+    return guarantee.delta if isinstance(guarantee, ApproximateDP) else guarantee.rho
+
+
+def test_all_are_known():
+    assert {"knorm", "laplace", "iid-laplace", "iclp", "iclp-l1", "gaussian", "gaussian-process",
+            "student-t", "multivariate-laplace", "bernstein"} <= set(mechanisms())  # fmt: skip
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+@pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: type(bound).__name__)
+@pytest.mark.parametrize("name", mechanisms())
+def test_a_design_spends_the_budget_and_no_more_or_is_refused(name, bound, guarantee, neighbours):
+    request = designed(name, bound, guarantee, neighbours)
+    if request is None:
+        with pytest.raises(ParameterError) as refusal:
+            request_of(name, bound, guarantee, neighbours).design(SIZE)
+        assert refusal.value.remedy
+        return
+    problem, design = request.problem(SIZE), request.public_design
+    assert problem.width == neighbours.differences(problem.ball.radius)
+    stated = stated_guarantee(design.noise, problem.ball.norm, problem.width, guarantee)
+    assert within(stated, guarantee)
+    # Not loose either: scales too large by sqrt(2) would state well below 0.9 of the budget.
+    assert loss_of(stated) > loss_of(guarantee) * Fraction(9, 10)
+    draw = design.noise.draw()
+    assert len(draw) == design.components == design.shrinkage.size
+    assert all(type(value) is int for value in draw)
+    assert np.all((design.shrinkage > 0) & (design.shrinkage <= 1))
+
+
+@pytest.mark.parametrize("name", mechanisms())
+def test_everyone_gives_pure_or_approximate_privacy(name):
+    relation = Neighbours.REPLACE_ONE
+    assert any(designed(name, BOUNDS[0], guarantee, relation) for guarantee in GUARANTEES[:3])
+
+
+@pytest.mark.parametrize("bound", [L2Ball(1.0), L1Ball(2.0)])
+def test_iclp_l1_thresholds_what_survives_and_drops_what_vanishes(bound):
+    request = request_of(ICLPL1(eta=2.5, psi=1e-3), bound, PureDP(1), Neighbours.REPLACE_ONE)
+    problem, design = request.problem(SIZE), request.public_design
+    levels = 1e-3 / (2 * problem.eigenvalues**1.25)
+    largest = SIZE * problem.ball.radius
+    kept = design.components
+    # J is the last coefficient that some data set leaves standing.
+    assert levels[kept - 1] < 1 <= levels[kept]
+    assert all(soft_threshold(largest, level) > 0 for level in design.thresholds)
+    assert np.array(design.thresholds) == pytest.approx(levels[:kept] * largest, rel=1e-6)
+    scales = np.array(design.noise.scales, dtype=float)
+    assert scales / scales[0] == pytest.approx(
+        np.sqrt(problem.eigenvalues[:kept] / problem.eigenvalues[0])
+    )
+
+
+def test_soft_thresholding_moves_no_two_values_apart():
+    values = [-9, -4, -3, 0, 1, 3, 4, 7, 100]
+    for level in (0, 1, 3, 50):
+        for a in values:
+            for b in values:
+                assert abs(soft_threshold(a, level) - soft_threshold(b, level)) <= abs(a - b)
+
+
+def test_iclp_l1_releases_the_thresholded_mean():
+    grid = np.linspace(0, 1, 30)
+    curves = np.sin(6 * grid) + np.linspace(-0.1, 0.1, 500)[:, None]
+    mean = PrivateMean(2000.0, bounds=L2Ball(1.0), mechanism=ICLPL1(psi=1e-4))
+    prepared = mean.prepare(curves)
+    design = prepared.request.public_design
+    kept = [soft_threshold(total, level) for total, level in
+            zip(prepared.total._total, design.thresholds, strict=True)]  # fmt: skip
+    wanted = np.array(kept, dtype=float) * prepared.request.ball.unit / 500
+    basis = prepared.request.basis
+    curve = basis.evaluate(grid)[:, : wanted.size] @ wanted
+    releases = np.asarray(simulate_releases(mean, curves, 4000, seed=2))
+    noise = releases.std(axis=0) / np.sqrt(4000)
+    assert np.all(np.abs(releases.mean(axis=0) - curve) < 6 * noise)
+    release = mean.fit(curves).release_
+    deviations = np.sqrt(design.noise.variances()) * prepared.request.ball.unit / 500
+    assert np.all(np.abs(release.coefficients - wanted) < 40 * deviations)
+
+
+def test_iid_laplace_on_the_l2_ball_has_the_root_of_its_components():
+    request = request_of("iid-laplace", L2Ball(1.0), PureDP(1), Neighbours.REPLACE_ONE)
+    problem, noise = request.problem(SIZE), request.public_design.noise
+    assert isinstance(noise, KNormNoise)
+    count = noise.components
+    assert set(noise.block_sizes) == {1}
+    assert noise.scales[0] == pytest.approx(problem.width * np.sqrt(count), rel=1e-9)
+    l1 = request_of("iid-laplace", L1Ball(1.0), PureDP(1), Neighbours.REPLACE_ONE)
+    assert set(l1.public_design.noise.scales) == {l1.problem(SIZE).width}

@@ -1,0 +1,238 @@
+"""Elliptical noise: its law, its loss by a second road, and what it must refuse."""
+
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from dpfda import PrivateMean
+from dpfda.calibration import (
+    elliptical_noise,
+    gaussian_noise,
+    knorm_noise,
+    mixture_delta,
+    stated_guarantee,
+    t_loss,
+)
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.mechanisms.elliptical import MultivariateLaplace, StudentT
+from dpfda.noise import EllipticalNoise
+from dpfda.testing import simulate_releases
+from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, same_law, upper_limit
+
+SCALE = 2**30
+LAWS = {
+    "t, 3 degrees": EllipticalNoise(2, SCALE, "student-t", 3),
+    "t, 10 degrees": EllipticalNoise(3, SCALE, "student-t", 10),
+    "t, 7 degrees, odd": EllipticalNoise(4, SCALE, "student-t", 7),
+    "laplace": EllipticalNoise(2, SCALE, "laplace", 0),
+}
+
+
+def squared_length_law(noise):
+    """Distribution function of |z|^2 / (M s^2)."""
+    if noise.mixing == "student-t":
+        return stats.f(noise.size, noise.degrees).cdf
+
+    def mixed(values):
+        # P(E chi^2_M / M <= x), by quadrature over the exponential factor E.
+        nodes, weights = np.polynomial.laguerre.laggauss(120)
+        chi = stats.chi2(noise.size)
+        return np.array(
+            [np.sum(weights * chi.cdf(noise.size * x / nodes)) for x in np.atleast_1d(values)]
+        )
+
+    return mixed
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_drawn_length_has_its_law_and_no_other_scale(name):
+    noise = LAWS[name]
+    draws = np.array([noise.draw() for _ in range(1500)], dtype=float) / SCALE
+    lengths = np.sqrt((draws**2).sum(axis=1) / noise.size)
+    law = squared_length_law(noise)
+    assert fits_only_at_its_scale(lengths, lambda x: law(np.asarray(x) ** 2))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_direction_is_uniform(name):
+    noise = LAWS[name]
+    draws = np.array([noise.draw() for _ in range(800)], dtype=float)
+    cosines = draws[:, 0] / np.sqrt((draws**2).sum(axis=1))
+    # The squared cosine of a uniform direction is Beta(1/2, (M - 1)/2).
+    law = stats.beta(0.5, (noise.size - 1) / 2)
+    assert stats.kstest(cosines**2, law.cdf).pvalue > FALSE_ALARM
+    assert stats.binomtest(int((cosines > 0).sum()), cosines.size).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_simulated_noise_has_the_law_of_drawn_noise(name):
+    noise = LAWS[name]
+    drawn = np.array([noise.draw() for _ in range(800)], dtype=float)
+    simulated = noise.simulate(np.random.default_rng(1), 800)
+    assert same_law(drawn[:, -1], simulated[:, -1])
+    assert same_law((drawn**2).sum(axis=1), (simulated**2).sum(axis=1))
+    wrong = EllipticalNoise(noise.size, int(SCALE * 1.42), noise.mixing, noise.degrees)
+    assert not same_law(np.log(np.abs(drawn)).ravel(), np.log(np.abs(wrong.simulate(
+        np.random.default_rng(2), 4000))).ravel())  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["t, 10 degrees", "t, 7 degrees, odd", "laplace"])
+def test_variances_are_those_of_the_law(name):
+    noise = LAWS[name]
+    sample = noise.simulate(np.random.default_rng(3), 400_000)
+    assert (sample**2).mean(axis=0) == pytest.approx(noise.variances(), rel=0.05)
+
+
+def log_ratio(z, shift, degrees, size):
+    """Log density ratio of multivariate t noise of scale one at z, against the shifted law."""
+    moved = np.array(z) - np.array([shift] + [0.0] * (len(z) - 1))
+    return -(degrees + size) / 2 * (np.log1p(np.dot(z, z) / degrees) - np.log1p(moved @ moved / degrees))
+
+
+@pytest.mark.parametrize("size", [1, 2, 10])
+@pytest.mark.parametrize("degrees", [3, 6, 14])
+@pytest.mark.parametrize("shift", [0.05, 0.5, 3.0])
+def test_the_pure_loss_is_the_largest_density_ratio(size, degrees, shift):
+    plane = 2 if size > 1 else 1
+    starts = [np.full(plane, value) for value in (-30.0, -3.0, -1.0, 0.5, 2.0)]
+    found = max(
+        -optimize.minimize(
+            lambda z: -abs(log_ratio(z, shift, degrees, size)), start, method="Nelder-Mead",
+            options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000},
+        ).fun
+        for start in starts
+    )  # fmt: skip
+    stated = float(t_loss(degrees, size, Fraction(shift)))
+    assert stated >= found * (1 - 1e-9)
+    assert stated == pytest.approx(found, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon"),
+    # In one dimension the loss of a t law grows like a logarithm: epsilon = 30 needs next to no noise.
+    [(size, epsilon) for size in (1, 3, 20) for epsilon in ("1/8", "1", "4")] + [(20, "30")],
+)
+def test_pure_scales_spend_the_budget_and_no_more(size, epsilon):
+    width, budget = 2**28, Fraction(epsilon)
+    noise = elliptical_noise(size, width, PureDP(budget), degrees=size + 4)
+    loss = t_loss(noise.degrees, size, Fraction(width, noise.scale))
+    assert budget * (1 - Fraction(1, 10**6)) < loss <= budget
+    root = Fraction(14142, 10_000)
+    assert t_loss(noise.degrees, size, Fraction(width, noise.scale) * root) > budget
+    assert t_loss(noise.degrees, size, Fraction(width, noise.scale) / root) < budget * Fraction(9, 10)
+
+
+@pytest.mark.parametrize(("size", "cost"), [(1, 1.50), (10, 1.09), (50, 1.02)])
+def test_the_price_against_the_knorm_law_is_about_d_plus_two_over_d_plus_one(size, cost):
+    # At one dimension the printed rule of thumb is (1 + 2)/(1 + 1) = 1.5.
+    t = elliptical_noise(size, 2**28, PureDP(1), degrees=size + 4).variances().sum()
+    block = knorm_noise((size,), (1.0,), "l2", 2**28, PureDP(1)).variances().sum()
+    assert t / block == pytest.approx(cost, abs=0.02)
+
+
+def mixed_delta(mixing, degrees, epsilon, ratio):
+    """E delta_Gauss(epsilon; mu / V) by mpmath's quadrature: an independent road."""
+    with mp.workdps(25):
+
+        def gauss(mu):
+            return mp.ncdf(mu / 2 - epsilon / mu) - mp.e**epsilon * mp.ncdf(-mu / 2 - epsilon / mu)
+
+        if mixing == "laplace":
+
+            def inner(x):
+                return mp.e**-x * gauss(ratio / mp.sqrt(x))
+
+            return mp.quad(inner, [1e-12, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 60])
+
+        def chi(x):
+            half = mp.mpf(degrees) / 2
+            density = mp.e ** (-x / 2) * x ** (half - 1) / (2**half * mp.gamma(half))
+            return density * gauss(ratio * mp.sqrt(x / degrees))
+
+        return mp.quad(chi, [1e-9, 1, 5, 10, 20, 40, 80, 160, 400])  # fmt: skip
+
+
+@pytest.mark.parametrize(("mixing", "degrees"), [("student-t", 3), ("student-t", 10), ("laplace", 0)])
+@pytest.mark.parametrize("ratio", ["1/20", "1/5", "1"])
+def test_the_mixture_is_bounded_from_above_and_hardly(mixing, degrees, ratio):
+    mu = mp.mpf(Fraction(ratio).numerator) / Fraction(ratio).denominator
+    stated = mixture_delta(mixing, degrees, Fraction(1), Fraction(ratio))
+    assert stated >= mixed_delta(mixing, degrees, mp.mpf(1), mu) * (1 - mp.mpf(10) ** -6)
+    # Cells overstate mu by at most a quarter of a per cent.
+    assert stated <= mixed_delta(mixing, degrees, mp.mpf(1), mu * mp.mpf("1.0027"))
+
+
+@pytest.mark.parametrize(("mixing", "degrees"), [("student-t", 4), ("student-t", 10), ("laplace", 0)])
+def test_approximate_scales_spend_delta_and_no_more(mixing, degrees):
+    width, asked = 2**28, guarantee_for(1, 1e-4)
+    noise = elliptical_noise(5, width, asked, mixing, degrees)
+    stated = stated_guarantee(noise, "l2", width, asked)
+    assert isinstance(stated, ApproximateDP)
+    assert asked.delta * Fraction(98, 100) < stated.delta <= asked.delta
+    ratio = Fraction(width, noise.scale)
+    root = Fraction(14142, 10_000)
+    assert mixture_delta(mixing, degrees, asked.epsilon, ratio * root) > asked.delta
+    assert mixture_delta(mixing, degrees, asked.epsilon, ratio / root) < asked.delta * Fraction(3, 4)
+
+
+def test_with_many_degrees_the_scale_is_that_of_gaussian_noise():
+    asked = guarantee_for(1, 1e-6)
+    many = elliptical_noise(5, 2**28, asked, degrees=100_000).scale
+    assert many == pytest.approx(gaussian_noise([1.0], 2**28, asked).scales[0], rel=2e-3)
+
+
+def test_refusals_carry_the_theorem():
+    curves = np.zeros((4, 6))
+    with pytest.raises(RefusedMechanismError, match="Theorem 4") as caught:
+        PrivateMean(1, bounds=(0, 1), mechanism=StudentT("all")).fit(curves)
+    assert "infinite-dimensional" in str(caught.value)
+    with pytest.raises(RefusedMechanismError, match="pole at the centre") as caught:
+        PrivateMean(1, bounds=(0, 1), mechanism="multivariate-laplace").fit(curves)
+    assert caught.value.theorem == "Reimherr & Awan 2019, Example 5"
+    with pytest.raises(RefusedMechanismError, match="Renyi divergence is infinite"):
+        elliptical_noise(3, 10, ZeroConcentratedDP(1))
+    for degrees in (2, 3.5, "4"):
+        with pytest.raises(ParameterError, match="degrees must be an integer of at least 3"):
+            PrivateMean(1, bounds=(0, 1), mechanism=StudentT(degrees=degrees)).fit(curves)
+    for components in (0, 7, 1.5, "some"):
+        with pytest.raises(ParameterError, match="components must be 'all' or an integer from 1 to 6"):
+            PrivateMean(1, bounds=(0, 1), mechanism=StudentT(components)).fit(curves)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta"), [(StudentT(), 0), (StudentT(), 1e-3), (MultivariateLaplace(), 0.1)]
+)
+def test_simulated_releases_have_the_designed_spread(mechanism, delta):
+    grid = np.linspace(0, 1, 8)
+    curves = np.sin(3 * grid) * np.linspace(0.2, 0.8, 60)[:, None]
+    mean = PrivateMean(1, delta, bounds=(-1, 1), mechanism=mechanism)
+    prepared = mean.prepare(curves)
+    design, basis = prepared.request.public_design, prepared.request.basis
+    unit = prepared.request.ball.unit / 60
+    power = design.shrinkage**2 * design.noise.variances() * unit**2
+    releases = np.asarray(simulate_releases(mean, curves, 60_000, seed=4))
+    functions = basis.evaluate(grid)[:, : design.components]
+    assert releases.var(axis=0) == pytest.approx(functions**2 @ power, rel=0.1)
+
+
+def test_an_audit_of_the_pure_t_mechanism():
+    """Neighbours at the bound's ends; the half-space where the loss is largest."""
+    size, width, epsilon, runs = 2, 2**20, 3.0, 6000
+    noise = elliptical_noise(size, width, PureDP(3), degrees=6)
+
+    def limit(law):
+        delta = width / law.scale
+        cut = law.scale * (delta + np.sqrt(delta**2 + 4 * law.degrees)) / 2
+        draws = np.array([law.draw() for _ in range(2 * runs)], dtype=float)
+        here = int((draws[:runs, 0] + width > cut).sum())
+        there = int((draws[runs:, 0] > cut).sum())
+        low, high = lower_limit(here, runs, 1e-4), upper_limit(there, runs, 1e-4)
+        return np.log(low / high)
+
+    assert limit(noise) < epsilon
+    # A quarter of the scale: the same audit finds out that the claim is false.
+    assert limit(EllipticalNoise(size, noise.scale // 6, "student-t", 6)) > epsilon
