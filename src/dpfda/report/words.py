@@ -183,7 +183,7 @@ def _promised(release: ReleasedFunction) -> list[str]:
     )
     lines.append(
         "It is no promise that nothing can be learned about people in general. What the curve shows "
-        f"of everyone together holds for a {unit} whose data were never used, too."
+        f"of everyone together holds for any {unit} whose data were never used, too."
     )
     return lines
 
