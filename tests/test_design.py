@@ -1,6 +1,8 @@
 """Design: expected errors against simulation, the best block by brute force, more budget never hurts."""
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,14 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import CosineBasis, KernelBasis, L1Ball, L2Ball, ValueBounds
 from dpfda.bases import Basis
-from dpfda.design import ExpectedError, choose, make_plan, make_problem
+from dpfda.design import (
+    ExpectedError,
+    choose,
+    expected_error,
+    least_error,
+    make_plan,
+    make_problem,
+)
 from dpfda.errors import ParameterError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.mechanisms import Problem, mechanisms
@@ -275,3 +284,45 @@ class TestPlan:
     def test_every_mechanism_has_a_name(self) -> None:
         for name, kind in mechanisms().items():
             assert kind.name == name
+
+
+class TestLimit:
+    """The lower bound for pure mechanisms: against an independent optimiser, and against designs."""
+
+    @staticmethod
+    def problem(epsilon, bound=None, size=500):
+        grid = np.linspace(0, 1, 40)
+        basis = KernelBasis.on_grid(Matern(0.1, nu=1.5), grid)
+        return make_problem(basis, bound or L2Ball(1.0), size, PureDP(epsilon)), basis
+
+    @pytest.mark.parametrize("epsilon", ["1/8", "1", "4", "100"])
+    def test_water_filling_is_the_best_division_of_the_information(self, epsilon):
+        problem, _ = self.problem(Fraction(epsilon))
+        prior = problem.prior
+        information = (float(Fraction(epsilon)) * 500 / 2) ** 2
+        # An independent road: bisection on the level at which all information is spent.
+        low, high = 0.0, float(prior[0])
+        for _ in range(200):
+            level = (low + high) / 2
+            spent = np.sum(np.maximum(1 / level - 1 / prior, 0.0))
+            low, high = (level, high) if spent > information else (low, level)
+        assert least_error(problem) == pytest.approx(np.minimum(prior, high).sum(), rel=1e-6)
+
+    @pytest.mark.parametrize("epsilon", ["1/8", "1/4", "1/2", "1", "2", "4"])
+    def test_the_default_is_within_nine_per_cent_of_it_on_the_l2_ball(self, epsilon):
+        problem, basis = self.problem(Fraction(epsilon))
+        expected = expected_error(problem, choose(problem), basis).total
+        limit = least_error(problem)
+        assert limit < expected < 1.09 * limit
+
+    @pytest.mark.parametrize("epsilon", ["1/8", "1", "4"])
+    def test_nothing_falls_below_it(self, epsilon):
+        for bound in (L2Ball(2.5), L1Ball(4.0)):
+            problem, basis = self.problem(Fraction(epsilon), bound)
+            for name in ("knorm", "laplace", "iid-laplace", "iclp", "student-t"):
+                total = expected_error(problem, choose(problem, name), basis).total
+                assert total > least_error(problem)
+
+    def test_there_is_none_for_other_guarantees(self):
+        problem, _ = self.problem(1)
+        assert least_error(replace(problem, guarantee=ApproximateDP(1, Fraction(1, 10**6)))) is None

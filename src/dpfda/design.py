@@ -64,6 +64,12 @@ class Plan:
     length: float
 
     @property
+    def typical_limit(self) -> float | None:
+        """What no pure mechanism can expect to fall below, as `typical_error`; None where not known."""
+        limit = least_error(self.problem)
+        return None if limit is None else math.sqrt(limit / self.length)
+
+    @property
     def typical_error(self) -> float:
         """Root mean square error at a point of the domain, in the units of the data."""
         return math.sqrt(self.error.total / self.length)
@@ -153,6 +159,39 @@ def expected_error(problem: Problem, design: Design, basis: Basis) -> ExpectedEr
     start, end = basis.domain_range
     largest = scale * (end - start) if problem.ball.norm == "linf" else scale
     return ExpectedError(bias + basis.residual * scale, noise, largest / problem.size)
+
+
+def least_error(problem: Problem) -> float | None:
+    """Lower bound for the expected error of pure mechanisms under the prior, in squared data units.
+
+    It holds for every mechanism whose log likelihood moves by at most epsilon where the mean of the
+    coefficients moves by a = w / n, as that of additive noise does, and for a Gaussian prior with
+    variances p_j (van Trees' inequality). On the l2 ball the likelihood's gradient has length at most
+    epsilon / a, so the Fisher information has trace at most (epsilon / a)^2, and the risk
+    sum_j 1 / (I_j + 1 / p_j) is least where min(p_j, theta) is the risk of coefficient j, with
+    sum_{p_j > theta} (1/theta - 1/p_j) = (epsilon / a)^2. On the l1 ball every entry of the gradient is
+    at most epsilon / a, and the risk of coefficient j at least 1 / ((epsilon / a)^2 + 1 / p_j).
+
+    Returns
+    -------
+    float or None
+        None for guarantees and norms without such a bound here.
+    """
+    if not isinstance(problem.guarantee, PureDP) or problem.ball.norm == "linf":
+        return None
+    step = problem.width / (float(problem.ball.radius) * problem.size)
+    information = (float(problem.guarantee.epsilon) / step) ** 2
+    prior = problem.prior
+    if problem.ball.norm == "l1":
+        risk = float(np.sum(1 / (information + 1 / prior)))
+    else:
+        # With the k largest variances above the level: k / theta - sum_{j<=k} 1/p_j = information.
+        counts = np.arange(1, prior.size + 1)
+        levels = counts / (information + np.cumsum(1 / prior))
+        following = np.append(prior[1:], 0.0)
+        level = levels[int(np.argmax(levels >= following))]
+        risk = float(np.sum(np.minimum(prior, level)))
+    return risk * (problem.ball.radius * problem.ball.unit) ** 2
 
 
 def _error_parts(

@@ -209,6 +209,7 @@ def _as_json(
         **_facts(forecast),
         "expected": vars(rows[len(rows) // 2]),
         "over_epsilon": [vars(row) for row in rows],
+        "limit": forecast.at(Fraction(1)).typical_limit,
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
         "warnings": warnings,
@@ -216,6 +217,8 @@ def _as_json(
 
 
 def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
+    from dpfda.report import number
+
     middle = rows[len(rows) // 2]
     units = "standardised" if forecast.public.standardize else "units of the data"
     lines = [f"Mean curve of {forecast.curves} units, from public numbers alone; no file was read."]
@@ -228,6 +231,12 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
     lines.append("  bias      left out by smoothing, if the mean is as rough and large as allowed")
     lines.append("  noise     added for privacy")
     lines.append("  sampling  beside it, at most: these curves against a wider population")
+    limit = forecast.at(Fraction(1)).typical_limit
+    if limit is not None:
+        lines.append(
+            f"At epsilon = {middle.epsilon:.4g} no pure additive mechanism can expect an error below "
+            f"{number(limit)} under the same prior."
+        )
     if forecast.counted:
         share = math.sqrt(2) / (COUNTED * middle.epsilon * forecast.curves)
         lines.append(
