@@ -15,6 +15,9 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import L1Ball, PrivateMean
+from dpfda.errors import RefusedMechanismError
+from dpfda.guarantees import guarantee_for
+from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.testing import non_private_mean, simulate_releases
@@ -196,6 +199,42 @@ class TestErrors:
             release.shrinkage * (data.mean * weights @ release.basis.values)
         )
         assert band.contains(smoothed)
+
+
+class TestEveryMechanism:
+    """All that are known by name, on real curves, at the guarantee that they can give."""
+
+    @staticmethod
+    def estimator(name: str, delta: float) -> PrivateMean:
+        # Values of a curve of norm one are rarely beyond 4: a public bound that the lattice needs.
+        bounds = (-4.0, 4.0) if name == "bernstein" else None
+        return estimator(mechanism=name, delta=delta, bounds=bounds)
+
+    @pytest.mark.parametrize("name", mechanisms())
+    def test_the_noise_has_the_designed_power_around_the_smoothed_mean(
+        self, name: str, data: Data
+    ) -> None:
+        try:
+            mean, delta = self.estimator(name, 0.0), 0.0
+            release = mean.fit(data.curves, groups=data.groups).release_
+        except RefusedMechanismError:
+            mean, delta = self.estimator(name, DELTA), DELTA
+            release = mean.fit(data.curves, groups=data.groups).release_
+        assert release.guarantee == guarantee_for(EPSILON, delta)
+        assert release.count == data.units
+        weights = release.basis.weights
+        functions = release.basis.evaluate(release.grid_points)
+        unit = 2.0**-release.exponent / data.units
+        variances = release.shrinkage**2 * release.noise.variances() * unit**2
+        expected = float(weights @ functions**2 @ variances)
+
+        simulated = np.asarray(simulate_releases(mean, data.curves, DRAWS, 12, data.groups))
+        distances = (simulated - simulated.mean(axis=0)) ** 2 @ weights
+        error = distances.std() / math.sqrt(DRAWS)
+        assert abs(distances.mean() - expected) < ERRORS * error + expected / DRAWS
+        # The one exact release lies where the simulated ones do.
+        exact = float((release(release.grid_points) - simulated.mean(axis=0)) ** 2 @ weights)
+        assert np.mean(distances >= exact) > 1 / DRAWS or exact < 2 * distances.max()
 
 
 def test_dti_has_142_persons_and_six_incomplete_scans(dti: dict[str, np.ndarray]) -> None:
