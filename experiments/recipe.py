@@ -83,7 +83,7 @@ def _eigenpairs(kernel: str, grid: tuple[float, ...]) -> tuple[Floats, Floats]:
     return np.maximum(values[::-1], np.finfo(float).tiny), functions
 
 
-def iclp_rkhs(sample: Sample, kernel: str, correct: bool = False) -> LaplaceRelease:
+def iclp_rkhs(sample: Sample, kernel: str, correct: bool = False, factor: float = 1.0) -> LaplaceRelease:
     """Theorem 11 with tau_1; as printed the noise has variance lambda_j Delta^2, without the sqrt(2).
 
     Parameters
@@ -92,9 +92,11 @@ def iclp_rkhs(sample: Sample, kernel: str, correct: bool = False) -> LaplaceRele
     kernel : {"matern32", "matern52"}
     correct : bool
         With the sqrt(2) of Algorithm 1: epsilon is then true for a public tau_1.
+    factor : float
+        On psi.
     """
     values, functions = eigenpairs(kernel, sample.grid)
-    psi = 2 * (sample.size / sample.l2_bound) ** -ETA_RKHS
+    psi = factor * 2 * (sample.size / sample.l2_bound) ** -ETA_RKHS
     power = values**ETA_RKHS
     shrinkage = power / (power + psi)
     width = 2 * sample.l1_bound(functions) / sample.size
@@ -104,17 +106,17 @@ def iclp_rkhs(sample: Sample, kernel: str, correct: bool = False) -> LaplaceRele
     return LaplaceRelease(shrinkage * coefficients @ functions, functions, scales, sample.weights)
 
 
-def iclp_l1(sample: Sample, kernel: str) -> LaplaceRelease:
+def iclp_l1(sample: Sample, kernel: str, factor: float = 1.0) -> LaplaceRelease:
     """Theorem 9 with tau_2, psi = tau_2/n.
 
     Inferred: lambda_j/2 stands for lambda_j in the estimate, so that the threshold is
     psi / (2 (lambda_j/2)^(3/2)) = sqrt(2) psi lambda_j^(-3/2); the sensitivity is the plain sum of
     lambda_j^(-1/2) over j <= J, with noise of Laplace scale Delta lambda_j^(1/2) on those components; J
-    is that of the Matern 3/2 eigenvalues for both kernels.
+    is that of the Matern 3/2 eigenvalues for both kernels. `factor` multiplies psi.
     """
     values, functions = eigenpairs(kernel, sample.grid)
-    psi = sample.l2_bound / sample.size
-    kept = count_l1(sample)
+    psi = factor * sample.l2_bound / sample.size
+    kept = count_l1(sample, factor)
     values, functions = values[:kept], functions[:kept]
     thresholds = np.sqrt(2) * psi * values ** (-ETA_L1 / 2)
     coefficients = functions * sample.weights @ sample.mean
@@ -124,10 +126,10 @@ def iclp_l1(sample: Sample, kernel: str) -> LaplaceRelease:
     return LaplaceRelease(thresholded @ functions, functions, scales, sample.weights)
 
 
-def count_l1(sample: Sample) -> int:
+def count_l1(sample: Sample, factor: float = 1.0) -> int:
     """J, the number of components: tau_2 >= psi lambda_j^(-eta/2) on the Matern 3/2 eigenvalues."""
     values, _ = eigenpairs("matern32", sample.grid)
-    return int(np.sum(values ** (ETA_L1 / 2) * sample.size >= 1))
+    return max(1, int(np.sum(values ** (ETA_L1 / 2) * sample.size >= factor)))
 
 
 def iid_laplace(

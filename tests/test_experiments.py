@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments import common, elliptical, errata, honest, recipe
+from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda.testing import simulate_releases
+from experiments import common, elliptical, errata, figure1, honest, recipe, simulated
 from experiments.additive import LaplaceRelease
 
 EPSILONS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -131,6 +133,40 @@ class TestHonest:
         error = distances.std() / math.sqrt(draws)
         assert error < 0.03 * distances.mean()
         assert abs(distances.mean() - case.expected(target)) < ERRORS * error
+
+
+class TestSimulated:
+    @pytest.mark.parametrize(
+        ("mechanism", "bounds"),
+        [
+            ("iclp_rkhs", L2Ball(simulated.RADIUS)),
+            ("iclp_l1", L2Ball(simulated.RADIUS)),
+            ("bernstein", ValueBounds(*simulated.VALUES)),
+            ("auto_l1", L1Ball(simulated.L1_RADIUS)),
+        ],
+    )
+    def test_honest_error_is_that_of_the_estimator(self, mechanism: str, bounds: Any) -> None:
+        generator, draws = np.random.default_rng(10), 3000
+        mean = simulated.SCENARIOS["S-2"](generator)
+        sample = simulated.curves_around(mean, 200, generator)
+        basis = honest.basis_of(simulated.KERNEL, simulated.POINTS)
+        name = honest.MECHANISMS.get(mechanism, "auto")
+        estimator = PrivateMean(simulated.EPSILON, bounds=bounds, basis=basis, mechanism=name)
+        released = np.asarray(simulate_releases(estimator, sample.curves, draws, 11))
+        distances = (released - mean) ** 2 @ basis.weights
+        error = distances.std() / math.sqrt(draws)
+        expected = simulated.honest_error(sample, mean, mechanism)
+        assert error < 0.03 * expected
+        assert abs(distances.mean() - expected) < ERRORS * error
+
+    def test_folds_leave_every_curve_out_once(self) -> None:
+        generator = np.random.default_rng(12)
+        sample = simulated.curves_around(np.zeros(simulated.POINTS), 103, generator)
+        folds = figure1.folds_of(sample)
+        assert sum(sample.size - part.size for part, _ in folds) == 103
+        for part, left in folds:
+            whole = (part.size * part.mean + (103 - part.size) * left) / 103
+            np.testing.assert_allclose(whole, sample.mean, atol=1e-12)
 
 
 class TestElliptical:
