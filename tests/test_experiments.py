@@ -147,7 +147,7 @@ class TestSimulated:
     )
     def test_honest_error_is_that_of_the_estimator(self, mechanism: str, bounds: Any) -> None:
         generator, draws = np.random.default_rng(10), 3000
-        mean = simulated.SCENARIOS["S-2"](generator)
+        mean = simulated.SCENARIOS["S-2"](generator, simulated.KERNEL)
         sample = simulated.curves_around(mean, 200, generator)
         basis = honest.basis_of(simulated.KERNEL, simulated.POINTS)
         name = honest.MECHANISMS.get(mechanism, "auto")
