@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +33,11 @@ class Options:
 
 
 def read_options(description: str, seed: int, arguments: Sequence[str] | None = None) -> Options:
-    """Read --quick, --seed and --results, and print the seed."""
+    """Read --quick, --seed and --results, print the seed, and keep linear algebra to one thread.
+
+    Threads that wait for each other on small matrices cost more than they give.
+    """
+    threadpool_limits(1)
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="few repetitions")
     parser.add_argument("--seed", type=int, default=seed, help=f"seed of the simulated noise ({seed})")

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     draw_picture(options.results / "figure1.png", rows)
 
 
-def run(options: Options) -> list[Row]:
+def run(options: Options, kernel: str = KERNEL) -> list[Row]:
     """One row a scenario, size, mechanism and tuning."""
     repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
     cases = [(scenario, size) for scenario in SCENARIOS for size in SIZES]
@@ -57,7 +57,7 @@ def run(options: Options) -> list[Row]:
     rows = []
     for (scenario, size), seed in common.shown(zip(cases, seeds, strict=True), "figure 1"):
         generator = np.random.default_rng(seed)
-        found = [errors(scenario, size, generator) for _ in range(repetitions)]
+        found = [errors(scenario, size, generator, kernel) for _ in range(repetitions)]
         for mechanism, tuning in found[0]:
             values = np.array([each[mechanism, tuning] for each in found])
             rows.append(
@@ -73,16 +73,25 @@ def run(options: Options) -> list[Row]:
     return rows
 
 
-def errors(scenario: str, size: int, generator: np.random.Generator) -> dict[tuple[str, str], float]:
+def errors(
+    scenario: str, size: int, generator: np.random.Generator, kernel: str
+) -> dict[tuple[str, str], float]:
     """Expected squared distance to the true mean under both tunings, for one sample."""
-    mean = SCENARIOS[scenario](generator)
-    sample = curves_around(mean, size, generator)
-    whole, folds = summary_of(sample), folds_of(sample)
+    mean = SCENARIOS[scenario](generator, kernel)
+    sample = curves_around(mean, size, generator, kernel)
+    whole, folds = summary_of(sample, kernel), folds_of(sample, kernel)
     found = {}
     families: dict[str, tuple[Made, Sequence[Any], Sequence[Any]]] = {
-        "iclp_l1": (_l1, FACTORS, (1.0,)),
-        "iclp_rkhs": (_rkhs, FACTORS, (1.0,)),
-        "iid_laplace": (_iid, *truncations(size)),
+        "iclp_l1": (lambda part, value: recipe.iclp_l1(part, kernel, value), FACTORS, (1.0,)),
+        "iclp_rkhs": (
+            lambda part, value: recipe.iclp_rkhs(part, kernel, factor=value),
+            FACTORS,
+            (1.0,),
+        ),
+        "iid_laplace": (
+            lambda part, value: recipe.iid_laplace(part, kernel, value),
+            *truncations(size),
+        ),
     }
     for name, (made, wide, plain) in families.items():
         chosen = min(wide, key=lambda value, made=made: score(made, value, folds))
@@ -92,21 +101,9 @@ def errors(scenario: str, size: int, generator: np.random.Generator) -> dict[tup
     return found
 
 
-def _l1(summary: Summary, factor: float) -> LaplaceRelease:
-    return recipe.iclp_l1(summary, KERNEL, factor)
-
-
-def _rkhs(summary: Summary, factor: float) -> LaplaceRelease:
-    return recipe.iclp_rkhs(summary, KERNEL, factor=factor)
-
-
-def _iid(summary: Summary, components: int) -> LaplaceRelease:
-    return recipe.iid_laplace(summary, KERNEL, components)
-
-
-def folds_of(sample: Sample) -> list[tuple[Summary, Floats]]:
+def folds_of(sample: Sample, kernel: str = KERNEL) -> list[tuple[Summary, Floats]]:
     """Every training part with the mean of the part left out."""
-    whole = summary_of(sample)
+    whole = summary_of(sample, kernel)
     total = sample.curves.sum(axis=0)
     edges = np.linspace(0, sample.size, FOLDS + 1).astype(int)
     folds = []
@@ -126,7 +123,9 @@ def score(made: Made, value: Any, folds: Sequence[tuple[Summary, Floats]]) -> fl
     return sum(made(part, value).expected(left, EPSILON) for part, left in folds)
 
 
-def draw_picture(path: Path, rows: Sequence[Row]) -> None:
+def draw_picture(
+    path: Path, rows: Sequence[Row], title: str = "Figure 1 of Lin & Reimherr (2023), Matern 3/2"
+) -> None:
     """MSE against n, a panel a scenario; full lines plug-in, dotted cross-validation."""
     import matplotlib as mpl
 
@@ -157,7 +156,7 @@ def draw_picture(path: Path, rows: Sequence[Row]) -> None:
         Line2D([], [], color="grey", marker="x", linestyle=":", label="private cross-validation"),
     ]
     figure.legend(handles=handles, loc="lower center", ncol=5, frameon=False)
-    figure.suptitle("Figure 1 of Lin & Reimherr (2023), epsilon = 1, at the authors' scale: NOT PRIVATE")
+    figure.suptitle(f"{title}, epsilon = 1, at the authors' scale: NOT PRIVATE")
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path, dpi=100)
     plt.close(figure)

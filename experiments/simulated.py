@@ -26,32 +26,34 @@ EPSILON = 1.0
 # |mean| + 2 (sum j^-4)^(1/2) < 5.
 RADIUS = 6.0
 VALUES = (-12.0, 12.0)
-# A second public bound, on the sum of the absolute coefficients: few curves of S-4 have more than 16.
-L1_RADIUS = 20.0
+# A second public bound, on the sum of the absolute coefficients.
+L1_RADII = {"matern32": 20.0, "matern52": 25.0}
 
 
 def _bump(center: float, width: float) -> Floats:
     return np.asarray(norm.pdf(GRID, center, width))
 
 
-def scenario_4(generator: np.random.Generator) -> Floats:
+def scenario_4(generator: np.random.Generator, kernel: str) -> Floats:
     """Random coefficients, uniform on [-1, 1], on 25 eigenfunctions."""
-    return np.asarray(generator.uniform(-1, 1, 25) @ eigenpairs(KERNEL, GRID)[1][:25])
+    return np.asarray(generator.uniform(-1, 1, 25) @ eigenpairs(kernel, GRID)[1][:25])
 
 
-SCENARIOS: dict[str, Callable[[np.random.Generator], Floats]] = {
-    "S-1": lambda _: 10 * GRID * np.exp(-GRID),
-    "S-2": lambda _: 0.3 * _bump(0.3, 0.05) + 0.7 * _bump(0.8, 0.05),
-    "S-3": lambda _: (
+SCENARIOS: dict[str, Callable[[np.random.Generator, str], Floats]] = {
+    "S-1": lambda *_: 10 * GRID * np.exp(-GRID),
+    "S-2": lambda *_: 0.3 * _bump(0.3, 0.05) + 0.7 * _bump(0.8, 0.05),
+    "S-3": lambda *_: (
         0.2 * (_bump(0, 0.03) + _bump(0.2, 0.05) + _bump(0.5, 0.05) - _bump(0.75, 0.03) + _bump(1, 0.03))
     ),
     "S-4": scenario_4,
 }
 
 
-def curves_around(mean: Floats, size: int, generator: np.random.Generator) -> Sample:
+def curves_around(
+    mean: Floats, size: int, generator: np.random.Generator, kernel: str = KERNEL
+) -> Sample:
     """X_i = mean + sum_j j^-2 U_ij phi_j, U uniform on [-2, 2]; no standardisation is mentioned."""
-    _, functions = eigenpairs(KERNEL, GRID)
+    _, functions = eigenpairs(kernel, GRID)
     uniforms = generator.uniform(-2, 2, (size, POINTS))
     return Sample(mean + uniforms * np.arange(1.0, POINTS + 1) ** -2 @ functions, GRID)
 
@@ -77,9 +79,9 @@ class Summary:
         return self.l1
 
 
-def summary_of(sample: Sample) -> Summary:
+def summary_of(sample: Sample, kernel: str = KERNEL) -> Summary:
     """What a recipe reads from a whole sample."""
-    l1 = sample.l1_bound(eigenpairs(KERNEL, sample.grid)[1])
+    l1 = sample.l1_bound(eigenpairs(kernel, sample.grid)[1])
     return Summary(sample.mean, sample.size, sample.l2_bound, l1, sample.grid)
 
 
@@ -93,7 +95,9 @@ def truncations(size: int) -> tuple[list[int], list[int]]:
     return list(range(max(1, low - 3), high + 4)), list(range(low, max(low, high) + 1))
 
 
-def honest_error(sample: Sample, target: Floats, mechanism: str, epsilon: float = EPSILON) -> float:
+def honest_error(
+    sample: Sample, target: Floats, mechanism: str, kernel: str = KERNEL, epsilon: float = EPSILON
+) -> float:
     """Expected squared distance of the library's release to the target, exact given the curves.
 
     The design is the library's. The bounds are so wide that hardly any curve is clipped; curves beyond
@@ -105,11 +109,12 @@ def honest_error(sample: Sample, target: Floats, mechanism: str, epsilon: float 
     target : array (m,)
     mechanism : str
         One of `MECHANISMS`, or "auto_l1" for the library's choice with the l1 bound.
+    kernel : {"matern32", "matern52"}
     epsilon : float
     """
-    basis: KernelBasis = basis_of(KERNEL, POINTS)
+    basis: KernelBasis = basis_of(kernel, POINTS)
     name = MECHANISMS.get(mechanism, "auto")
-    bounds: dict[str, Bound] = {"bernstein": ValueBounds(*VALUES), "auto_l1": L1Ball(L1_RADIUS)}
+    bounds: dict[str, Bound] = {"bernstein": ValueBounds(*VALUES), "auto_l1": L1Ball(L1_RADII[kernel])}
     bound = bounds.get(mechanism, L2Ball(RADIUS))
     guarantee, relation = PureDP(epsilon), Neighbours.REPLACE_ONE
     used, set_ = adapted(name, basis, bound, sample.size, guarantee, relation)
@@ -130,7 +135,7 @@ def honest_error(sample: Sample, target: Floats, mechanism: str, epsilon: float 
 
 def _clipped(values: Floats, bound: Bound, basis: KernelBasis) -> Floats:
     if isinstance(bound, L1Ball):
-        if np.abs(values @ basis.analysis).sum(axis=1).max() > L1_RADIUS:
+        if np.abs(values @ basis.analysis).sum(axis=1).max() > bound.radius:
             raise ValueError("a curve lies beyond the l1 bound, where this study does not clip")
         return values
     if isinstance(bound, L2Ball):

@@ -142,7 +142,7 @@ class TestSimulated:
             ("iclp_rkhs", L2Ball(simulated.RADIUS)),
             ("iclp_l1", L2Ball(simulated.RADIUS)),
             ("bernstein", ValueBounds(*simulated.VALUES)),
-            ("auto_l1", L1Ball(simulated.L1_RADIUS)),
+            ("auto_l1", L1Ball(simulated.L1_RADII[simulated.KERNEL])),
         ],
     )
     def test_honest_error_is_that_of_the_estimator(self, mechanism: str, bounds: Any) -> None:
