@@ -527,7 +527,7 @@ def test_audit_in_two_dimensions():
     box, trials, level = [(0.0, 1.0), (0.0, 1.0)], 24_000, 1.65
     values = (np.full((2, 2), 0.25), np.full((2, 2), 0.35))
     first = release_bernstein(values[0], "0.1", 2.0, 1, box)
-    sums = tuple([_rounded(float(v), first.exponent) for v in each.ravel()] for each in values)
+    sums = tuple([_rounded(Fraction(float(v)), first.exponent) for v in each.ravel()] for each in values)
 
     def released(index: int) -> np.ndarray:
         made = [release_bernstein(values[index], "0.1", 2.0, 1, box) for _ in range(trials)]
@@ -836,12 +836,11 @@ def test_partial_derivatives_and_integral():
     exponent=st.integers(-60, 60),
 )
 def test_rounding_adds_less_than_a_grid_unit(value, move, exponent):
-    rounded = _rounded(value, exponent)
+    rounded = _rounded(Fraction(value), exponent)
     scaled = Fraction(value) * Fraction(2) ** exponent
     assert abs(rounded - scaled) <= Fraction(1, 2)
-    moved = float(Fraction(value) + move)
-    claimed = math.ceil(abs(Fraction(moved) - Fraction(value)) * Fraction(2) ** exponent)
-    assert abs(_rounded(moved, exponent) - rounded) <= claimed
+    claimed = math.ceil(move * Fraction(2) ** exponent)
+    assert abs(_rounded(Fraction(value) + move, exponent) - rounded) <= claimed
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])

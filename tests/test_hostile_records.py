@@ -1,18 +1,22 @@
 """Records made to break the guarantee: none may leave the ball, warn, raise or show itself."""
 
+import math
 import traceback
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import L1Ball, L2Ball, LongCurves, PrivateMean, ValueBounds
-from dpfda.aggregate import soft_threshold
+from dpfda import L1Ball, L2Ball, LongCurves, PrivateMean, ValueBounds, release_bernstein
+from dpfda.aggregate import IntegerSum, soft_threshold
 from dpfda.bounds import IntegerBall
 from dpfda.calibration import elliptical_noise, gaussian_noise, knorm_noise, stated_guarantee
 from dpfda.embedding import Rows
-from dpfda.errors import DataError, ParameterError, RefusedMechanismError
-from dpfda.guarantees import PureDP, guarantee_for
+from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.guarantees import PureDP, exact, guarantee_for
 from dpfda.mechanisms import Design
 from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise
 
@@ -171,3 +175,107 @@ def test_budgets_out_of_reach_are_refused_in_time():
         PrivateMean(1, "1e-4000", bounds=(0, 1), mechanism="gaussian").fit(curves)
     with pytest.raises(ParameterError, match="at least 1e-60 for elliptical noise"):
         elliptical_noise(2, 10, guarantee_for(1, "1e-100"))
+
+
+class TestBernsteinTargets:
+    """A target's values are taken exactly: a cast could move them by more than the sensitivity."""
+
+    @staticmethod
+    def integers(target, sensitivity, monkeypatch):
+        monkeypatch.setattr(KNormNoise, "draw", lambda self: [0] * self.components)
+        release = release_bernstein(target, sensitivity, 1, 1, (0, 1))
+        return release.noisy_values, Fraction(2) ** release.exponent
+
+    @pytest.mark.parametrize(
+        ("one", "other", "sensitivity"),
+        [
+            (np.array([2**62 + 511, 0]), np.array([2**62 + 513, 0]), 2),
+            ([2**53 + 1, 0], [2**53 + 2, 0], 1),
+            ([Fraction(10**17 + 1, 10**9), 0], [Fraction(10**17 + 2, 10**9), 0], Fraction(1, 10**9)),
+            ([Decimal("1e20"), 0], [Decimal("100000000000000000000.5"), 0], Fraction(1, 2)),
+            (
+                np.array([1, 0], dtype=np.longdouble),
+                np.array([1 + np.finfo(np.longdouble).eps, 0]),
+                1e-18,
+            ),
+        ],
+    )
+    def test_neighbours_move_by_no_more_than_the_sensitivity(self, one, other, sensitivity, monkeypatch):
+        first, grid = self.integers(one, sensitivity, monkeypatch)
+        second, _ = self.integers(other, sensitivity, monkeypatch)
+        width = math.ceil(exact(sensitivity, "sensitivity") * grid)
+        assert all(abs(a - b) <= width for a, b in zip(first, second, strict=True))
+        assert first != second
+
+    @pytest.mark.parametrize("cell", [math.nan, math.inf, None, np.longdouble("inf"), Decimal("NaN")])
+    def test_repair_puts_zero_in_place_of_what_is_not_finite(self, cell, monkeypatch):
+        with np.errstate(all="raise"):
+            release = release_bernstein([cell, 10**400], 1, 1, 1, (0, 1), invalid="repair")
+        assert release.noisy_values[1] > 10**399
+        with pytest.raises(DataError, match="found a value that is not at position 0"):
+            release_bernstein([cell, 1], 1, 1, 1, (0, 1))
+
+    def test_what_is_no_number_is_refused_without_showing_it(self):
+        for target in (["secret", 1], [1j, 1], [[1], [2, 3]]):
+            with pytest.raises(DataError, match="target must give") as caught:
+                release_bernstein(target, 1, 1, 1, (0, 1))
+            assert "secret" not in str(caught.value) + str(caught.value.__context__)
+
+
+class TestDesignsOfOthers:
+    """A mechanism from outside may be wrong: what is checked must be what is drawn."""
+
+    @staticmethod
+    def release(design):
+        class Mechanism:
+            name = "other"
+
+            def design(self, problem):
+                return design(problem)
+
+        return PrivateMean(1, bounds=(0, 1), mechanism=Mechanism()).fit(np.zeros((4, 6)))
+
+    def test_something_like_a_design_is_refused(self):
+        def duck(problem):
+            noise = KNormNoise((1,) * 6, (2**40,) * 6)
+            return SimpleNamespace(
+                mechanism="d", parameters={}, noise=noise, shrinkage=np.ones(6),
+                thresholds=[0.5] * 6, components=6,
+            )  # fmt: skip
+
+        with pytest.raises(ParameterError, match="answer with a Design whose noise is one of"):
+            self.release(duck)
+
+    def test_a_law_that_was_tampered_with_draws_as_itself(self):
+        def tampered(problem):
+            noise = KNormNoise((1,) * 6, (2**40,) * 6)
+            object.__setattr__(noise, "draw", lambda: [0] * 6)
+            return Design("t", {}, noise, np.ones(6))
+
+        noisy = self.release(tampered).release_.noisy_sum
+        assert sum(value != 0 for value in noisy) == 6
+
+    def test_a_law_that_answers_twice_differently_is_refused(self):
+        class Shifty(Design):
+            @property
+            def noise(self):
+                return KNormNoise((1,) * 6, (2**40,) * 6)
+
+            @noise.setter
+            def noise(self, value):
+                pass
+
+        with pytest.raises((ParameterError, AttributeError)):
+            self.release(lambda problem: Shifty("s", {}, None, np.ones(6)))
+
+    def test_sums_take_integers_alone(self):
+        total = IntegerSum(2).add(np.array([[3, -4]]))
+        for noise, levels in (([0.5, 1], ()), ([1, 1], (0.5, 0)), ([True, 1], ())):
+            with pytest.raises(DpfdaError, match="Noise and thresholds must be integers"):
+                total.with_noise(noise, levels)
+        assert total.with_noise([10, 10], (1, 1)) == (12, 7)
+
+
+def test_an_unknown_norm_is_no_ball():
+    with pytest.raises(ParameterError, match="norm must be one of"):
+        IntegerBall("Linf", 10, 0)

@@ -53,6 +53,9 @@ class IntegerSum:
         if len(noise) > len(self._total):
             raise DpfdaError(f"{len(noise)} noise values for {len(self._total)} components.")
         levels = thresholds or [0] * len(noise)
+        if any(type(value) is not int for value in (*noise, *levels)):
+            # A fraction would show in the last digits which coefficients are not zero.
+            raise DpfdaError("Noise and thresholds must be integers.")
         pairs = zip(self._total[: len(noise)], levels, noise, strict=True)
         return tuple(soft_threshold(total, level) + added for total, level, added in pairs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,10 @@ class IntegerBall:
     norm: Norm
     radius: int
     exponent: int
+
+    def __post_init__(self) -> None:
+        if self.norm not in get_args(Norm):
+            raise ParameterError("norm", f"be one of {get_args(Norm)}", repr(self.norm))
 
     @classmethod
     def of(cls, norm: Norm, radius: float, components: int) -> IntegerBall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
+from dpfda.noise import LAWS
 
 Floats = NDArray[np.float64]
 WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
@@ -129,7 +130,7 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """
     _check_workable(problem.guarantee)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
-        return read_mechanism(mechanism).design(problem)
+        return _genuine(read_mechanism(mechanism).design(problem))
     designs = []
     if not isinstance(problem.guarantee, PureDP):
         designs.append(Gaussian().design(problem))
@@ -139,6 +140,30 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
         designs.append(KNorm().design(problem))
     designs.append(Laplace().design(problem))
     return min(designs, key=lambda design: sum(_error_parts(problem, design)))
+
+
+def _genuine(design: Any) -> Design:
+    """A design made again from its parts, so that what is checked is what is drawn.
+
+    It guards against mistakes of a mechanism. One that means harm runs in the same process and cannot
+    be contained.
+    """
+    noise = getattr(design, "noise", None)
+    law: Any = type(noise)
+    if type(design) is not Design or law not in LAWS.values():
+        raise ParameterError(
+            "mechanism",
+            "answer with a Design whose noise is one of this library's laws",
+            f"{type(design).__name__} with {law.__name__}",
+        )
+    parts = {field.name: getattr(noise, field.name) for field in fields(law)}
+    return Design(
+        str(design.mechanism),
+        dict(design.parameters),
+        law(**parts),
+        np.array(design.shrinkage, dtype=np.float64),
+        tuple(design.thresholds),
+    )
 
 
 def _check_workable(guarantee: Guarantee) -> None:

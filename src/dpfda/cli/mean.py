@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpfda.cli import options as o
-from dpfda.cli.running import guarded, print_json, progress_bar, warn
+from dpfda.cli.running import FAILED, fail, guarded, print_json, progress_bar, warn
 from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
-    from dpfda.ledger import Ledger
+    from dpfda.composition import Cost
+    from dpfda.guarantees import Guarantee
+    from dpfda.ledger import Ledger, Record
     from dpfda.records.files import TableCurves
     from dpfda.release import ReleasedFunction
 
@@ -168,7 +172,8 @@ def mean(
     _show(new)
     files = write_release(release, out, plot, csv)
     if account is not None and dataset is not None:
-        account.note_file(dataset, out.resolve())
+        with after_publication(out):
+            account.note_file(dataset, out.resolve())
     if as_json:
         print_json(summary(release) | {"files": files, "warnings": warnings + new})
     else:
@@ -176,7 +181,24 @@ def mean(
         typer.echo(f"Next: dpfda show {out}   (what is promised, in plain words)")
 
 
-def opened_ledger(file: Path | None, dataset: str | None) -> Ledger | None:
+class Charged:
+    """A ledger that remembers the row of its charge, so that the file is noted on that one."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.row: Record | None = None
+
+    def charge(self, dataset: str, guarantee: Guarantee | Cost, entry: Mapping[str, Any]) -> Record:
+        """Charge, and remember the row."""
+        self.row = self.ledger.charge(dataset, guarantee, entry)
+        return self.row
+
+    def note_file(self, dataset: str, file: Path) -> None:
+        """Note the file on the row."""
+        self.ledger.note_file(dataset, file, self.row)
+
+
+def opened_ledger(file: Path | None, dataset: str | None) -> Charged | None:
     """The ledger that a release is charged to, with its data set in it; None where none is named.
 
     Raises
@@ -196,7 +218,7 @@ def opened_ledger(file: Path | None, dataset: str | None) -> Ledger | None:
         return None
     account = FileLedger(file)
     account.budget(dataset)
-    return account
+    return Charged(account)
 
 
 def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any]) -> ReleasedFunction:
@@ -236,13 +258,23 @@ def write_release(
             f"{error} Noise had been drawn and the release is lost: running again is a second release."
         ) from None
     files = {"release": str(out)}
-    if csv is not None:
-        write_csv(columns_of(release, band_at(release, release.grid_points)), csv)
-        files["csv"] = str(csv)
-    if plot is not None:
-        save_picture(release.plot(new_picture()), plot)
-        files["plot"] = str(plot)
+    with after_publication(out):
+        if csv is not None:
+            write_csv(columns_of(release, band_at(release, release.grid_points)), csv)
+            files["csv"] = str(csv)
+        if plot is not None:
+            save_picture(release.plot(new_picture()), plot)
+            files["plot"] = str(plot)
     return files
+
+
+@contextmanager
+def after_publication(out: Path) -> Iterator[None]:
+    """What fails here fails after the release: say so, and leave with the status of a failure."""
+    try:
+        yield
+    except (DpfdaError, OSError) as error:
+        fail(f"The release is published in {out} and counts, but then: {error}", FAILED)
 
 
 def summary(release: ReleasedFunction) -> dict[str, Any]:

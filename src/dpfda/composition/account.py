@@ -364,7 +364,7 @@ def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
         return [item]
     if isinstance(item, Guarantee):
         return [Cost(item)]
-    count = getattr(item.divisor, "noise", None)
+    count = getattr(getattr(item, "divisor", None), "noise", None)
     if count is None:
         return [Cost(item.stated, law_of(item.noise, item.stated))]
     if not _is_laplace(count):

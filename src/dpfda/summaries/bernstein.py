@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -100,6 +101,10 @@ def release_bernstein(
     at once, so the log density ratio of Laplace noise of scale B on each is at most w (k + 1)^d / B,
     and B is w (k + 1)^d / epsilon, rounded up.
 
+    Values are taken exactly, whatever their type (integers of any size, fractions, decimals, floats).
+    Where the target computes in floats, its own rounding belongs to the function whose sensitivity is
+    stated.
+
     **Error.** Noise has standard deviation 2^(1/2) Delta (k + 1)^d / epsilon on each lattice value,
     less between them. On the unit box the polynomial of a twice differentiable function is off by about
     sum_i t_i (1 - t_i) / (2 k) times its second derivative in t_i.
@@ -124,6 +129,8 @@ def release_bernstein(
     guarantee = PureDP(epsilon)
     relation = Neighbours.parse(neighbours)
     check_choice(invalid, "invalid", ("refuse", "repair"))
+    if not isinstance(unit, str) or not unit.strip():
+        raise ParameterError("unit", "name who is protected, in the singular", repr(unit))
     whole = check_degree(degree)
     domain = _domain(domain_range)
     count = (whole + 1) ** len(domain)
@@ -143,7 +150,7 @@ def release_bernstein(
     width = math.ceil(move * Fraction(2) ** exponent)
     noise = knorm_noise((1,) * count, np.ones(count), "linf", width, guarantee)
     values = _values(target, whole, domain, invalid)
-    total = IntegerSum.of([_rounded(float(value), exponent) for value in values])
+    total = IntegerSum.of([_rounded(value, exponent) for value in values])
     entry = {
         "summary": f"function of {len(domain)} variable(s) on a lattice",
         "neighbours": str(relation),
@@ -168,34 +175,59 @@ def _domain(domain_range: Any) -> Domain:
     return tuple(check_domain(pair) for pair in pairs)
 
 
-def _values(target: Any, degree: int, domain: Domain, invalid: str) -> Floats:
-    """Values of the target on the lattice, in the order of its points. Private."""
+def _values(target: Any, degree: int, domain: Domain, invalid: str) -> list[Fraction]:
+    """Values of the target on the lattice, exactly, in the order of its points. Private."""
     shape: tuple[int, ...] = (degree + 1,) * len(domain)
     if callable(target):
         target = target(lattice(degree, domain))
         shape = (math.prod(shape),)
-    try:
-        given = np.asarray(target)
-        values = given.astype(np.float64) if given.dtype.kind != "c" else None
-    except (TypeError, ValueError):
-        values = None
-    if values is None:
+    given = _cells(target)
+    if given is None:
         raise DataError("target must give real numbers; found something else.")
-    if values.shape != shape:
-        raise DataError(f"target must give values of shape {shape}; found {values.shape}.")
-    finite = np.isfinite(values)
-    if invalid == "refuse" and not finite.all():
+    if given.shape != shape:
+        raise DataError(f"target must give values of shape {shape}; found {given.shape}.")
+    values = [_exactly(cell) for cell in given.ravel()]
+    unusable = [place for place, value in enumerate(values) if value is None]
+    if invalid == "refuse" and unusable:
         raise DataError(
             "target must be finite on the lattice; found a value that is not at position "
-            f"{int(np.argmin(finite))}. Use invalid='repair' to put zero in its place, if the "
+            f"{unusable[0]}. Use invalid='repair' to put zero in its place, if the "
             "sensitivity holds for that. This check is outside the privacy guarantee."
         )
-    return np.where(finite, values, 0.0).ravel()
+    return [Fraction(0) if value is None else value for value in values]
 
 
-def _rounded(value: float, exponent: int) -> int:
+def _cells(target: Any) -> NDArray[Any] | None:
+    """The target's values as they are: a common type for all could round some of them."""
+    kinds = "biufO"
+    try:
+        cells = target if isinstance(target, np.ndarray) else np.array(target, dtype=object)
+    except ValueError:
+        return None
+    numbers = (int, float, Fraction, Decimal, np.number, np.bool_, type(None))
+    if cells.dtype.kind not in kinds or not all(
+        isinstance(cell, numbers) and not isinstance(cell, np.complexfloating) for cell in cells.flat
+    ):
+        return None
+    return cells
+
+
+def _exactly(cell: Any) -> Fraction | None:
+    """A number as the rational that it is; None where it is not finite."""
+    if cell is None:
+        return None
+    try:
+        return Fraction(*(int(cell) if isinstance(cell, np.bool_) else cell).as_integer_ratio())
+    except AttributeError:
+        # numpy's integers have no ratio of their own.
+        return Fraction(int(cell))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _rounded(value: Fraction, exponent: int) -> int:
     """floor(2^exponent value + 1/2), exactly."""
-    numerator, denominator = value.as_integer_ratio()
+    numerator, denominator = value.numerator, value.denominator
     if exponent >= 0:
         numerator <<= exponent
     else:
