@@ -225,7 +225,7 @@ class TestAuto:
         assert math.isclose(ratio[0], 4 * ratio[1], rel_tol=1e-6)
 
     def test_matched_noise_is_never_above_iclp_on_the_l1_ball(self) -> None:
-        # MATH: same estimate, same epsilon, less noise in every component.
+        # Same estimate, same epsilon, less noise in every component.
         p = problem(bound=L1Ball(2.0))
         matched = np.array(choose(p, "laplace").noise.scales, dtype=float)
         kernel_shaped = np.array(choose(p, "iclp").noise.scales, dtype=float)
