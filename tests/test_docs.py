@@ -1,0 +1,55 @@
+"""What the pages tell a reader to write works as written."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpfda import PrivateMean
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def block_with(page: str, words: str) -> str:
+    """The indented or fenced block of a page that contains some words."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    fenced = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    indented = re.findall(r"(?:^    .*\n|^\n)+", text, flags=re.M)
+    blocks = fenced + [re.sub(r"^    ", "", block, flags=re.M) for block in indented]
+    return next(block for block in blocks if words in block)
+
+
+def test_the_readme_example_runs(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    curves = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 30)) + np.linspace(-0.1, 0.1, 60)[:, None]
+    names = {"X": curves, "person": np.repeat(np.arange(20), 3)}
+    exec(block_with("README.md", "PrivateMean(epsilon=1.0"), names)  # noqa: S102
+    assert (tmp_path / "fa.json").exists()
+    assert names["release"].count == 20
+
+
+def test_a_mechanism_written_as_the_page_says_works():
+    names: dict[str, object] = {}
+    exec(block_with("docs/extending.md", "class TwoBlocks"), names)  # noqa: S102
+    mean = PrivateMean(bounds=(0, 1), mechanism=names["TwoBlocks"]())
+    release = mean.fit(np.full((10, 12), 0.4)).release_
+    assert release.mechanism["name"] == "two-blocks"
+    assert release.noise.block_sizes == (5, 7)
+
+
+def test_commands_of_the_readme_are_marked_for_the_checks():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for mark in ("demo", "test"):
+        block = re.search(rf"<!-- {mark} command -->\n\n    (.+)\n\n<!-- end -->", text)
+        assert block is not None
+        assert "python3 -m venv" in block.group(1)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / target).exists(), target
