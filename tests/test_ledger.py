@@ -4,6 +4,7 @@ import copy
 import csv
 import io
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -24,7 +25,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from dpfda import L2Ball, PrivateMean
+from dpfda import L1Ball, L2Ball, PrivateMean
 from dpfda.composition import Cost, laplace_rho, pure_rho
 from dpfda.errors import (
     BudgetError,
@@ -33,7 +34,7 @@ from dpfda.errors import (
     ParameterError,
     UnknownDatasetError,
 )
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.ledger import FileLedger, MemoryLedger
 from ledger_processes import ENTRY, charge_until_killed, race
 
@@ -802,3 +803,14 @@ def test_a_release_is_charged_under_its_own_neighbours_and_unit(ledger):
     mean = estimator(ledger, 0.2).set_params(unit="person", neighbours="add-remove")
     mean.fit(CURVES, groups=np.repeat(np.arange(20), 2))
     assert ledger.spent("scans")["epsilon"] == Fraction(4, 10)
+
+
+def test_pure_noise_chosen_for_an_approximate_guarantee_costs_no_delta():
+    ledger = MemoryLedger().create("d", ZeroConcentratedDP(1)).create("e", guarantee_for(1, 1e-6))
+    curves = np.zeros((300, 12))
+    for dataset in ("d", "e"):
+        mean = PrivateMean(1, 1e-6, bounds=L1Ball(2.0), ledger=ledger, dataset=dataset).fit(curves)
+        assert isinstance(mean.release_.stated, PureDP)
+    # Matched Laplace noise: epsilon + exp(-epsilon) - 1.
+    assert float(ledger.spent("d")["rho"]) == pytest.approx(math.exp(-1), rel=1e-9)
+    assert ledger.spent("e")["delta"] == 0

@@ -22,10 +22,10 @@ from dpfda.calibration import knorm_noise, stated_guarantee, within
 from dpfda.composition import Cost, law_of
 from dpfda.design import adapted, choose
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, split
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, split
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design, Problem
-from dpfda.noise import NoiseLaw
+from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.release import NoisyCount, ReleasedFunction
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
@@ -238,10 +238,16 @@ def _charge(
 
 
 def _cost(request: Request) -> Guarantee | Cost:
-    """What the ledger is charged: the guarantee, and the law of the noise where it is known by now."""
+    """What the ledger is charged: the guarantee, and the law of the noise where it is known by now.
+
+    Pure noise that was chosen for an approximate guarantee costs no delta.
+    """
     if request.public_design is None:
         return request.guarantee
-    return Cost(request.guarantee, law_of(request.public_design.noise, request.guarantee))
+    noise, guarantee = request.public_design.noise, request.guarantee
+    if isinstance(noise, KNormNoise) and isinstance(guarantee, ApproximateDP):
+        guarantee = PureDP(guarantee.epsilon)
+    return Cost(guarantee, law_of(noise, guarantee))
 
 
 def _release_count(total: IntegerSum, request: Request) -> NoisyCount:

@@ -76,7 +76,7 @@ class ReleasedFunction:
     noise : NoiseLaw
         Law of the noise in `noisy_sum`, in grid units.
     guarantee : Guarantee
-        What the release was charged: an upper bound for what it gives.
+        What was asked for: an upper bound for what the release gives.
     stated : Guarantee
         What the noise in force gives, recomputed from its integer scales and rounded outward.
     neighbours : Neighbours
