@@ -12,6 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,9 @@ from dpfda.errors import (
 )
 from dpfda.guarantees import ApproximateDP
 from dpfda.ledger import MemoryLedger
-from dpfda.session import conditional, journal
+from dpfda.session import Answer, conditional, journal
+from dpfda.session.questions import Posed, Question
+from dpfda.session.records import answer_to_json, draw_to_json
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks"),
@@ -174,6 +177,9 @@ def test_two_sessions_draw_two_paths(tmp_path):
         (lambda s: s.inner(lambda t: t / 0), r"function must be finite on the domain"),
         (lambda s: s.inner(lambda t: "words"), r"function must take an array of points"),
         (lambda s: s.inner(lambda t: t[:3]), r"function must take an array of points"),
+        (lambda s: s.inner(lambda t: np.exp(1j * t)), r"must have real values; found .*complex128"),
+        (lambda s: s.inner(lambda t: 1e200 * t), r"at most 2\^500.*Divide it by a constant"),
+        (lambda s: s.inner(lambda t: 1e308 + 0 * t), r"a finite integral with the basis|at most 2\^500"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -294,7 +300,7 @@ def test_the_export_holds_the_answers_and_nothing_secret(asked, path, tmp_path, 
         assert str(abs(secret))[:9] not in text
         assert f"{abs(secret):x}"[:9] not in text
     # The file itself holds them, and says so.
-    assert f"{asked._total[0]:x}" in path.read_text()
+    assert f"{abs(asked._total[0]):x}" in path.read_text()
     assert "SECRET" in path.read_text()
 
 
@@ -480,7 +486,9 @@ def test_a_last_line_that_was_cut_short_is_dropped(asked, path):
             path.write_bytes(whole[:length] + tail)
             with FunctionalSession.resume(path) as session:
                 assert [row.question["at"] for row in session.answers()] == [0.2, 0.9]
-            assert path.read_bytes() == before
+            # What was drawn is dropped with its line, and kept once the line is whole.
+            drawn_line = whole[: whole.index(b"\n", len(before)) + 1]
+            assert path.read_bytes() == (before if length < len(drawn_line) else drawn_line)
 
 
 def test_a_damaged_line_is_refused(asked, path):
@@ -488,7 +496,8 @@ def test_a_damaged_line_is_refused(asked, path):
     asked.suspend()
     whole = path.read_bytes()
     ends = [match.start() for match in re.finditer(b"\n", whole)]
-    assert len(ends) == 4
+    # The header, three draws, three answers.
+    assert len(ends) == 7
     for number, end in enumerate(ends):
         for place in (end - 100, end - 20):
             wrong = bytearray(whole)
@@ -497,7 +506,7 @@ def test_a_damaged_line_is_refused(asked, path):
             with pytest.raises(StorageError, match=f"Line {number + 1} of .* is damaged.*drawn again"):
                 FunctionalSession.resume(path)
     lines = whole.splitlines(keepends=True)
-    for shuffled in (lines[:1] + lines[2:], [lines[0], lines[2], lines[1], lines[3]]):
+    for shuffled in (lines[:1] + lines[2:], [lines[0], lines[2], lines[1], *lines[3:]]):
         path.write_bytes(b"".join(shuffled))
         with pytest.raises(StorageError, match=r"Line 2 of .* is damaged"):
             FunctionalSession.resume(path)
@@ -567,7 +576,7 @@ OS_WRITE, OS_FSYNC = os.write, os.fsync
 
 
 def test_what_was_drawn_is_on_the_disk_before_the_answer_is_told(asked, path, monkeypatch, drawn):
-    """At every sync the file holds all bits drawn so far; one sync for one question or one batch."""
+    """At every sync the file holds all bits drawn so far; one sync for bits, one for answers."""
     synced = []
 
     def watched(descriptor: int) -> None:
@@ -578,12 +587,12 @@ def test_what_was_drawn_is_on_the_disk_before_the_answer_is_told(asked, path, mo
 
     monkeypatch.setattr(journal.os, "fsync", watched)
     asked.value(0.3)
-    assert synced == [0]
+    assert synced == [0, 0]
     asked.values([0.5, 0.7, 0.9])
     # None of the three is among the answers yet.
-    assert synced == [0, 1]
+    assert synced == [0, 0, 1, 1]
     asked.value(0.5)
-    assert synced == [0, 1]
+    assert synced == [0, 0, 1, 1]
     assert len(asked.answers()) == 4
 
 
@@ -649,21 +658,155 @@ def test_a_full_disk_stops_the_session_until_it_is_resumed(path, monkeypatch, dr
     assert kept(path) == drawn[:2] + drawn[4:]
 
 
-def test_what_a_crash_kept_but_did_not_tell_is_the_answer(path, monkeypatch, drawn):
+@pytest.mark.parametrize("sync", [1, 2], ids=["of the bits", "of the answer"])
+def test_what_a_crash_kept_but_did_not_tell_is_the_answer(path, monkeypatch, drawn, sync):
     machine = Machine(monkeypatch, ("fsync",))
     session = mean().open_session(CURVES, path)
-    machine.die_at(1, half=False)
+    machine.die_at(sync, half=False)
     monkeypatch.setattr(journal.os, "ftruncate", lambda *_: (_ for _ in ()).throw(Died()))
     with pytest.raises(Died):
         session.value(0.9)
     assert session.answers() == []
     machine.die_at(math.inf, half=False)
     with FunctionalSession.resume(path) as resumed:
-        assert len(resumed.answers()) == 1
+        assert len(resumed.answers()) == sync - 1
         before = list(drawn)
         value = resumed.value(0.9)
         assert value == resumed.answers()[0].value
         assert drawn == before == kept(path)
+        assert len(drawn) == 2
+
+
+class Quota:
+    """A disk that takes so many more bytes, then refuses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = math.inf
+        monkeypatch.setattr(journal.os, "write", self._write)
+
+    def _write(self, descriptor: int, data: Any) -> int:
+        if self.left <= 0:
+            raise OSError(28, "No space left on device")
+        done = OS_WRITE(descriptor, bytes(data)[: int(min(self.left, len(data)))])
+        self.left -= done
+        return done
+
+
+def test_a_disk_too_small_by_any_number_of_bytes_never_redraws_what_was_used(path, monkeypatch, drawn):
+    """At every 13th byte: bits that any answer was computed from are in the file, and answer again."""
+    quota = Quota(monkeypatch)
+    mean().open_session(CURVES, path).suspend()
+    empty = path.read_bytes()
+    computed: list[float] = []
+    told = Posed.answer
+    monkeypatch.setattr(Posed, "answer", lambda *a: computed.append(told(*a)) or computed[-1])
+    outcomes = set()
+    for room in itertools.count(0, 13):
+        path.write_bytes(empty)
+        drawn.clear(), computed.clear()
+        session = FunctionalSession.resume(path)
+        quota.left = room
+        with suppress(StorageError):
+            session.values([0.4, 1.3])
+        told_all = len(session.answers()) == 2
+        session.suspend()
+        quota.left = math.inf
+        first, bits = list(computed), list(drawn)
+        assert kept(path) == (bits if first else [])
+        with FunctionalSession.resume(path) as resumed:
+            again = resumed.values([0.4, 1.3]).tolist()
+            assert len(drawn) == len(bits) + (0 if first else 4)
+        assert first in ([], again)
+        outcomes.add((bool(first), told_all))
+        if told_all:
+            break
+    assert outcomes == {(False, False), (True, False), (True, True)}
+
+
+def test_no_record_is_longer_for_other_bits_sums_or_answers(tmp_path, monkeypatch):
+    """Bits that begin with zeros, with ones, or are fair; sums of zero; answers of any size."""
+    lengths = set()
+    for name, bits in {
+        "zero": lambda count: 2 ** (count - 56),
+        "one": lambda count: 2**count - 2 ** (count - 56),
+        **dict.fromkeys("abcdefgh", exactness.system_bits),
+    }.items():
+        monkeypatch.setattr(exactness, "system_bits", bits)
+        curves = {"zero": 0 * CURVES, "one": CURVES[:1] * 0 + np.sign(CURVES)}.get(name, CURVES)
+        with mean().open_session(curves, tmp_path / f"{name:>4}") as session:
+            session.values([0.25, 0.75])
+            session.inner(np.cos)
+        lines = (tmp_path / f"{name:>4}").read_bytes().splitlines()
+        # The number of digits of the inode is public.
+        inode = len(str((tmp_path / f"{name:>4}").stat().st_ino))
+        lengths.add((len(lines[0]) - inode, *map(len, lines[1:])))
+    assert len(lengths) == 1
+    doubles = [0.0, -0.0, 1e-320, 5e-324, -1.7976931348623157e308, -2.2250738585072014e-308, 1e22]
+    doubles += np.random.default_rng(1).normal(0, 1, 200).tolist()
+    written = [json.dumps(answer_to_json(Answer(1, {}, value, 1.0))) for value in doubles]
+    assert len(set(map(len, written))) == 1
+    assert [float(json.loads(text)["value"]) for text in written] == doubles
+
+
+def test_refinement_is_on_the_disk_before_it_is_used(path, monkeypatch, drawn):
+    """Whether more bits are needed depends on those known; these stay if the new ones cannot be kept."""
+    monkeypatch.setattr(conditional.ConditionalValues.__init__, "__defaults__", (4,))
+    quota = Quota(monkeypatch)
+    with mean().open_session(CURVES, path) as session:
+        first = len(journal._line(draw_to_json(session._values.reserve([(1, 0, 0, 0, 0)])[0]), b"")[0])
+        session._values = conditional.ConditionalValues(session._scales)
+        drawn.clear()
+        question = Question({"kind": "first"}, np.zeros(1), np.ones(1))
+        monkeypatch.setattr(Question, "direction", lambda *_: ((1, 0, 0, 0, 0), 0))
+        quota.left = first + 5
+        with pytest.raises(StorageError, match="No space left"):
+            session._ask([question])
+    # Four bits never decide a rounding at the scales of a release.
+    assert len(drawn) == 4
+    assert kept(path) == drawn[:2]
+    quota.left = math.inf
+    with FunctionalSession.resume(path) as session:
+        session._ask([question])
+        refined = kept(path)[2:4]
+        assert [value >> 4 for value in refined] == drawn[:2]
+        assert [value & 15 for value in refined] == drawn[4:6]
+
+
+def frames(error: BaseException | None) -> list[dict[str, Any]]:
+    """Local variables of all frames of an exception and what led to it, but for those of this file."""
+    found: list[dict[str, Any]] = []
+    while error is not None:
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename != __file__:
+                found.append(dict(trace.tb_frame.f_locals))
+            trace = trace.tb_next
+        error = error.__context__ or error.__cause__
+    return found
+
+
+@pytest.mark.parametrize("failure", [ValueError("12345"), KeyboardInterrupt(), OSError(5, "broken")])
+def test_what_fails_after_drawing_shows_no_secret(asked, path, monkeypatch, drawn, failure):
+    total = asked._total
+
+    def fail(*_: Any) -> None:
+        raise failure
+
+    if isinstance(failure, OSError):
+        monkeypatch.setattr(journal.os, "fsync", fail)
+    else:
+        monkeypatch.setattr(Posed, "answer", fail)
+    kind = {ValueError: SessionError, OSError: StorageError}.get(type(failure), KeyboardInterrupt)
+    with pytest.raises(kind) as raised:
+        asked.value(0.3)
+    assert len(drawn) == 2
+    assert "12345" not in str(raised.value)
+    seen = frames(raised.value)
+    assert 0 < len(seen) < 6
+    for secret in (*total, *drawn):
+        assert not [value for local in seen for value in local.values() if str(secret) in repr(value)]
+    assert not {"total", "noise", "draws", "exact", "records", "lines"} & {n for f in seen for n in f}
+    assert asked._total is asked._values is None
 
 
 def test_an_interruption_while_drawing_suspends(asked, path, monkeypatch, drawn):

@@ -16,7 +16,7 @@ from scipy import stats
 from dpfda import CosineBasis, FunctionalSession, L2Ball, PrivateMean, exactness
 from dpfda.errors import StorageError
 from dpfda.session import conditional, session
-from dpfda.session.conditional import ConditionalValues, Draw
+from dpfda.session.conditional import ConditionalValues, Draw, Keep
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 SCALES = (900_000, 1_300_000, 400_000, 700_000)
@@ -90,7 +90,7 @@ class TestLaw:
 class Redrawing(ConditionalValues):
     """Draws other uniforms where more bits of the same are needed."""
 
-    def _rounded(self, question: tuple[int, ...]) -> int:
+    def known(self, question: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
         scaled = self._scaled(question)
         while (rounded := self._extended().rounded(scaled, self._uniforms, self._bits)) is None:
             self._bits *= 2
@@ -289,8 +289,8 @@ class Halved(ConditionalValues):
 class Forgetful(ConditionalValues):
     """Noise that is drawn anew for every question."""
 
-    def value(self, question: tuple[int, ...]) -> tuple[int, Draw | None]:
-        return ConditionalValues(self._scales).value(question)
+    def known(self, question: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
+        return ConditionalValues(self._scales).value(question)[0]
 
 
 def attack(asked: FunctionalSession) -> float:

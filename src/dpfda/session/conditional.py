@@ -26,7 +26,7 @@ before the first question and independent of whoever asks: given the past, both 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from flint import arb, arb_mat, fmpz_mat
@@ -44,7 +44,7 @@ Uniforms = tuple[int, int]
 
 @dataclass(frozen=True)
 class Draw:
-    """What a question added to the secret state; to be kept before its value is told.
+    """What was added to the secret state; to be on the disk before anything is computed from it.
 
     Parameters
     ----------
@@ -59,6 +59,13 @@ class Draw:
     bits: int
     uniforms: dict[int, Uniforms]
     direction: tuple[int, ...] | None
+
+
+Keep = Callable[[Draw], None]
+
+
+def _unkept(draw: Draw) -> None:
+    """For values that need not survive."""
 
 
 class ConditionalValues:
@@ -100,14 +107,51 @@ class ConditionalValues:
             must forget the integer and this object.
         """
         before, bits = self.drawn, self._bits
-        if self._is_new(question):
-            self._add(question, self._fresh())
-        rounded = self._rounded(question)
+        self.reserve([question])
+        rounded = self.known(question)
         if self.drawn == before and self._bits == bits:
             return rounded, None
         first = before if self._bits == bits else 0
         uniforms = {k: self._uniforms[k] for k in range(first, self.drawn)}
         return rounded, Draw(self._bits, uniforms, question if self.drawn > before else None)
+
+    def reserve(self, questions: Iterable[tuple[int, ...]]) -> list[Draw]:
+        """Draw what questions need, and compute nothing from it yet.
+
+        How many draws there are, and how many bits each has, depends on the questions alone and on the
+        bits kept so far.
+        """
+        draws = []
+        for question in questions:
+            if self._is_new(question):
+                self._add(question, self._fresh())
+                number = self.drawn - 1
+                draws.append(Draw(self._bits, {number: self._uniforms[number]}, question))
+        return draws
+
+    def known(self, question: tuple[int, ...], keep: Keep = _unkept) -> int:
+        """The noise value of a reserved question, rounded to an integer.
+
+        Parameters
+        ----------
+        question : tuple of int
+            In the span of the questions reserved so far.
+        keep : callable
+            Called with further bits, where the rounding needs them, before they are used.
+        """
+        scaled = self._scaled(question)
+        while True:
+            frame = self._extended()
+            rounded = frame.rounded(scaled, self._uniforms, self._bits)
+            if rounded is not None:
+                return rounded
+            more = self._bits
+            longer = [
+                ((a << more) | exactness.system_bits(more), (b << more) | exactness.system_bits(more))
+                for a, b in self._uniforms
+            ]
+            keep(Draw(2 * more, dict(enumerate(longer)), None))
+            self._uniforms, self._bits = longer, 2 * more
 
     def replay(self, draw: Draw) -> None:
         """Put back what an earlier object drew.
@@ -152,20 +196,6 @@ class ConditionalValues:
         if self._extended().excludes(self._scaled(question)):
             return True
         return fmpz_mat([*map(list, self._directions), list(question)]).rank() > self.drawn
-
-    def _rounded(self, question: tuple[int, ...]) -> int:
-        scaled = self._scaled(question)
-        while True:
-            frame = self._extended()
-            rounded = frame.rounded(scaled, self._uniforms, self._bits)
-            if rounded is not None:
-                return rounded
-            more = self._bits
-            self._uniforms = [
-                ((a << more) | exactness.system_bits(more), (b << more) | exactness.system_bits(more))
-                for a, b in self._uniforms
-            ]
-            self._bits += more
 
     def _extended(self) -> _Frame:
         """Orthonormal vectors of all directions, enclosed as finely as the uniforms are."""

@@ -123,14 +123,13 @@ class Journal:
                 _folder_to_disk(self.path)
         except BaseException as error:
             # Where even this fails, the line is cut off or refused when the file is opened again.
-            with suppress(OSError):
-                self._cut(descriptor, self._size)
+            self._undo(descriptor)
             self.release()
             if isinstance(error, OSError):
                 raise StorageError(
                     f"The session's file {str(self.path)!r} could not be written: {error.strerror}. "
                     "Nothing was told of what was drawn last. Mend the disk, then resume the session."
-                ) from error
+                ) from None
             raise
         self._size += len(lines)
         self._digest = digest
@@ -146,15 +145,46 @@ class Journal:
             self._descriptor = None
 
     def destroy(self) -> None:
-        """Overwrite the file, remove it and close it."""
-        descriptor = self.check()
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        for start in range(0, self._size, _CHUNK):
-            os.write(descriptor, bytes(min(_CHUNK, self._size - start)))
-        _to_disk(descriptor)
-        self.path.unlink()
-        _folder_to_disk(self.path)
-        self.release()
+        """Overwrite the file, remove it and close it: each, whatever becomes of the others.
+
+        Raises
+        ------
+        StorageError
+            If something is left; the message says what.
+        """
+        self.check_process()
+        descriptor, left = self._held(), []
+        try:
+            try:
+                _overwrite(descriptor)
+            except OSError as error:
+                left.append(f"it was not overwritten ({error.strerror}), so its blocks hold the secrets")
+            try:
+                named = self._named()
+                if named is not None and self._is_held(named):
+                    self.path.unlink()
+                    _folder_to_disk(self.path)
+                elif named is not None:
+                    left.append("another file is at its path, which was let alone")
+            except OSError as error:
+                left.append(f"it was not removed ({error.strerror})")
+        finally:
+            self.release()
+        if left:
+            raise StorageError(
+                f"The session is closed, but something is left of its file {str(self.path)!r}: "
+                f"{'; '.join(left)}. Destroy what is left by other means."
+            )
+
+    def discard(self) -> None:
+        """Remove a file that no session came of, overwriting it as far as the disk lets us."""
+        try:
+            if self._descriptor is not None:
+                with suppress(OSError):
+                    _overwrite(self._descriptor)
+            self.path.unlink(missing_ok=True)
+        finally:
+            self.release()
 
     def check_process(self) -> None:
         """Refuse a child of the process that opened the file.
@@ -179,22 +209,38 @@ class Journal:
         """
         self.check_process()
         descriptor = self._held()
-        held = os.fstat(descriptor)
-        try:
-            named = self.path.stat()
-        except OSError:
-            named = None
-        if named is None or (named.st_ino, named.st_dev) != (held.st_ino, held.st_dev):
+        named = self._named()
+        if named is None or not self._is_held(named):
             raise SessionError(
                 f"The session's file {str(self.path)!r} was removed or replaced while the session was "
                 "open. Nothing more is answered: what is drawn now could not be kept."
             )
-        if held.st_size != self._size:
+        if os.fstat(descriptor).st_size != self._size:
             raise SessionError(
                 f"The session's file {str(self.path)!r} was written to by something else. Nothing more "
                 "is answered."
             )
         return descriptor
+
+    def _named(self) -> os.stat_result | None:
+        """The file that is at the path now."""
+        try:
+            return self.path.stat()
+        except OSError:
+            return None
+
+    def _is_held(self, named: os.stat_result) -> bool:
+        held = os.fstat(self._held())
+        return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)
+
+    def _undo(self, descriptor: int) -> None:
+        """Take off the disk, as far as it lets us, what was not written whole."""
+        if self._size == 0:
+            # A first record holds exact sums, and there is no session to forget them for.
+            with suppress(OSError):
+                _overwrite(descriptor)
+        with suppress(OSError):
+            self._cut(descriptor, self._size)
 
     def _lock(self) -> None:
         fcntl = _locks()
@@ -280,6 +326,15 @@ def _record(line: bytes, before: bytes) -> Record | None:
         return None
     record: Record = json.loads(text)
     return record
+
+
+def _overwrite(descriptor: int) -> None:
+    """Zeros over the whole file, on the disk."""
+    left = os.fstat(descriptor).st_size
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    while left:
+        left -= os.write(descriptor, bytes(min(_CHUNK, left)))
+    _to_disk(descriptor)
 
 
 def _to_disk(descriptor: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,6 +23,9 @@ Floats = NDArray[np.float64]
 # The largest entry of a question has this many bits, so that every double down to 2^-43 of the largest
 # is taken as the exact rational that it is.
 QUESTION_BITS = 96
+
+# Answers stay far from the end of the range of floats, at about 2^1024.
+LARGEST = 2.0**500
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,8 @@ class Question:
         """The functional of a public function."""
         for _ in range(self.order):
             function = function.derivative()
-        return float(np.sum(self.weights * function(self.points)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.sum(self.weights * function(self.points)))
 
     def direction(self, frame: ReleasedFunction) -> tuple[tuple[int, ...], int]:
         """The functional of the shrunken basis functions: integers m and e, for m 2^-e.
@@ -62,12 +67,72 @@ class Question:
         ParameterError
             If it is not finite, or the basis functions have no such derivative.
         """
-        values = self.weights @ frame.basis.evaluate(self.points, self.order) * frame.shrinkage
+        functions = frame.basis.evaluate(self.points, self.order)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self.weights @ functions * frame.shrinkage
         if not np.all(np.isfinite(values)):
             raise ParameterError("function", "have a finite integral with the basis", "an overflow")
         exponent = QUESTION_BITS - math.frexp(float(np.max(np.abs(values))))[1]
         factor = Fraction(2) ** exponent
         return tuple(round(Fraction(float(value)) * factor) for value in values), exponent
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question with all that is public about its answer, checked before any noise is drawn.
+
+    Parameters
+    ----------
+    question : Question
+    direction : tuple of int
+        The integer vector m.
+    unit : Fraction
+        What the integer <m, Y> is multiplied by.
+    center : float
+        The functional of the bound's center.
+    standard_error : float
+        Standard deviation of the answer's noise.
+    """
+
+    question: Question
+    direction: tuple[int, ...]
+    unit: Fraction
+    center: float
+    standard_error: float
+
+    def answer(self, integer: int) -> float:
+        """The answer for <m, Y>: it always exists, for what no float can hold becomes the largest."""
+        try:
+            return float(integer * self.unit) + self.center
+        except OverflowError:
+            return math.copysign(sys.float_info.max, integer)
+
+
+def pose(question: Question, frame: ReleasedFunction, scales: Sequence[int]) -> Posed:
+    """Work out and check everything public about a question.
+
+    Raises
+    ------
+    ParameterError
+        If the answer may be beyond the range of floats, or the function has no such derivative.
+    """
+    direction, exponent = question.direction(frame)
+    unit = Fraction(2) ** -(exponent + frame.exponent) / Fraction(frame.count)
+    variance = sum((m * s) ** 2 for m, s in zip(direction, scales, strict=True))
+    center = question.of(frame)
+    try:
+        error = float(Fraction(math.sqrt(variance)) * unit)
+    except OverflowError:
+        error = math.inf
+    size = max(abs(center), error)
+    if not size <= LARGEST:
+        raise ParameterError(
+            "function",
+            "be so small that its center and standard error are at most 2^500",
+            f"center {center:g}, standard error {error:g}",
+            "Divide it by a constant.",
+        )
+    return Posed(question, direction, unit, center, error)
 
 
 def value_at(point: float, frame: ReleasedFunction, order: int = 0) -> Question:
@@ -93,7 +158,17 @@ def inner_with(
     """The integral over the domain of the function times a public one."""
     points, weights = frame.quadrature(*frame.domain_range)
     try:
-        values = np.broadcast_to(np.asarray(function(points), dtype=float), points.shape)
+        told = np.asarray(function(points))
+        if np.iscomplexobj(told):
+            raise ParameterError(
+                "function",
+                "have real values",
+                f"values of type {told.dtype}",
+                "Ask for its real and its imaginary part.",
+            )
+        values = np.broadcast_to(told.astype(float), points.shape)
+    except ParameterError:
+        raise
     except (TypeError, ValueError):
         raise ParameterError(
             "function", "take an array of points and return their values", repr(function)
@@ -103,4 +178,5 @@ def inner_with(
     digest = hashlib.blake2b(np.asarray(values + 0.0, dtype="<f8").tobytes(), digest_size=8)
     name = getattr(function, "__name__", type(function).__name__) if label is None else str(label)
     words = {"kind": "inner product", "with": name, "values": digest.hexdigest()}
-    return Question(words, points, weights * values)
+    with np.errstate(over="ignore"):
+        return Question(words, points, weights * values)

@@ -16,6 +16,10 @@ from dpfda.session.journal import Journal, Record
 FORMAT = "dpfda-session"
 ANSWERS_FORMAT = "dpfda-answers"
 SCHEMA_VERSION = 1
+# Whether a write fails for lack of room may tell how long a record is. So no length depends on a secret
+# or an answer: a double is written with at most 24 characters, the sum with 256 bits and a sign.
+_VALUE_WIDTH = 24
+_TOTAL_WIDTH = 65
 WARNING = (
     "SECRET: this file holds the exact sum of private data and the noise of every answer. Whoever reads "
     "it can undo the privacy protection. Do not copy, share or back it up."
@@ -62,7 +66,7 @@ def header_to_json(journal: Journal, frame: ReleasedFunction, total: tuple[int, 
         "warning": WARNING,
         "origin": journal.origin(),
         "release": storage.to_json(frame),
-        "total": [f"{value:x}" for value in total],
+        "total": [f"{value:+0{_TOTAL_WIDTH}x}" for value in total],
     }
 
 
@@ -99,19 +103,19 @@ def checked_header(records: list[Record], journal: Journal, moved: bool) -> Reco
     return header
 
 
-def answer_to_json(answer: Answer, draw: Draw | None) -> Record:
-    """Record of an answer, with what was drawn for it. Secret where there is a draw."""
+def answer_to_json(answer: Answer) -> Record:
+    """Record of an answer, as long for every value."""
     # Its number is its place in the file.
     written = {name: part for name, part in asdict(answer).items() if name != "number"}
-    return written if draw is None else {**written, "draw": _draw_to_json(draw)}
+    return {**written, "value": f"{answer.value!r:>{_VALUE_WIDTH}}"}
 
 
-def _draw_to_json(draw: Draw) -> Record:
-    return {
-        "bits": draw.bits,
-        "uniforms": {str(k): [f"{value:x}" for value in pair] for k, pair in draw.uniforms.items()},
-        "direction": None if draw.direction is None else [f"{m:x}" for m in draw.direction],
-    }
+def draw_to_json(draw: Draw) -> Record:
+    """Record of a draw, as long for every value of its bits. Secret."""
+    digits = -(-draw.bits // 4)
+    uniforms = {str(k): [f"{value:0{digits}x}" for value in pair] for k, pair in draw.uniforms.items()}
+    direction = None if draw.direction is None else [f"{m:x}" for m in draw.direction]
+    return {"draw": {"bits": draw.bits, "uniforms": uniforms, "direction": direction}}
 
 
 def draw_from_json(written: Record) -> Draw:

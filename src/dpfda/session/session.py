@@ -14,16 +14,16 @@ are asked, in whatever order, and whenever they stop.
 
 **What is secret.** The state: S, and the bits of the normals. With them every answer can be stripped
 of its noise. Losing them and drawing anew would answer from a second Z, and the average of two answers
-has less noise than was paid for. So a draw is on the disk before its answer is told.
+has less noise than was paid for. So a draw is on the disk before anything is computed from it, and no
+record's length depends on the bits or on the answer: a write that fails says nothing of either.
 """
 
 from __future__ import annotations
 
 import json
-import math
+import os
 import threading
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, Self
 
@@ -39,19 +39,21 @@ from dpfda.errors import (
 )
 from dpfda.publication import Request, pay
 from dpfda.release import ReleasedFunction
-from dpfda.session.conditional import ConditionalValues
+from dpfda.session.conditional import ConditionalValues, Draw
 from dpfda.session.journal import Journal, Record
-from dpfda.session.questions import Question, inner_with, integral_over, value_at
+from dpfda.session.questions import Posed, Question, inner_with, integral_over, pose, value_at
 from dpfda.session.records import (
     Answer,
     answer_to_json,
     checked_header,
     draw_from_json,
+    draw_to_json,
     header_to_json,
     origin_of,
     public_side,
 )
 from dpfda.session.refusals import check_request, checked_gaussian
+from dpfda.session.sealed import sealed
 
 Floats = NDArray[np.float64]
 
@@ -167,10 +169,9 @@ class FunctionalSession:
             # The exact sum: it goes to the secret state and leaves it with noise alone.
             total = prepared.total.with_noise(nothing, paid.design.thresholds)
             frame = paid.release(tuple(nothing))
-            journal.append([header_to_json(journal, frame, total)])
+            sealed(lambda: journal.append([header_to_json(journal, frame, total)]))
         except BaseException:
-            journal.path.unlink(missing_ok=True)
-            journal.release()
+            journal.discard()
             raise
         return cls(journal, frame, total, noise.scales)
 
@@ -196,6 +197,10 @@ class FunctionalSession:
         StorageError
             If the file is missing, damaged, readable by others, or holds no session.
         """
+        return sealed(lambda: cls._resumed(path, kernel, moved))
+
+    @classmethod
+    def _resumed(cls, path: str | Path, kernel: Any, moved: bool) -> Self:
         journal, records = Journal.open(path)
         try:
             header = checked_header(records, journal, moved)
@@ -266,7 +271,22 @@ class FunctionalSession:
         return public_side(self._frame, self.answers())
 
     def export(self, path: str | Path) -> Path:
-        """Write the public side to a JSON file; nothing secret is in it."""
+        """Write the public side to a JSON file; nothing secret is in it.
+
+        Raises
+        ------
+        ParameterError
+            If the path is that of the session's own file.
+        """
+        target = Path(path)
+        own = Path(os.path.realpath(target)) == self.path
+        if self._state != "closed" and (own or _same_file(target, self.path)):
+            raise ParameterError(
+                "path",
+                "not be the session's own file, which keeps the secret state",
+                repr(str(path)),
+                "Choose another path.",
+            )
         return storage.write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
 
     def suspend(self) -> None:
@@ -281,12 +301,21 @@ class FunctionalSession:
 
         No further question can ever be answered from this path. Overwriting cannot reach copies that a
         file system with a journal or snapshots, a solid-state disk or a backup may hold.
+
+        Raises
+        ------
+        SessionError
+            If the session is not open.
+        StorageError
+            If the file could not be overwritten or removed. The session is closed all the same.
         """
         with self._lock:
             if self._state != "open":
                 raise SessionError(f"The session is {self._state}. Resume it to close it for good.")
-            self._journal.destroy()
+            self._journal.check_process()
+            # First of all, so that nothing is answered from a file that is destroyed in part.
             self._forget("closed")
+            self._journal.destroy()
 
     def __enter__(self) -> Self:
         return self
@@ -322,53 +351,50 @@ class FunctionalSession:
         self.__reduce__()
 
     def _ask(self, questions: Iterable[Question]) -> list[float]:
-        """Answer questions; new ones are on the disk, with what was drawn, before any is told."""
+        """Answer questions; what is drawn for new ones is on the disk before it is used."""
         asked = list(questions)
-        frame = self._frame
         self._journal.check_process()
         with self._lock:
-            values, total = self._secrets()
+            self._check_open()
             # Everything that can be wrong with a question comes to light before noise is drawn.
             posed = {
-                question.key: (question, question.direction(frame), question.of(frame))
+                question.key: pose(question, self._frame, self._scales)
                 for question in asked
                 if question.key not in self._answers
             }
-            new: dict[str, Answer] = {}
-            records: list[Record] = []
-            try:
-                if posed:
-                    self._journal.check()
-                for key, (question, (direction, exponent), center) in posed.items():
-                    noise, draw = values.value(direction)
-                    exact = sum(m * entry for m, entry in zip(direction, total, strict=True)) + noise
-                    number = len(self._answers) + len(new) + 1
-                    new[key] = self._answer(question, number, direction, exponent, center, exact)
-                    records.append(answer_to_json(new[key], draw))
-                if posed:
-                    self._journal.append(records)
-            except BaseException:
-                # What was drawn may or may not be on the disk; only the file knows.
-                self._journal.release()
-                self._forget("suspended")
-                raise
-            self._answers |= new
+            if posed:
+                try:
+                    new = sealed(lambda: self._drawn(posed))
+                except BaseException:
+                    # What was drawn may or may not be on the disk; only the file knows.
+                    self._journal.release()
+                    self._forget("suspended")
+                    raise
+                self._answers |= new
             return [self._answers[question.key].value for question in asked]
 
-    def _answer(
-        self,
-        question: Question,
-        number: int,
-        direction: tuple[int, ...],
-        exponent: int,
-        center: float,
-        exact: int,
-    ) -> Answer:
-        """The public answer: post-processing of the integer <m, S> + round(<m, Z>)."""
-        unit = Fraction(2) ** -(exponent + self._frame.exponent) / Fraction(self._frame.count)
-        variance = sum((m * s) ** 2 for m, s in zip(direction, self._scales, strict=True))
-        error = math.sqrt(variance * unit**2)
-        return Answer(number, question.words, float(exact * unit) + center, error)
+    def _drawn(self, posed: dict[str, Posed]) -> dict[str, Answer]:
+        """Public answers to new questions: post-processing of the integers <m, S> + round(<m, Z>).
+
+        First the bits, then the answers go to the disk. If the second write fails, the first stays, and
+        the same answers follow from it.
+        """
+        values, total = self._secrets()
+        self._journal.check()
+        draws = values.reserve(question.direction for question in posed.values())
+        if draws:
+            self._journal.append([draw_to_json(draw) for draw in draws])
+        new: dict[str, Answer] = {}
+        for number, (key, question) in enumerate(posed.items(), len(self._answers) + 1):
+            noise = values.known(question.direction, self._keep)
+            exact = sum(m * entry for m, entry in zip(question.direction, total, strict=True))
+            told = question.answer(exact + noise)
+            new[key] = Answer(number, question.question.words, told, question.standard_error)
+        self._journal.append([answer_to_json(answer) for answer in new.values()])
+        return new
+
+    def _keep(self, draw: Draw) -> None:
+        self._journal.append([draw_to_json(draw)])
 
     def _replay(self, record: Record) -> None:
         if "moved" in record:
@@ -376,6 +402,8 @@ class FunctionalSession:
         values, _ = self._secrets()
         if "draw" in record:
             values.replay(draw_from_json(record["draw"]))
+        if "question" not in record:
+            return
         answer = Answer(
             len(self._answers) + 1,
             record["question"],
@@ -384,12 +412,23 @@ class FunctionalSession:
         )
         self._answers[json.dumps(answer.question, sort_keys=True)] = answer
 
-    def _secrets(self) -> tuple[ConditionalValues, tuple[int, ...]]:
-        if self._values is None or self._total is None:
+    def _check_open(self) -> None:
+        if self._state != "open":
             remedy = "" if self._state == "closed" else " Resume it with FunctionalSession.resume(path)."
             raise SessionError(f"The session is {self._state} and answers nothing more.{remedy}")
+
+    def _secrets(self) -> tuple[ConditionalValues, tuple[int, ...]]:
+        if self._values is None or self._total is None:
+            raise SessionError(f"The session is {self._state} and answers nothing more.")
         return self._values, self._total
 
     def _forget(self, state: str) -> None:
         self._values = self._total = None
         self._state = state
+
+
+def _same_file(first: Path, second: Path) -> bool:
+    try:
+        return os.path.samefile(first, second)
+    except OSError:
+        return False
