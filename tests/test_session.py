@@ -21,6 +21,7 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import CosineBasis, FunctionalSession, PrivateMean, exactness
+from dpfda.composition import compose
 from dpfda.errors import (
     BudgetError,
     ParameterError,
@@ -379,6 +380,76 @@ def test_closing_destroys_the_secret_state_and_keeps_the_answers(asked, path, tm
     os.replace(tmp_path / "inside", path)
     with pytest.raises(StorageError, match="holds no session: it was closed"):
         FunctionalSession.resume(path)
+
+
+@pytest.mark.parametrize("call", ["write", "unlink"])
+def test_a_close_that_fails_ends_the_session_and_says_what_is_left(asked, path, monkeypatch, call):
+    told = asked.value(0.5)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.os if call == "write" else Path, call, fail)
+        words = r"was not overwritten \(Input" if call == "write" else r"was not removed \(Input"
+        with pytest.raises(StorageError, match=rf"session is closed, but .*{words}.*other means"):
+            asked.close()
+    with pytest.raises(SessionError, match="is closed and answers nothing more"):
+        asked.value(0.7)
+    assert asked._total is asked._values is None
+    assert asked.answers()[0].value == told
+    # Each of the two is done though the other fails.
+    assert path.exists() == (call == "unlink")
+    assert call == "write" or not path.read_bytes().strip(b"\0")
+
+
+def test_overwriting_goes_on_after_short_writes(asked, path, tmp_path, monkeypatch):
+    asked.value(0.5)
+    os.link(path, tmp_path / "inside")
+    size = path.stat().st_size
+    monkeypatch.setattr(journal.os, "write", lambda d, data: OS_WRITE(d, bytes(data)[:100]))
+    asked.close()
+    assert (tmp_path / "inside").read_bytes() == bytes(size)
+
+
+def test_a_failed_opening_overwrites_the_sums(path, monkeypatch):
+    """The header is written, its sync fails: zeros are written over it before it is removed."""
+    written = []
+
+    def write(descriptor: int, data: Any) -> int:
+        written.append((os.lseek(descriptor, 0, os.SEEK_CUR), bytes(data)))
+        return OS_WRITE(descriptor, data)
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(journal.os, "write", write)
+    monkeypatch.setattr(journal.os, "fsync", fail)
+    with pytest.raises(StorageError, match="could not be written: Input/output error"):
+        mean().open_session(CURVES, path)
+    assert not path.exists()
+    (start, header), (again, zeros) = written
+    assert b"SECRET" in header
+    assert start == again == 0
+    assert zeros == bytes(len(header))
+
+
+def test_the_secret_file_is_not_exported_over(asked, path, tmp_path):
+    told = asked.value(0.5)
+    (tmp_path / "link").symlink_to(path)
+    os.link(path, tmp_path / "hard")
+    asked.suspend()
+    for target in (path, tmp_path / "link", tmp_path / "hard"):
+        with pytest.raises(ParameterError, match="path must not be the session's own file"):
+            asked.export(target)
+    with FunctionalSession.resume(path) as session:
+        assert session.value(0.5) == told
+
+
+def test_a_session_is_composed_as_the_release_that_it_is(asked):
+    frame = asked._frame
+    assert compose([asked]) == compose([frame])
+    assert compose([asked, asked], delta="1e-5") == compose([frame, frame], delta="1e-5")
 
 
 # --- one file, one writer ---

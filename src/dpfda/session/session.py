@@ -37,6 +37,8 @@ from dpfda.errors import (
     SessionError,
     StorageError,
 )
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.noise import NoiseLaw
 from dpfda.publication import Request, pay
 from dpfda.release import ReleasedFunction
 from dpfda.session.conditional import ConditionalValues, Draw
@@ -223,6 +225,36 @@ class FunctionalSession:
             journal.release()
             raise
         return session
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was charged, for all questions together. Public, as all that `compose` asks for."""
+        return self._frame.guarantee
+
+    @property
+    def stated(self) -> Guarantee:
+        """What the noise in force gives."""
+        return self._frame.stated
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """The law of the noise."""
+        return self._frame.noise
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbour relation."""
+        return self._frame.neighbours
+
+    @property
+    def unit(self) -> str:
+        """Who is protected."""
+        return self._frame.unit
+
+    @property
+    def divisor(self) -> Any:
+        """What the sum is divided by."""
+        return self._frame.divisor
 
     def value(self, point: float) -> float:
         """The function's value at a point of the domain, in the units of the data."""
