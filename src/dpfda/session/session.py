@@ -169,9 +169,14 @@ class FunctionalSession:
             noise = checked_gaussian(paid.design.noise, request.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.
-            total = prepared.total.with_noise(nothing, paid.design.thresholds)
             frame = paid.release(tuple(nothing))
-            sealed(lambda: journal.append([header_to_json(journal, frame, total)]))
+
+            def kept() -> tuple[int, ...]:
+                total = prepared.total.with_noise(nothing, paid.design.thresholds)
+                journal.append([header_to_json(journal, frame, total)])
+                return total
+
+            total = sealed(kept)
         except BaseException:
             journal.discard()
             raise
