@@ -7,8 +7,8 @@ data, and the plug-in choice of M for IID Laplace is the one with the least true
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from experiments.simulated import (
     EPSILON,
     KERNEL,
     SCENARIOS,
-    SIZES,
     Summary,
     curves_around,
+    repeated,
     summary_of,
     truncations,
 )
@@ -52,25 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(options: Options, kernel: str = KERNEL) -> list[Row]:
     """One row a scenario, size, mechanism and tuning."""
     repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
-    cases = [(scenario, size) for scenario in SCENARIOS for size in SIZES]
-    seeds = np.random.SeedSequence(options.seed).spawn(len(cases))
-    rows = []
-    for (scenario, size), seed in common.shown(zip(cases, seeds, strict=True), "figure 1"):
-        generator = np.random.default_rng(seed)
-        found = [errors(scenario, size, generator, kernel) for _ in range(repetitions)]
-        for mechanism, tuning in found[0]:
-            values = np.array([each[mechanism, tuning] for each in found])
-            rows.append(
-                {
-                    "scenario": scenario,
-                    "n": size,
-                    "mechanism": mechanism,
-                    "tuning": tuning,
-                    "mse": float(values.mean()),
-                    "standard_error": float(values.std(ddof=1)) / math.sqrt(repetitions),
-                }
-            )
-    return rows
+    sampled = partial(errors, kernel=kernel)
+    return repeated(options, repetitions, "figure 1", ("mechanism", "tuning"), sampled)
 
 
 def errors(

@@ -5,8 +5,8 @@ Run `python -m experiments.figure2` (`--quick` for few repetitions). No data are
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from experiments.simulated import (
     EPSILON,
     KERNEL,
     SCENARIOS,
-    SIZES,
     curves_around,
     honest_error,
+    repeated,
     truncations,
 )
 from experiments.table2_page import COLOURS, NAMES
@@ -45,25 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(options: Options, kernel: str = KERNEL) -> list[Row]:
     """One row a scenario, size, column and mechanism."""
     repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
-    cases = [(scenario, size) for scenario in SCENARIOS for size in SIZES]
-    seeds = np.random.SeedSequence(options.seed).spawn(len(cases))
-    rows = []
-    for (scenario, size), seed in common.shown(zip(cases, seeds, strict=True), "figure 2"):
-        generator = np.random.default_rng(seed)
-        found = [errors(scenario, size, generator, kernel) for _ in range(repetitions)]
-        for column, mechanism in found[0]:
-            values = np.array([each[column, mechanism] for each in found])
-            rows.append(
-                {
-                    "scenario": scenario,
-                    "n": size,
-                    "column": column,
-                    "mechanism": mechanism,
-                    "mse": float(values.mean()),
-                    "standard_error": float(values.std(ddof=1)) / math.sqrt(repetitions),
-                }
-            )
-    return rows
+    sampled = partial(errors, kernel=kernel)
+    return repeated(options, repetitions, "figure 2", ("column", "mechanism"), sampled)
 
 
 def errors(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -13,7 +15,7 @@ from dpfda import KernelBasis
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds
 from dpfda.design import adapted, choose, make_problem
 from dpfda.guarantees import Neighbours, PureDP
-from experiments.common import Floats
+from experiments.common import Floats, Options, shown
 from experiments.honest import MECHANISMS, basis_of
 from experiments.recipe import Sample, eigenpairs
 
@@ -142,3 +144,30 @@ def _clipped(values: Floats, bound: Bound, basis: KernelBasis) -> Floats:
         lengths = np.sqrt(values**2 @ basis.weights)
         return values * np.minimum(1, RADIUS / lengths)[:, None]
     return values
+
+
+def repeated(
+    options: Options,
+    repetitions: int,
+    label: str,
+    names: tuple[str, str],
+    errors: Callable[[str, int, np.random.Generator], dict[tuple[str, str], float]],
+) -> list[dict[str, Any]]:
+    """Mean errors over samples: one row a scenario, size and pair of names that `errors` is keyed by."""
+    cases = [(scenario, size) for scenario in SCENARIOS for size in SIZES]
+    seeds = np.random.SeedSequence(options.seed).spawn(len(cases))
+    rows = []
+    for (scenario, size), seed in shown(zip(cases, seeds, strict=True), label):
+        generator = np.random.default_rng(seed)
+        found = [errors(scenario, size, generator) for _ in range(repetitions)]
+        for key in found[0]:
+            values = np.array([each[key] for each in found])
+            rows.append(
+                {"scenario": scenario, "n": size}
+                | dict(zip(names, key, strict=True))
+                | {
+                    "mse": float(values.mean()),
+                    "standard_error": float(values.std(ddof=1)) / math.sqrt(repetitions),
+                }
+            )
+    return rows

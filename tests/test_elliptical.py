@@ -220,19 +220,24 @@ def test_simulated_releases_have_the_designed_spread(mechanism, delta):
 
 
 def test_an_audit_of_the_pure_t_mechanism():
-    """Neighbours at the bound's ends; the half-space where the loss is largest."""
-    size, width, epsilon, runs = 2, 2**20, 3.0, 6000
-    noise = elliptical_noise(size, width, PureDP(3), degrees=6)
+    """Draws under neighbouring sums in one dimension, where the largest ratio is in a window."""
+    degrees, width, runs, error = 5, 2**24, 60_000, 1e-6
+    noise = elliptical_noise(1, width, PureDP(1), degrees=degrees)
 
-    def limit(law):
-        delta = width / law.scale
-        cut = law.scale * (delta + np.sqrt(delta**2 + 4 * law.degrees)) / 2
-        draws = np.array([law.draw() for _ in range(2 * runs)], dtype=float)
-        here = int((draws[:runs, 0] + width > cut).sum())
-        there = int((draws[runs:, 0] > cut).sum())
-        low, high = lower_limit(here, runs, 1e-4), upper_limit(there, runs, 1e-4)
-        return np.log(low / high)
+    def limit(scale):
+        law = EllipticalNoise(1, scale, "student-t", degrees)
+        shift, largest = width / scale, float(t_loss(degrees, 1, Fraction(width, scale)))
 
-    assert limit(noise) < epsilon
-    # A quarter of the scale: the same audit finds out that the claim is false.
-    assert limit(EllipticalNoise(size, noise.scale // 6, "student-t", 6)) > epsilon
+        def hits(moved):
+            z = np.array([law.draw()[0] for _ in range(runs)], dtype=float) / scale + moved
+            # Log density ratio of the shifted law to the law itself, near its maximum.
+            grown = np.log1p(z**2 / degrees) - np.log1p((z - shift) ** 2 / degrees)
+            ratio = (degrees + 1) / 2 * grown
+            return int((ratio > 0.9 * largest).sum())
+
+        low = lower_limit(hits(shift), runs, error)
+        return np.log(low / upper_limit(hits(0.0), runs, error))
+
+    assert limit(noise.scale) < 1
+    # Noise cut by sqrt(2) has a loss of about 1.4, and the same audit finds out that 1 is false.
+    assert limit(int(noise.scale / np.sqrt(2))) > 1
