@@ -1,124 +1,18 @@
-"""The public set that every record is forced into: clip, verified integer rounding, differences.
-
-Nothing else bounds a record, and no bound is ever read from the data.
-"""
+"""Public bounds on a record as users state them: on values, or a ball of functions."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.embedding import Rows, sum_columns
+from dpfda.bounds.balls import Norm
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Norm = Literal["l1", "l2", "linf"]
-
-# Exponents beyond this would overflow; a record that large is clipped along its direction anyway.
-LARGEST_EXPONENT = 900
-
-
-@dataclass(frozen=True)
-class IntegerBall:
-    """Integer vectors c with |c| <= radius, in units of 2^-exponent of the coefficients.
-
-    Parameters
-    ----------
-    norm : {"l1", "l2", "linf"}
-        Norm of the ball.
-    radius : int
-        Largest norm, in grid units.
-    exponent : int
-        The grid is 2^-exponent.
-    """
-
-    norm: Norm
-    radius: int
-    exponent: int
-
-    def __post_init__(self) -> None:
-        if self.norm not in get_args(Norm):
-            raise ParameterError("norm", f"be one of {get_args(Norm)}", repr(self.norm))
-
-    @classmethod
-    def of(cls, norm: Norm, radius: float, components: int) -> IntegerBall:
-        """Choose the grid from public numbers: components * (radius + 1)^2 stays below 2^62."""
-        exact = Fraction(radius)
-        limit = Fraction(math.isqrt(2**62 // components) - 1)
-        # One more than the binary logarithm of limit / exact, at most: floats would overflow.
-        ratio = limit / exact
-        exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-        while exact * Fraction(2) ** exponent > limit:
-            exponent -= 1
-        return cls(norm, math.floor(exact * Fraction(2) ** exponent), exponent)
-
-    @property
-    def unit(self) -> float:
-        """Size of one grid unit."""
-        return math.ldexp(1.0, -self.exponent)
-
-    def clip(self, rows: Rows) -> Integers:
-        """Bring rows into the ball and round them to integers toward zero.
-
-        Each row is then checked in integer arithmetic. One that is still outside (floats cannot tell
-        it from the boundary) is moved by one unit a coordinate toward zero; if that does not help it
-        is halved, and in the end it becomes the zero vector. Nothing is raised, because an error
-        would depend on the value of a record.
-        """
-        exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
-        with np.errstate(all="ignore"):
-            clipped = np.trunc(self._scaled(rows.mantissas, exponents))
-            # Whatever is no number, or too large for an integer, must not reach the cast.
-            sound = np.asarray((np.abs(clipped) <= self.radius + 1).all(axis=1))
-        integers = np.where(sound[:, None], clipped, 0.0).astype(np.int64)
-        signs, sizes = np.sign(integers), np.abs(integers)
-        for repaired in (integers - signs, signs * (sizes // 2), np.zeros_like(integers)):
-            integers = np.where(self._inside(integers)[:, None], integers, repaired)
-        return integers
-
-    def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
-        if self.norm == "l1":
-            return _onto_l1_ball(np.ldexp(mantissas, exponents[:, None]), float(self.radius))
-        if self.norm == "linf":
-            return np.clip(np.ldexp(mantissas, exponents[:, None]), -self.radius, self.radius)
-        lengths = np.sqrt(sum_columns(mantissas**2))
-        scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
-        return np.asarray(mantissas * scale[:, None])
-
-    def _inside(self, integers: Integers) -> NDArray[np.bool_]:
-        # Entry by entry first, without abs: below this limit no square and no sum can wrap around.
-        inside = np.asarray(((-self.radius <= integers) & (integers <= self.radius)).all(axis=1))
-        safe = np.where(inside[:, None], integers, 0)
-        if self.norm == "l1":
-            inside &= np.abs(safe).sum(axis=1) <= self.radius
-        elif self.norm == "l2":
-            inside &= (safe**2).sum(axis=1) <= self.radius**2
-        return inside
-
-
-def _onto_l1_ball(rows: Floats, radius: float) -> Floats:
-    """Nearest point of the l1 ball: soft thresholding at a level found by sorting.
-
-    Only entries within `radius` of the largest survive, so all are first lowered by the same amount
-    to at most `radius`; the projection is the same and no magnitude cancels it.
-    """
-    sizes = np.abs(rows)
-    largest = np.max(sizes, axis=1, keepdims=True)
-    lowered = np.where(largest > radius, np.maximum(radius - (largest - sizes), 0.0), sizes)
-    outside = sum_columns(lowered) > radius
-    ordered = -np.sort(-lowered, axis=1)
-    excess = np.cumsum(ordered, axis=1) - radius
-    counts = np.arange(1.0, rows.shape[1] + 1)
-    active = np.sum(ordered * counts > excess, axis=1)
-    level = excess[np.arange(rows.shape[0]), active - 1] / active
-    level = np.where(outside, np.maximum(level, 0.0), 0.0)
-    return np.asarray(np.copysign(np.maximum(lowered - level[:, None], 0.0), rows))
 
 
 class Bound(Protocol):

@@ -1,0 +1,18 @@
+"""The public set that every record is forced into: clip, verified integer rounding, differences.
+
+Nothing else bounds a record, and no bound is ever read from the data.
+"""
+
+from dpfda.bounds.balls import IntegerBall, Norm
+from dpfda.bounds.stated import Bound, L1Ball, L2Ball, LatticeBounds, ValueBounds, read_bounds
+
+__all__ = [
+    "Bound",
+    "IntegerBall",
+    "L1Ball",
+    "L2Ball",
+    "LatticeBounds",
+    "Norm",
+    "ValueBounds",
+    "read_bounds",
+]
