@@ -909,10 +909,11 @@ def test_released_functions_survive_their_file(tmp_path):
     written = json.loads(path.read_text())
     assert written["schema_version"] == 1
     assert set(written["about"]["versions"]) == {"python", "dpfda", "numpy", "python-flint"}
+    assert load(path).noisy_values == release.noisy_values
     with pytest.raises(
-        StorageError, match=r"dpfda release on a lattice\. Read|dpfda.LatticeRelease.load"
+        StorageError, match=r"must be a dpfda release; .*Read it with dpfda\.LatticeRelease\.load"
     ):
-        load(path)
+        ReleasedFunction.load(path)
     path.write_text(json.dumps(written | {"schema_version": 2}))
     with pytest.raises(StorageError, match="must have schema version 1; found 2"):
         LatticeRelease.load(path)

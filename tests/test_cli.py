@@ -656,7 +656,7 @@ def test_missing_file(folder, draws):
 
 def test_unwritable_folder(days, monkeypatch, draws):
     # The tests may run as a user who can write anywhere.
-    monkeypatch.setattr("dpfda.storage.os.access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr("dpfda.storage.files.os.access", lambda path, mode: mode != os.W_OK)
     result = mean_of(days, epsilon="1")
     assert result.exit_code == 2
     assert "an existing folder that can be written to" in result.stderr
@@ -667,7 +667,7 @@ def test_release_that_cannot_be_saved_says_it_is_spent(days, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpfda.storage.os.replace", full)
+    monkeypatch.setattr("dpfda.storage.files.os.replace", full)
     result = mean_of(days, epsilon="1")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr

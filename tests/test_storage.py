@@ -13,14 +13,8 @@ import pytest
 from dpfda import PrivateMean, ReleasedFunction, load
 from dpfda.errors import StorageError
 from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.storage import (
-    SCHEMA_VERSION,
-    _guarantee_from_json,
-    _guarantee_to_json,
-    check_writable,
-    to_json,
-    write_text,
-)
+from dpfda.storage import SCHEMA_VERSION, check_writable, to_json, write_text
+from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
 from sample_releases import CURVES, GRID, RELEASES, custom_kernel
 
 
@@ -90,7 +84,7 @@ class TestRoundTrip:
         "guarantee", [PureDP("1/3"), ApproximateDP("1/3", "1/7"), ZeroConcentratedDP("1/3")]
     )
     def test_guarantees_are_exact(self, guarantee: Any) -> None:
-        assert _guarantee_from_json(json.loads(json.dumps(_guarantee_to_json(guarantee)))) == guarantee
+        assert guarantee_from_json(json.loads(json.dumps(guarantee_to_json(guarantee)))) == guarantee
 
 
 class TestCustomKernels:

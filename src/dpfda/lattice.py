@@ -210,16 +210,17 @@ class LatticeRelease:
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save_lattice
+        from dpfda.storage import save_as
 
-        return save_lattice(self, path)
+        return save_as("dpfda-lattice-release", self, path)
 
     @staticmethod
     def load(path: str | Path) -> LatticeRelease:
         """Read a release from a JSON file."""
-        from dpfda.storage import load_lattice
+        from dpfda.storage import load_kind
 
-        return load_lattice(path)
+        release: LatticeRelease = load_kind(path, "dpfda-lattice-release")
+        return release
 
     def __repr__(self) -> str:
         domain = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.domain_range)

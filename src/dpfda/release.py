@@ -292,16 +292,17 @@ class ReleasedFunction:
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save
+        from dpfda.storage import save_as
 
-        return save(self, path)
+        return save_as("dpfda-release", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: Any = None) -> ReleasedFunction:
         """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.storage import load
+        from dpfda.storage import load_kind
 
-        return load(path, kernel)
+        release: ReleasedFunction = load_kind(path, "dpfda-release", kernel)
+        return release
 
     def __repr__(self) -> str:
         start, end = self.domain_range

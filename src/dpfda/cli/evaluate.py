@@ -55,12 +55,12 @@ def evaluate(
     from dpfda.cli.outputs import check_outputs, columns_of, text_table, write_csv
     from dpfda.records.curves import check_choice
     from dpfda.report import band_at
-    from dpfda.storage import load
+    from dpfda.release import ReleasedFunction
 
     check_choice(band, "--band", ("simultaneous", "pointwise"))
     points = None if at is None else _points(at)
     check_outputs({"--csv": csv}, {"F.json": file}, overwrite)
-    release = load(file)
+    release = ReleasedFunction.load(file)
     function = release.derivative() if derivative else release
     where = release.grid_points if points is None else points
     found = band_at(function, where, level, band == "simultaneous")

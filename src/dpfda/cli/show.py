@@ -13,9 +13,9 @@ def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.cli.mean import summary
     from dpfda.report import cautions, cited, describe, public_size
-    from dpfda.storage import load
+    from dpfda.release import ReleasedFunction
 
-    release = load(file)
+    release = ReleasedFunction.load(file)
     if not as_json:
         typer.echo(describe(release))
         return

@@ -1,0 +1,72 @@
+"""Released functions as JSON types, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpfda.guarantees import Neighbours
+from dpfda.release import ReleasedFunction
+from dpfda.storage.parts import (
+    basis_from_json,
+    divisor_from_json,
+    divisor_to_json,
+    guarantee_from_json,
+    guarantee_to_json,
+    noise_from_json,
+    noise_to_json,
+)
+
+FORMAT = "dpfda-release"
+SCHEMA_VERSION = 1
+
+
+def to_json(release: ReleasedFunction) -> dict[str, Any]:
+    """Everything in a release as JSON types, in the order in which a person would read it."""
+    return {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "guarantee": guarantee_to_json(release.guarantee),
+        "guarantee_recomputed": guarantee_to_json(release.stated),
+        "neighbours": str(release.neighbours),
+        "privacy_unit": release.unit,
+        "bound": dict(release.bound),
+        "mechanism": dict(release.mechanism),
+        "about": dict(release.about),
+        "order": release.order,
+        "noisy_sum": list(release.noisy_sum),
+        "exponent": release.exponent,
+        "divisor": divisor_to_json(release.divisor),
+        "shrinkage": release.shrinkage.tolist(),
+        "center": release.center.tolist(),
+        "noise": noise_to_json(release.noise),
+        "basis": release.basis.to_json(),
+    }
+
+
+def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
+    """Build a release from JSON types."""
+    release = ReleasedFunction(
+        basis=basis_from_json(written["basis"], kernel),
+        noisy_sum=tuple(int(value) for value in written["noisy_sum"]),
+        exponent=int(written["exponent"]),
+        divisor=divisor_from_json(written["divisor"]),
+        shrinkage=np.array(written["shrinkage"], dtype=float),
+        center=np.array(written["center"], dtype=float),
+        noise=noise_from_json(written["noise"]),
+        guarantee=guarantee_from_json(written["guarantee"]),
+        stated=guarantee_from_json(written["guarantee_recomputed"]),
+        neighbours=Neighbours.parse(written["neighbours"]),
+        unit=str(written["privacy_unit"]),
+        bound=written["bound"],
+        mechanism=written["mechanism"],
+        about=written["about"],
+        order=int(written["order"]),
+    )
+    parts = (release.noisy_sum, release.shrinkage, release.basis.eigenvalues)
+    if {len(part) for part in parts} != {release.noise.components}:
+        raise ValueError("coefficients, factors, functions and scales differ in number")
+    if release.center.shape != release.grid_points.shape or not release.count > 0:
+        raise ValueError("the center must fit the grid and the divisor be positive")
+    return release

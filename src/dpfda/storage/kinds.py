@@ -1,0 +1,80 @@
+"""The kinds of release that files hold: a new kind is one module and one entry here.
+
+The module has ``FORMAT``, ``SCHEMA_VERSION``, ``to_json(release)`` and ``from_json(written, kernel)``.
+Modules are imported by the names below, never by a name from a file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpfda.errors import StorageError
+from dpfda.storage.files import built, read_json, write_json
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of release.
+
+    Parameters
+    ----------
+    home : str
+        Module that writes and reads it.
+    words : str
+        What people call it.
+    loader : str
+        What reads it from a file.
+    """
+
+    home: str
+    words: str
+    loader: str
+
+
+KINDS = {
+    "dpfda-release": Kind("dpfda.storage.functions", "dpfda release", "dpfda.load"),
+    "dpfda-lattice-release": Kind(
+        "dpfda.storage.lattice", "dpfda release on a lattice", "dpfda.LatticeRelease.load"
+    ),
+}
+
+
+def save_as(kind: str, release: Any, path: str | Path) -> Path:
+    """Write a release of a kind to a JSON file."""
+    return write_json(path, importlib.import_module(KINDS[kind].home).to_json(release))
+
+
+def load_kind(path: str | Path, kind: str | None = None, kernel: Any = None) -> Any:
+    """Read a release from a JSON file.
+
+    Parameters
+    ----------
+    path : path
+    kind : str, optional
+        The format that it must have; by default any.
+    kernel : callable, optional
+        The kernel, where the release was made with a custom function.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, not a release of the kind, of a later schema, or damaged.
+    """
+    written = read_json(path)
+    found = written.get("format") if isinstance(written, dict) else None
+    if not isinstance(found, str) or found not in KINDS or kind not in (None, found):
+        wanted = KINDS[kind or "dpfda-release"].words
+        known = isinstance(found, str) and found in KINDS
+        remedy = f" Read it with {KINDS[str(found)].loader}." if known else ""
+        words = found if known else "another kind of file"
+        raise StorageError(f"{str(path)!r} must be a {wanted}; found {words}.{remedy}")
+    home = importlib.import_module(KINDS[found].home)
+    if written.get("schema_version") != home.SCHEMA_VERSION:
+        raise StorageError(
+            f"{str(path)!r} must have schema version {home.SCHEMA_VERSION}; found "
+            f"{written.get('schema_version')!r}. Update dpfda to read later files."
+        )
+    return built(lambda: home.from_json(written, kernel), path)

@@ -1,0 +1,88 @@
+"""What several kinds of release are made of, as JSON types: guarantees, noise laws, bases."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, KernelBasis
+from dpfda.errors import StorageError
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.noise import LAWS, NoiseLaw
+from dpfda.release import NoisyCount
+
+_GUARANTEES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "pure": (PureDP, ("epsilon",)),
+    "approximate": (ApproximateDP, ("epsilon", "delta")),
+    "zero-concentrated": (ZeroConcentratedDP, ("rho",)),
+}
+
+
+def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee with its exact numbers and in words."""
+    for kind, (made, names) in _GUARANTEES.items():
+        if isinstance(guarantee, made):
+            exact = {name: getattr(guarantee, name) for name in names}
+            return {
+                "kind": kind,
+                **{name: float(value) for name, value in exact.items()},
+                "exact": {name: str(value) for name, value in exact.items()},
+                "words": str(guarantee),
+            }
+    raise StorageError(f"No way to write a guarantee of type {type(guarantee).__name__}.")
+
+
+def guarantee_from_json(written: dict[str, Any]) -> Guarantee:
+    """A guarantee from its exact numbers."""
+    made, names = _GUARANTEES[written["kind"]]
+    guarantee: Guarantee = made(*(Fraction(written["exact"][name]) for name in names))
+    return guarantee
+
+
+def noise_to_json(noise: NoiseLaw) -> dict[str, Any]:
+    """A noise law by name, with its integer scales."""
+    fields = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(noise).items()}
+    return {"law": noise.law, "words": noise.describe(), **fields}
+
+
+def noise_from_json(written: dict[str, Any]) -> NoiseLaw:
+    """A noise law of this library; lists become tuples of integers."""
+    law = LAWS[written["law"]]
+    values = {field.name: written[field.name] for field in dataclasses.fields(law)}
+    made: Callable[..., NoiseLaw] = law
+    return made(**{k: tuple(map(int, v)) if isinstance(v, list) else v for k, v in values.items()})
+
+
+def divisor_to_json(divisor: float | NoisyCount) -> dict[str, Any]:
+    """A public or a released count."""
+    if isinstance(divisor, NoisyCount):
+        return {
+            "kind": "noisy count",
+            "noisy": divisor.noisy,
+            "scale": divisor.scale,
+            "noise": noise_to_json(divisor.noise),
+        }
+    return {"kind": "public", "value": divisor}
+
+
+def divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
+    """A public or a released count."""
+    if written["kind"] == "noisy count":
+        noise = noise_from_json(written["noise"])
+        return NoisyCount(int(written["noisy"]), int(written["scale"]), noise)
+    if written["kind"] == "public":
+        return float(written["value"])
+    raise ValueError(f"unknown divisor {written['kind']!r}")
+
+
+def basis_from_json(written: dict[str, Any], kernel: Any) -> Basis:
+    """A basis of this library, by its kind."""
+    if written["kind"] == "kernel":
+        return KernelBasis.from_json(written, kernel)
+    if written["kind"] == "Bernstein":
+        return BernsteinBasis.from_json(written)
+    if written["kind"] in CLOSED_FORMS:
+        return CLOSED_FORMS[written["kind"]].from_json(written)
+    raise StorageError(f"Unknown kind of basis {written['kind']!r}; update dpfda?")
