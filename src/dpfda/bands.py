@@ -12,6 +12,10 @@ from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
 DRAWS = 20_000
+# Draws are simulated in parts, and their number is limited by this many multiplications.
+WORK = 4 * 10**10
+FEWEST_DRAWS = 1000
+PART = 500
 
 
 class HasNoise(Protocol):
@@ -69,12 +73,17 @@ def make_band(
     pointwise band takes each point's own quantile.
 
     The simulation is of a public law and decides nothing private, so it runs from a fixed key: one
-    release has one band, however often it is asked for.
+    release has one band, however often it is asked for. It has 20,000 draws, fewer (at least 1000)
+    where many points meet many coefficients.
     """
     check_level(level)
+    draws = min(DRAWS, max(FEWEST_DRAWS, WORK // functions.size))
     generator = np.random.Generator(np.random.Philox(key=0))
-    errors = np.abs(source.noise_draws(generator, DRAWS) @ functions.T)
-    return band_from_errors(values, errors, level, simultaneous, points)
+    errors = np.empty((draws, functions.shape[0]))
+    for start in range(0, draws, PART):
+        rows = slice(start, min(start + PART, draws))
+        errors[rows] = source.noise_draws(generator, rows.stop - rows.start) @ functions.T
+    return band_from_errors(values, np.abs(errors, out=errors), level, simultaneous, points)
 
 
 def band_from_errors(

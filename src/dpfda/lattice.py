@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import DRAWS, Band, band_from_errors, check_level
+from dpfda.bands import Band, check_level, make_band
 from dpfda.bases.bernstein import bernstein_values, lattice
-from dpfda.bases.grids import check_points
+from dpfda.bases.grids import check_box_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import KNormNoise
@@ -26,10 +26,6 @@ Floats = NDArray[np.float64]
 
 # Points of a band by default, over all axes together.
 BAND_POINTS = 400
-# Simulated draws of a band are limited by this many multiplications, and simulated in parts.
-WORK = 4 * 10**10
-FEWEST_DRAWS = 1000
-PART = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +131,7 @@ class LatticeRelease:
         ParameterError
             If a point is outside the domain, or has another number of coordinates.
         """
-        at, single = self._read(points)
+        at, single = check_box_points(points, self.domain_range)
         values: Floats | None = None
         for functions in self._axis_functions(at, order):
             if values is None:
@@ -143,17 +139,6 @@ class LatticeRelease:
             else:
                 values = np.einsum("qi...,qi->q...", values, functions)
         return float(np.asarray(values)[0]) if single else values
-
-    def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
-        """Points (q, d) inside the domain, and whether a single one was given."""
-        given = np.asarray(points, dtype=np.float64)
-        axes = self.dimensions
-        single = given.ndim == 0 or (given.ndim == 1 and axes > 1)
-        at = given.reshape(-1, 1) if axes == 1 and given.ndim < 2 else np.atleast_2d(given)
-        if at.ndim != 2 or at.shape[1] != axes:
-            raise ParameterError("points", f"have shape (q, {axes})", f"shape {given.shape}")
-        columns = [check_points(at[:, i], ends) for i, ends in enumerate(self.domain_range)]
-        return np.stack(columns, axis=1), single
 
     def _axis_functions(self, at: Floats, order: int | Sequence[int] = 0) -> list[Floats]:
         """Polynomials (q, degree + 1) of each variable, differentiated."""
@@ -195,18 +180,15 @@ class LatticeRelease:
         check_level(level)
         if points is None:
             points = lattice(round(BAND_POINTS ** (1 / self.dimensions)) - 1, self.domain_range)
-        at, _ = self._read(points)
+        at, _ = check_box_points(points, self.domain_range)
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
-        draws = min(DRAWS, max(FEWEST_DRAWS, WORK // functions.size))
-        generator = np.random.Generator(np.random.Philox(key=0))
-        errors = np.empty((draws, at.shape[0]))
-        for start in range(0, draws, PART):
-            rows = slice(start, min(start + PART, draws))
-            errors[rows] = self.noise.simulate(generator, rows.stop - rows.start) @ functions.T
-        errors = np.ldexp(np.abs(errors), -self.exponent)
-        return band_from_errors(self(at), errors, level, simultaneous, at)
+        return make_band(self(at), functions, self, level, simultaneous, at)
+
+    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Simulated errors (draws, (degree + 1)^d) of the lattice values; only for bands and studies."""
+        return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""

@@ -6,14 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpfda.errors import MissingExtraError
+from dpfda.errors import MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from dpfda.design import Plan
+    from dpfda.field import ReleasedField
     from dpfda.release import ReleasedFunction
+
+# A picture shows two variables at most, on at least so many cells along each.
+PICTURE = 2
+FINE = 256
 
 
 def frame_of(release: ReleasedFunction, level: float) -> pd.DataFrame:
@@ -76,6 +81,57 @@ def plot_release(release: ReleasedFunction, ax: Axes | None = None, level: float
     axis.set_ylabel(value if release.order == 0 else f"derivative of {value}")
     axis.set_title(f"{release.guarantee}", fontsize="medium")
     axis.legend(fontsize="small")
+    return axis
+
+
+def frame_of_field(release: ReleasedField, level: float) -> pd.DataFrame:
+    """Values and simultaneous band on the grid of a release on a box, one row a grid point."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("pandas", "pandas", "A data frame") from None
+    points = release.midpoints([axis.size for axis in release.grid_points])
+    band = release.band(level, points=points)
+    columns = {f"point_{axis + 1}": points[:, axis] for axis in range(release.dimensions)}
+    values = release.on_grid().ravel()
+    return pd.DataFrame(columns | {"value": values, "lower": band.lower, "upper": band.upper})
+
+
+def plot_field(release: ReleasedField, ax: Axes | None = None) -> Axes:
+    """Draw a release of one variable as a curve, of two as an image with its scale.
+
+    Raises
+    ------
+    ParameterError
+        If it has three variables or more: draw `release.on_grid()[:, :, k]` instead.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if release.dimensions > PICTURE:
+        raise ParameterError(
+            "release",
+            f"have at most {PICTURE} variables to be drawn",
+            f"{release.dimensions}",
+            "Draw a slice of release.on_grid().",
+        )
+    axis = new_axis() if ax is None else ax
+    labels = release.about
+    value = labels.get("value", "value")
+    shape = [max(cells.size, FINE) for cells in release.grid_points]
+    values = release.on_grid(shape)
+    if release.dimensions == 1:
+        axis.plot(release.midpoints(shape)[:, 0], values, color="C0", label="released function")
+        axis.set_xlabel(labels.get("domain", "t (units of the grid)"))
+        axis.set_ylabel(value)
+    else:
+        (left, right), (bottom, top) = release.domain_range
+        image = axis.imshow(
+            values.T, origin="lower", extent=(left, right, bottom, top), aspect="auto", cmap="viridis"
+        )
+        axis.figure.colorbar(image, ax=axis, label=value)
+        axis.set_xlabel(labels.get("domain", "first variable (units of the grid)"))
+        axis.set_ylabel(labels.get("domain_2", "second variable (units of the grid)"))
+    axis.set_title(f"{release.guarantee}", fontsize="medium")
     return axis
 
 

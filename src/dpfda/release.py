@@ -52,12 +52,10 @@ class NoisyCount:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedFunction:
-    """A function published under differential privacy.
+class Release:
+    """What a published function consists of, whatever its domain; nothing in it is private.
 
-    Call it at any points of its domain, as often as anyone likes: evaluating, differentiating,
-    integrating, plotting and saving are post-processing and cost no privacy. It holds nothing
-    private: no records, no sum without noise, no count unless the count is public.
+    It holds no records, no sum without noise, no count unless the count is public.
 
     Parameters
     ----------
@@ -71,7 +69,7 @@ class ReleasedFunction:
         What the sum is divided by: a public number, or the released count.
     shrinkage : array (M,)
         Public factors on the coefficients.
-    center : array (m,)
+    center : array (m,) or ()
         Public function that was subtracted from every record, on the basis's grid; linear between.
     noise : NoiseLaw
         Law of the noise in `noisy_sum`, in grid units.
@@ -89,11 +87,9 @@ class ReleasedFunction:
         Its name and its public tuning.
     about : mapping
         Versions, date, units of the axes.
-    order : int
-        Order of the derivative that this function is of the release.
     """
 
-    basis: Basis
+    basis: Any
     noisy_sum: tuple[int, ...]
     exponent: int
     divisor: float | NoisyCount
@@ -107,7 +103,6 @@ class ReleasedFunction:
     bound: Mapping[str, Any]
     mechanism: Mapping[str, Any]
     about: Mapping[str, Any] = field(default_factory=dict)
-    order: int = 0
 
     def __post_init__(self) -> None:
         for name in ("shrinkage", "center"):
@@ -126,16 +121,6 @@ class ReleasedFunction:
         self.__post_init__()
 
     @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.basis.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self.basis.grid_points
-
-    @property
     def count(self) -> float:
         """What the sum was divided by."""
         return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
@@ -147,6 +132,45 @@ class ReleasedFunction:
         coefficients: Floats = self.shrinkage * raw / self.count
         coefficients.setflags(write=False)
         return coefficients
+
+    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
+        scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
+        errors = self.noise.simulate(generator, draws) * scale
+        if not isinstance(self.divisor, NoisyCount):
+            return np.asarray(errors / self.divisor)
+        # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
+        count_noise = self.divisor.noise.simulate(generator, draws) / self.divisor.scale
+        counts = np.maximum(self.count - count_noise, 1.0)
+        return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFunction(Release):
+    """A function on an interval, published under differential privacy.
+
+    Call it at any points of its domain, as often as anyone likes: evaluating, differentiating,
+    integrating, plotting and saving are post-processing and cost no privacy. It holds nothing
+    private: no records, no sum without noise, no count unless the count is public.
+
+    Parameters
+    ----------
+    order : int
+        Order of the derivative that this function is of the release. The others: see `Release`.
+    """
+
+    basis: Basis
+    order: int = 0
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self.basis.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self.basis.grid_points
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values of the function.
@@ -266,17 +290,6 @@ class ReleasedFunction:
             points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
         at = check_points(points, self.domain_range)
         return make_band(self(at), self.basis.evaluate(at, self.order), self, level, simultaneous, at)
-
-    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
-        scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
-        errors = self.noise.simulate(generator, draws) * scale
-        if not isinstance(self.divisor, NoisyCount):
-            return np.asarray(errors / self.divisor)
-        # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
-        count_noise = self.divisor.noise.simulate(generator, draws) / self.divisor.scale
-        counts = np.maximum(self.count - count_noise, 1.0)
-        return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band on the grid as a pandas data frame."""

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
+from dpfda.bases.grids import (
+    check_domain,
+    check_grid,
+    check_points,
+    frozen,
+    product_points,
+    quadrature_weights,
+)
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -56,8 +63,7 @@ def bernstein_square_norms(degree: int) -> Floats:
 
 def lattice(degree: int, domain_range: Sequence[tuple[float, float]]) -> Floats:
     """Points ((degree + 1)^d, d) of the lattice on a box, the last coordinate running fastest."""
-    axes = [lattice_axis(degree, ends) for ends in domain_range]
-    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    return product_points([lattice_axis(degree, ends) for ends in domain_range])
 
 
 def lattice_axis(degree: int, ends: tuple[float, float]) -> Floats:

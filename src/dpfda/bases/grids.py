@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,31 @@ def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:
             "A release says nothing outside its domain.",
         )
     return np.clip(values, start, end)
+
+
+def check_box_points(points: Any, domain_range: Sequence[tuple[float, float]]) -> tuple[Floats, bool]:
+    """Read points at which a function of d variables is evaluated.
+
+    Parameters
+    ----------
+    points : array (q, d) or (d,); for one variable also a number or an array (q,)
+    domain_range : sequence of d pairs (a, b)
+
+    Returns
+    -------
+    array (q, d), bool
+        The points, inside the domain; and whether a single one was given.
+    """
+    given = np.asarray(points, dtype=np.float64)
+    axes = len(domain_range)
+    single = given.ndim == 0 or (given.ndim == 1 and axes > 1)
+    at = given.reshape(-1, 1) if axes == 1 and given.ndim < 2 else np.atleast_2d(given)
+    if at.ndim != 2 or at.shape[1] != axes:
+        raise ParameterError("points", f"have shape (q, {axes})", f"shape {given.shape}")
+    columns = [check_points(at[:, i], ends) for i, ends in enumerate(domain_range)]
+    return np.stack(columns, axis=1), single
+
+
+def product_points(axes: Sequence[Floats]) -> Floats:
+    """Points (q, d) of a rectangular grid, the last coordinate running fastest."""
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

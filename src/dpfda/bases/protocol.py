@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +56,61 @@ class Basis(Protocol):
         """Values (len(points), K) of the functions, or of a derivative, anywhere on the domain."""
 
     def truncate(self, components: int) -> Basis:
+        """The leading components alone."""
+
+    def describe(self) -> str:
+        """Say in words what the functions are."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything needed to build the basis again, as JSON types."""
+
+
+@runtime_checkable
+class BoxFunctions(Protocol):
+    """Functions phi_1..phi_K on a box in d dimensions, on a rectangular grid with fast transforms.
+
+    What `Basis` asks for, with d domains and d arrays of grid points, and no analysis matrix: a function
+    on a grid of a million points is taken to coefficients by `transform`.
+    """
+
+    @property
+    def grid_points(self) -> tuple[Floats, ...]:
+        """Grid: d arrays of cell midpoints, in units of the domain."""
+
+    @property
+    def domain_range(self) -> tuple[tuple[float, float], ...]:
+        """Ends of the domain for each variable."""
+
+    @property
+    def weights(self) -> Floats:
+        """Quadrature weights (m,) of the grid in C order; they add up to the volume."""
+
+    @property
+    def eigenvalues(self) -> Floats:
+        """As in `Basis`."""
+
+    @property
+    def decay(self) -> float | None:
+        """As in `Basis`."""
+
+    @property
+    def square_norms(self) -> Floats:
+        """As in `Basis`."""
+
+    @property
+    def residual(self) -> float:
+        """As in `Basis`."""
+
+    def transform(self, values: Floats) -> Floats:
+        """Coefficients (K,) of one function, given on the grid."""
+
+    def values_on_grid(self, coefficients: Floats, shape: Sequence[int] | None = None) -> Floats:
+        """Values of a combination of the leading functions, on the grid or a finer one."""
+
+    def evaluate(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Floats:
+        """Values (q, K) of the functions, or of partial derivatives, at points (q, d)."""
+
+    def truncate(self, components: int) -> BoxFunctions:
         """The leading components alone."""
 
     def describe(self) -> str:

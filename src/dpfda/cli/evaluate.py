@@ -54,8 +54,8 @@ def evaluate(
     """
     from dpfda.cli.outputs import check_outputs, columns_of, text_table, write_csv
     from dpfda.records.curves import check_choice
-    from dpfda.report import band_at
     from dpfda.release import ReleasedFunction
+    from dpfda.report import band_at
 
     check_choice(band, "--band", ("simultaneous", "pointwise"))
     points = None if at is None else _points(at)

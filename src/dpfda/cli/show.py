@@ -12,8 +12,8 @@ from dpfda.cli.running import guarded, print_json
 def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.cli.mean import summary
-    from dpfda.report import cautions, cited, describe, public_size
     from dpfda.release import ReleasedFunction
+    from dpfda.report import cautions, cited, describe, public_size
 
     release = ReleasedFunction.load(file)
     if not as_json:

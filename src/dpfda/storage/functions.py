@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.guarantees import Neighbours
-from dpfda.release import ReleasedFunction
+from dpfda.release import Release, ReleasedFunction
 from dpfda.storage.parts import (
     basis_from_json,
     divisor_from_json,
@@ -27,6 +27,24 @@ def to_json(release: ReleasedFunction) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
+        **public_parts(release),
+        "order": release.order,
+        **numbers(release),
+    }
+
+
+def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
+    """Build a release from JSON types."""
+    release = ReleasedFunction(**parts_from_json(written, kernel), order=int(written["order"]))
+    check_parts(release)
+    if release.center.shape != release.grid_points.shape:
+        raise ValueError("the center must fit the grid")
+    return release
+
+
+def public_parts(release: Release) -> dict[str, Any]:
+    """What a release promises and how it was made."""
+    return {
         "guarantee": guarantee_to_json(release.guarantee),
         "guarantee_recomputed": guarantee_to_json(release.stated),
         "neighbours": str(release.neighbours),
@@ -34,7 +52,12 @@ def to_json(release: ReleasedFunction) -> dict[str, Any]:
         "bound": dict(release.bound),
         "mechanism": dict(release.mechanism),
         "about": dict(release.about),
-        "order": release.order,
+    }
+
+
+def numbers(release: Release) -> dict[str, Any]:
+    """What a release consists of."""
+    return {
         "noisy_sum": list(release.noisy_sum),
         "exponent": release.exponent,
         "divisor": divisor_to_json(release.divisor),
@@ -45,28 +68,30 @@ def to_json(release: ReleasedFunction) -> dict[str, Any]:
     }
 
 
-def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
-    """Build a release from JSON types."""
-    release = ReleasedFunction(
-        basis=basis_from_json(written["basis"], kernel),
-        noisy_sum=tuple(int(value) for value in written["noisy_sum"]),
-        exponent=int(written["exponent"]),
-        divisor=divisor_from_json(written["divisor"]),
-        shrinkage=np.array(written["shrinkage"], dtype=float),
-        center=np.array(written["center"], dtype=float),
-        noise=noise_from_json(written["noise"]),
-        guarantee=guarantee_from_json(written["guarantee"]),
-        stated=guarantee_from_json(written["guarantee_recomputed"]),
-        neighbours=Neighbours.parse(written["neighbours"]),
-        unit=str(written["privacy_unit"]),
-        bound=written["bound"],
-        mechanism=written["mechanism"],
-        about=written["about"],
-        order=int(written["order"]),
-    )
+def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, Any]:
+    """The arguments of a release, from JSON types."""
+    return {
+        "basis": basis_from_json(written["basis"], kernel),
+        "noisy_sum": tuple(int(value) for value in written["noisy_sum"]),
+        "exponent": int(written["exponent"]),
+        "divisor": divisor_from_json(written["divisor"]),
+        "shrinkage": np.array(written["shrinkage"], dtype=float),
+        "center": np.array(written["center"], dtype=float),
+        "noise": noise_from_json(written["noise"]),
+        "guarantee": guarantee_from_json(written["guarantee"]),
+        "stated": guarantee_from_json(written["guarantee_recomputed"]),
+        "neighbours": Neighbours.parse(written["neighbours"]),
+        "unit": str(written["privacy_unit"]),
+        "bound": written["bound"],
+        "mechanism": written["mechanism"],
+        "about": written["about"],
+    }
+
+
+def check_parts(release: Release) -> None:
+    """Refuse parts that do not fit each other."""
     parts = (release.noisy_sum, release.shrinkage, release.basis.eigenvalues)
     if {len(part) for part in parts} != {release.noise.components}:
         raise ValueError("coefficients, factors, functions and scales differ in number")
-    if release.center.shape != release.grid_points.shape or not release.count > 0:
-        raise ValueError("the center must fit the grid and the divisor be positive")
-    return release
+    if not release.count > 0:
+        raise ValueError("the divisor must be positive")

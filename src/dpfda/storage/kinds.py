@@ -39,6 +39,7 @@ KINDS = {
     "dpfda-lattice-release": Kind(
         "dpfda.storage.lattice", "dpfda release on a lattice", "dpfda.LatticeRelease.load"
     ),
+    "dpfda-field": Kind("dpfda.storage.fields", "dpfda release on a box", "dpfda.load"),
 }
 
 

@@ -1,0 +1,214 @@
+"""A released function on a box: what `release` is on an interval, with fast transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bands import Band, make_band
+from dpfda.bases.grids import check_box_points, product_points
+from dpfda.bases.protocol import BoxFunctions
+from dpfda.errors import ParameterError
+from dpfda.release import Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+# Points of a band by default, over all axes together.
+BAND_POINTS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedField(Release):
+    """A function of d variables on a box, published under differential privacy.
+
+    Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
+    nothing private. On its grid, or a finer one, `on_grid` is faster than a call.
+
+    Parameters
+    ----------
+    basis, ... :
+        See `dpfda.release.Release`. `center` is one number, or the values (m,) on the grid in C order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import BoxBasis, PrivateMean
+    >>> basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)])
+    >>> images = np.random.default_rng(1).uniform(size=(200, 8, 8))
+    >>> release = PrivateMean(epsilon=1, bounds=(0, 1), basis=basis).fit(images).release_
+    >>> release([[0.5, 0.5], [0.1, 0.9]]).shape, release.on_grid((64, 64)).shape
+    ((2,), (64, 64))
+    """
+
+    basis: BoxFunctions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.center.size and np.all(self.center == self.center.flat[0]):
+            # One number in place of a million equal ones.
+            object.__setattr__(self, "center", np.array(self.center.flat[0]))
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of variables."""
+        return len(self.domain_range)
+
+    @property
+    def domain_range(self) -> tuple[tuple[float, float], ...]:
+        """Ends of the domain for each variable."""
+        return self.basis.domain_range
+
+    @property
+    def grid_points(self) -> tuple[Floats, ...]:
+        """Public grid: d arrays."""
+        return self.basis.grid_points
+
+    def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
+        """Values of the function, or of a partial derivative.
+
+        Parameters
+        ----------
+        points : array (q, d) or (d,)
+            Points of the domain; for one variable also a number or an array (q,).
+        order : int or sequence of d int
+            Order of the derivative in each variable; one number is for all of them.
+
+        Returns
+        -------
+        float or array (q,)
+            Values, in the units of the data.
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain, or has another number of coordinates; or if a derivative
+            is asked for where the bounds are not constant.
+        """
+        at, single = check_box_points(points, self.domain_range)
+        orders = (order,) * self.dimensions if isinstance(order, int) else tuple(order)
+        values = self.basis.evaluate(at, orders) @ self.coefficients
+        if not any(orders):
+            values = values + self._center_at(at)
+        elif self.center.ndim:
+            raise ParameterError(
+                "order",
+                "be 0 where the public center is not constant",
+                repr(order),
+                "Use constant bounds.",
+            )
+        return float(values[0]) if single else values
+
+    def _center_at(self, at: Floats) -> Any:
+        if not self.center.ndim:
+            return float(self.center)
+        from scipy.interpolate import RegularGridInterpolator
+
+        table = self.center.reshape([axis.size for axis in self.grid_points])
+        # Cell midpoints do not reach the edge: the nearest value holds there.
+        inside = [np.clip(at[:, i], axis[0], axis[-1]) for i, axis in enumerate(self.grid_points)]
+        return RegularGridInterpolator(self.grid_points, table)(np.stack(inside, axis=1))
+
+    def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
+        """Values on the midpoints of a regular grid, by fast transforms.
+
+        Parameters
+        ----------
+        shape : sequence of d int, optional
+            Number of cells along each axis; by default those of the grid.
+        """
+        own = tuple(axis.size for axis in self.grid_points)
+        wanted = own if shape is None else tuple(int(cells) for cells in shape)
+        values = self.basis.values_on_grid(self.coefficients, wanted)
+        if not self.center.ndim:
+            return np.asarray(values + float(self.center))
+        if wanted == own:
+            return np.asarray(values + self.center.reshape(own))
+        return np.asarray(values + self._center_at(self.midpoints(wanted)).reshape(wanted))
+
+    def midpoints(self, shape: Sequence[int]) -> Floats:
+        """Midpoints (q, d) of the cells of a regular grid, in C order."""
+        axes = [
+            low + (high - low) * (np.arange(cells) + 0.5) / cells
+            for (low, high), cells in zip(self.domain_range, shape, strict=True)
+        ]
+        return product_points(axes)
+
+    def integral(self) -> float:
+        """Integral over the domain, by the midpoint rule on the grid."""
+        volume = math.prod(end - start for start, end in self.domain_range)
+        return float(volume * self.on_grid().mean())
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band for the function that would have been released without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability, between 0 and 1, that the band contains the mean of the clipped records with
+            the same shrinkage: everywhere on `points` at once, or (pointwise) at each point.
+        simultaneous : bool
+            Which of the two.
+        points : array (q, d), optional
+            Where; by default about 400 points of a lattice on the domain.
+
+        Notes
+        -----
+        The band is about the privacy noise alone; see `ReleasedFunction.band`.
+        """
+        if points is None:
+            points = self.midpoints([round(BAND_POINTS ** (1 / self.dimensions))] * self.dimensions)
+        at, _ = check_box_points(points, self.domain_range)
+        functions = self.basis.evaluate(at, (0,) * self.dimensions)
+        return make_band(np.atleast_1d(self(at)), functions, self, level, simultaneous, at)
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Values and simultaneous band at the points of the grid as a pandas data frame."""
+        from dpfda.plotting import frame_of_field
+
+        return frame_of_field(self, level)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the function as an image (two variables) or a curve (one)."""
+        from dpfda.plotting import plot_field
+
+        return plot_field(self, ax)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `load` reads back exactly."""
+        from dpfda.storage import save_as
+
+        return save_as("dpfda-field", self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> ReleasedField:
+        """Read a release from a JSON file."""
+        from dpfda.storage import load_kind
+
+        release: ReleasedField = load_kind(path, "dpfda-field")
+        return release
+
+    def __repr__(self) -> str:
+        domain = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.domain_range)
+        return "\n".join(
+            [
+                f"ReleasedField on {domain}",
+                f"  guarantee:    {self.guarantee}",
+                f"  neighbours:   {self.neighbours.describe(self.unit)}",
+                f"  privacy unit: {self.unit}",
+                f"  bound:        {self.bound['description']}",
+                f"  basis:        {self.basis.describe()}",
+                f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
+            ]
+        )
