@@ -1,6 +1,8 @@
 """What the experiments rely on: closed forms against other roads, and the printed cells themselves."""
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.testing import simulate_releases
+from experiments import __main__ as everything
 from experiments import common, elliptical, errata, figure1, honest, recipe, simulated
 from experiments.additive import LaplaceRelease
 
@@ -216,3 +219,11 @@ def test_the_data_folder_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(common.DATA_VARIABLE, raising=False)
     with pytest.raises(SystemExit, match=r"DPFDA_DATA_DIR must name the folder.*it is not set"):
         common.electricity()
+
+
+def test_one_command_runs_every_experiment_that_the_page_lists():
+    page = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text()
+    listed = set(re.findall(r"`python -m experiments\.(\w+)`", page))
+    assert set(everything.commands()) == listed
+    assert everything.needs_data("table2")
+    assert not everything.needs_data("figure2")
