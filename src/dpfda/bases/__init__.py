@@ -1,6 +1,7 @@
 """Bases of functions on a public domain; they know nothing of privacy."""
 
 from dpfda.bases.bernstein import BernsteinBasis
+from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.closed_form import CLOSED_FORMS, CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.protocol import Basis
@@ -9,6 +10,7 @@ __all__ = [
     "CLOSED_FORMS",
     "Basis",
     "BernsteinBasis",
+    "BoxBasis",
     "CosineBasis",
     "FourierBasis",
     "KernelBasis",

@@ -1,0 +1,517 @@
+"""Closed-form bases on boxes in d dimensions: exact eigenpairs, fast transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.axes import AXES, Axis
+from dpfda.bases.grids import check_domain, check_points, frozen
+from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Variances below this share of the largest are left out: they would soon be zero in floating point.
+LEAST_SHARE = 1e-290
+# Largest matrix (entries) that `analysis` writes out, and that one step of `values_at` holds.
+LARGEST_MATRIX = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class BoxBasis:
+    """Products of cosines, sines or Fourier functions on a box, with a stationary spectrum.
+
+    The functions are eigenfunctions of the Laplacian: with cosines slopes vanish at the ends of an axis
+    (Neumann), with sines values do (Dirichlet), with Fourier functions the ends meet (periodic). The
+    prior variance of a function of frequencies w_a (radians per unit of axis a) depends on
+    q = sum_a (r_a w_a)^2 alone, r_a the range of the covariance along axis a:
+
+    - "matern": (1 + q / (2 nu))^-(nu + d/2);
+    - "sobolev": 1 / (1 + q^(nu + d/2));
+    - "heat": exp(-q / 2).
+
+    It is scaled so that the variances of all functions which the grid resolves add up to the volume of
+    the box: average variance one. Functions are ordered by q, ties by their indices along the axes, the
+    last axis running fastest. The order rests on sums and comparisons of floats alone and is the same on
+    every machine; on cubes and with equal ranges, ties are exact.
+
+    The grid is the midpoints of equal cells, where the functions are orthonormal under the weights
+    exactly as they are in L2. Coefficients and values on the grid are fast transforms of each other,
+    O(m log m) for m points; no matrix is held.
+
+    Build one with `on_grid`; everything in it is public.
+
+    References
+    ----------
+    Lin & Reimherr (2023), section 5: bases in closed form as the way around the eigendecomposition.
+    Rasmussen & Williams (2006), section 4.2.1: spectral densities.
+    """
+
+    kinds: tuple[str, ...]
+    shape: tuple[int, ...]
+    domain_range: tuple[tuple[float, float], ...]
+    length_scale: tuple[float, ...]
+    nu: float
+    spectrum: str
+    modes: Integers
+    eigenvalues: Floats
+
+    @classmethod
+    def on_grid(
+        cls,
+        kinds: str | Sequence[str],
+        shape: int | Sequence[int],
+        domain_range: Any,
+        components: int | None = None,
+        length_scale: float | Sequence[float] | None = None,
+        nu: float = 1.5,
+        spectrum: str = "matern",
+    ) -> BoxBasis:
+        """Build the basis for a public box and grid.
+
+        Parameters
+        ----------
+        kinds : {"cosine", "sine", "fourier"} or d of them
+            Functions along each axis; one name is for all axes.
+        shape : d integers
+            Number of cells along each axis, two at least (three for Fourier).
+        domain_range : d pairs (a, b), or one pair for d = 1
+            The box, in the units of its axes.
+        components : int, optional
+            Number K of functions; by default all that the grid resolves.
+        length_scale : float or d floats, optional
+            Range of the covariance in the units of the axes; by default a tenth of each axis.
+        nu : float
+            Smoothness of the covariance; without meaning for "heat".
+        spectrum : {"matern", "sobolev", "heat"}
+            How prior variances fall with frequency.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is not as above, or K exceeds the functions that the grid resolves and whose
+            variance a float can hold.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=3)
+        >>> basis.frequencies.tolist()
+        [[0, 0], [0, 1], [1, 0]]
+        >>> basis.transform(np.ones((8, 8))).round(12).tolist()
+        [1.0, 0.0, 0.0]
+        """
+        domain = _read_domain(domain_range)
+        names = _read_kinds(kinds, len(domain))
+        cells = _read_shape(shape, names)
+        scales = _read_scales(length_scale, domain)
+        if spectrum not in SPECTRA:
+            raise ParameterError("spectrum", f"be one of {sorted(SPECTRA)}", repr(spectrum))
+        if not (isinstance(nu, int | float) and math.isfinite(nu) and nu > 0):
+            raise ParameterError("nu", "be a positive number", repr(nu))
+        counts = tuple(AXES[kind].count(size) for kind, size in zip(names, cells, strict=True))
+        squares, unit = _squared_frequencies(names, counts, domain, scales)
+        variances = SPECTRA[spectrum](squares * unit, float(nu), len(domain))
+        held = int(np.count_nonzero(variances > LEAST_SHARE * variances.max()))
+        count = held if components is None else components
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not (whole and 1 <= count <= held):
+            raise ParameterError(
+                "components",
+                f"be an integer from 1 to {held}, the functions that the grid resolves",
+                repr(components),
+                "Take more points for more functions.",
+            )
+        modes = leading_modes(squares, int(count))
+        volume = math.prod(end - start for start, end in domain)
+        eigenvalues = variances.ravel()[modes] * (volume / float(variances.sum()))
+        modes.setflags(write=False)
+        return cls(names, cells, domain, scales, float(nu), spectrum, modes, frozen(eigenvalues))
+
+    @property
+    def dimensions(self) -> int:
+        """Dimensions d of the box."""
+        return len(self.shape)
+
+    @property
+    def components(self) -> int:
+        """Number K of functions."""
+        return int(self.modes.size)
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Lengths (d,) of the axes, in their units."""
+        return tuple(end - start for start, end in self.domain_range)
+
+    @property
+    def volume(self) -> float:
+        """Volume of the box."""
+        return math.prod(self.lengths)
+
+    @property
+    def grid_points(self) -> tuple[Floats, ...]:
+        """Midpoints of the cells along each axis: d arrays."""
+        return self.midpoints(self.shape)
+
+    @property
+    def weights(self) -> Floats:
+        """Weights (m,): the volume of a cell, for each of the m cells; read-only."""
+        points = math.prod(self.shape)
+        return np.broadcast_to(np.float64(self.volume / points), (points,))
+
+    @property
+    def decay(self) -> float:
+        return spectral_decay(self.spectrum, self.nu, self.dimensions)
+
+    @property
+    def square_norms(self) -> Floats:
+        return np.ones(self.components)
+
+    @property
+    def residual(self) -> float:
+        """Prior variance outside the K functions, out of the volume; zero where all are held."""
+        return max(0.0, self.volume - float(self.eigenvalues.sum())) if self._partial else 0.0
+
+    @cached_property
+    def frequencies(self) -> Integers:
+        """Mode numbers (K, d): half periods along cosine and sine axes, periods along Fourier axes.
+
+        Along a Fourier axis k > 0 is a cosine of k periods and -k the sine of as many.
+        """
+        columns = [axis.numbers(index) for axis, index in zip(self._axes, self._indices, strict=True)]
+        return np.stack(columns, axis=1)
+
+    @cached_property
+    def integrals(self) -> Floats:
+        """Integrals (K,) of the functions over the box."""
+        product = np.ones(self.components)
+        for axis, index, length in zip(self._axes, self._indices, self.lengths, strict=True):
+            product *= axis.integrals(int(index.max()) + 1)[index] * math.sqrt(length)
+        return frozen(product)
+
+    @property
+    def analysis(self) -> Floats:
+        """Matrix (m, K) of the transform, for small bases.
+
+        Raises
+        ------
+        ParameterError
+            If it would have more than 2^25 entries.
+        """
+        points = math.prod(self.shape)
+        if points * self.components > LARGEST_MATRIX:
+            raise ParameterError(
+                "basis",
+                f"have at most {LARGEST_MATRIX} products of points and functions for a matrix",
+                f"{points} x {self.components}",
+                "Use transform, which needs none.",
+            )
+        mesh = np.meshgrid(*self.grid_points, indexing="ij")
+        values = self.evaluate(np.stack([axis.ravel() for axis in mesh], axis=1))
+        return frozen(values * self.weights[:, None])
+
+    def midpoints(self, shape: Sequence[int]) -> tuple[Floats, ...]:
+        """Midpoints of the cells along each axis, for any number of cells."""
+        return tuple(
+            frozen(start + (end - start) * (np.arange(cells) + 0.5) / cells)
+            for (start, end), cells in zip(self.domain_range, shape, strict=True)
+        )
+
+    def transform(self, values: ArrayLike) -> Floats:
+        """Coefficients (K,) of one function, from its values on the grid.
+
+        They are a function of these values alone, whatever else is in memory: one array, one thread, and
+        a power of two taken out first, so that nothing overflows on the way. A coefficient beyond the
+        largest float becomes the largest float.
+
+        Parameters
+        ----------
+        values : array of the grid's shape, or flattened (m,) in C order
+            Finite values of one record on the grid, in its units. Private, where it is a record.
+
+        Returns
+        -------
+        array (K,)
+            sum_k w_k x(t_k) phi_j(t_k), in units of the values times the root of the box's.
+
+        Raises
+        ------
+        ParameterError
+            If there are not as many values as grid points.
+        """
+        coefficients, exponent = self.scaled_transform(values)
+        with np.errstate(over="ignore"):
+            restored = np.ldexp(coefficients, exponent)
+        limit = np.finfo(np.float64).max
+        return np.clip(restored, -limit, limit)
+
+    def scaled_transform(self, values: ArrayLike) -> tuple[Floats, int]:
+        """Coefficients (K,) and an exponent e: the coefficients of `transform` are c * 2^e."""
+        array = np.ascontiguousarray(values, dtype=np.float64)
+        if array.shape not in (self.shape, (math.prod(self.shape),)):
+            raise ParameterError(
+                "values", f"have the shape {self.shape} of the grid", f"shape {array.shape}"
+            )
+        exponent = int(np.frexp(np.max(np.abs(array)))[1])
+        scaled = np.ldexp(array.reshape(self.shape), -exponent)
+        for number, axis in enumerate(self._axes):
+            scaled = axis.analyse(scaled, number)
+        root = math.sqrt(self.volume / math.prod(self.shape))
+        return np.ascontiguousarray(scaled).ravel()[self.modes] * root, exponent
+
+    def values_on_grid(
+        self, coefficients: ArrayLike, shape: int | Sequence[int] | None = None
+    ) -> Floats:
+        """Values on the grid, or on the midpoints of a finer one, of a function with these coefficients.
+
+        Parameters
+        ----------
+        coefficients : array (K',)
+            Of the leading K' <= K functions.
+        shape : d integers, optional
+            Cells along each axis; by default those of the basis.
+
+        Returns
+        -------
+        array of that shape
+
+        Raises
+        ------
+        ParameterError
+            If there are more coefficients than functions, or the grid is too coarse for them.
+        """
+        given = self._read_coefficients(coefficients)
+        cells = self.shape if shape is None else _read_shape(shape, self.kinds)
+        table = self._tabulated(given)
+        least = tuple(a.points_for(c) for a, c in zip(self._axes, table.shape, strict=True))
+        if any(found < needed for found, needed in zip(cells, least, strict=True)):
+            raise ParameterError(
+                "shape",
+                f"be at least {least} for these coefficients",
+                cells,
+                "Evaluate the function at points instead.",
+            )
+        for number, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
+            table = axis.synthesise(table, number, points)
+        return np.ascontiguousarray(table) * math.sqrt(math.prod(cells) / self.volume)
+
+    def evaluate(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Floats:
+        """Values (q, K) of the functions at scattered points, or of a derivative of any order.
+
+        Parameters
+        ----------
+        points : array (q, d), or (q,) for d = 1
+            Points of the box.
+        order : int or d integers
+            Order of the derivative along each axis; one number is for d = 1, or zero.
+
+        Raises
+        ------
+        ParameterError
+            If a point lies outside the box.
+        """
+        tables = self._tables(points, order, self._counts)
+        product: Floats | float = 1.0
+        for table, index in zip(tables, self._indices, strict=True):
+            product = product * table[:, index]
+        return np.asarray(product)
+
+    def values_at(
+        self, points: ArrayLike, coefficients: ArrayLike, order: int | Sequence[int] = 0
+    ) -> Floats:
+        """Values (q,) at scattered points of a function with coefficients (K',), K' <= K.
+
+        As `evaluate` times the coefficients, a part of the points at a time: no matrix (q, K) is held.
+        """
+        table = self._tabulated(self._read_coefficients(coefficients))
+        at = self._read_points(points)
+        step = max(1, LARGEST_MATRIX // max(table.size // table.shape[0], sum(table.shape)))
+        parts = [self._contracted(at[i : i + step], table, order) for i in range(0, len(at), step)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def truncate(self, components: int) -> BoxBasis:
+        return replace(
+            self,
+            modes=self.modes[:components],
+            eigenvalues=frozen(self.eigenvalues[:components]),
+        )
+
+    def describe(self) -> str:
+        kinds = self.kinds[0] if len(set(self.kinds)) == 1 else " x ".join(self.kinds)
+        names = {"matern": "Whittle-Matern", "sobolev": "Sobolev", "heat": "heat"}
+        ranges = ", ".join(f"{scale:g}" for scale in self.length_scale)
+        smoothness = "" if self.spectrum == "heat" else f", nu {self.nu:g}"
+        grid = " x ".join(str(cells) for cells in self.shape)
+        return f"{kinds} basis on {grid} cells ({names[self.spectrum]}, range {ranges}{smoothness})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "box",
+            "kinds": list(self.kinds),
+            "shape": list(self.shape),
+            "domain_range": [list(ends) for ends in self.domain_range],
+            "components": self.components,
+            "length_scale": list(self.length_scale),
+            "nu": self.nu,
+            "spectrum": self.spectrum,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> BoxBasis:
+        """Build the basis again."""
+        return cls.on_grid(
+            written["kinds"],
+            written["shape"],
+            written["domain_range"],
+            written["components"],
+            written["length_scale"],
+            written["nu"],
+            written["spectrum"],
+        )
+
+    @property
+    def _axes(self) -> tuple[Axis, ...]:
+        return tuple(AXES[kind] for kind in self.kinds)
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        """Functions along each axis that are used by at least one of the K."""
+        return tuple(int(index.max()) + 1 for index in self._indices)
+
+    @property
+    def _partial(self) -> bool:
+        """Whether the grid resolves more functions than these K."""
+        resolved = (a.count(size) for a, size in zip(self._axes, self.shape, strict=True))
+        return self.components < math.prod(resolved)
+
+    @cached_property
+    def _indices(self) -> tuple[Integers, ...]:
+        """Index of each of the K functions along each axis."""
+        resolved = tuple(a.count(size) for a, size in zip(self._axes, self.shape, strict=True))
+        return tuple(np.unravel_index(self.modes, resolved))
+
+    def _read_coefficients(self, coefficients: ArrayLike) -> Floats:
+        given = np.asarray(coefficients, dtype=np.float64)
+        if given.ndim != 1 or not 1 <= given.size <= self.components:
+            raise ParameterError(
+                "coefficients", f"be 1 to {self.components} numbers", f"shape {given.shape}"
+            )
+        return given
+
+    def _tabulated(self, given: Floats) -> Floats:
+        """Coefficients on the smallest box of indices that holds them, zero elsewhere."""
+        indices = tuple(index[: given.size] for index in self._indices)
+        table = np.zeros([int(index.max()) + 1 for index in indices])
+        table[indices] = given
+        return table
+
+    def _read_points(self, points: ArrayLike) -> Floats:
+        at = np.asarray(points, dtype=np.float64)
+        if self.dimensions == 1 and at.ndim < 2:
+            at = np.atleast_1d(at)[:, None]
+        if at.ndim != 2 or at.shape[1] != self.dimensions:
+            raise ParameterError(
+                "points", f"be an array of shape (q, {self.dimensions})", f"shape {at.shape}"
+            )
+        return at
+
+    def _tables(
+        self, points: ArrayLike, order: int | Sequence[int], counts: tuple[int, ...]
+    ) -> Iterator[Floats]:
+        """Values (q, n_a) of the functions along each axis."""
+        at, orders = self._read_points(points), _read_orders(order, self.dimensions)
+        for number, (axis, ends) in enumerate(zip(self._axes, self.domain_range, strict=True)):
+            length = ends[1] - ends[0]
+            position = (check_points(at[:, number], ends) - ends[0]) / length
+            values = axis.values(position, counts[number], orders[number])
+            yield values / math.sqrt(length) / length ** orders[number]
+
+    def _contracted(self, at: Floats, table: Floats, order: int | Sequence[int]) -> Floats:
+        """Sums of products with a table of coefficients, axis after axis."""
+        first, *others = self._tables(at, order, table.shape)
+        sums = np.tensordot(first, table, axes=1)
+        for values in others:
+            sums = np.einsum("qn,qn...->q...", values, sums)
+        return np.asarray(sums)
+
+
+def _squared_frequencies(
+    kinds: tuple[str, ...],
+    counts: tuple[int, ...],
+    domain: tuple[tuple[float, float], ...],
+    scales: tuple[float, ...],
+) -> tuple[Floats, float]:
+    """Squared frequencies q of all functions, up to a factor that is the second answer.
+
+    In units of the first axis, so that equal axes give integers and ties stay ties.
+    """
+    ratios = [scale / (end - start) for scale, (start, end) in zip(scales, domain, strict=True)]
+    squares = np.zeros(())
+    for kind, count, ratio in zip(kinds, counts, ratios, strict=True):
+        relative = ratio / ratios[0]
+        along = AXES[kind].half_periods(count)
+        squares = squares[..., None] + (along * along) * (relative * relative)
+    unit = math.pi * ratios[0]
+    return squares, unit * unit
+
+
+def _read_domain(domain_range: Any) -> tuple[tuple[float, float], ...]:
+    try:
+        pairs = np.asarray(domain_range, dtype=np.float64)
+    except (TypeError, ValueError):
+        pairs = np.zeros(0)
+    pairs = pairs[None, :] if pairs.shape == (2,) else pairs
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] < 1:
+        raise ParameterError("domain_range", "be pairs (a, b), one an axis", repr(domain_range))
+    return tuple(check_domain(pair) for pair in pairs.tolist())
+
+
+def _read_kinds(kinds: str | Sequence[str], dimensions: int) -> tuple[str, ...]:
+    names = (kinds,) * dimensions if isinstance(kinds, str) else tuple(kinds)
+    if len(names) != dimensions or any(name not in AXES for name in names):
+        raise ParameterError(
+            "kinds", f"be one name or {dimensions} names out of {sorted(AXES)}", repr(kinds)
+        )
+    return names
+
+
+def _read_shape(shape: int | Sequence[int], kinds: tuple[str, ...]) -> tuple[int, ...]:
+    cells = tuple(np.atleast_1d(np.asarray(shape)).tolist())
+    whole = all(isinstance(size, int) and not isinstance(size, bool) for size in cells)
+    least = tuple(3 if kind == "fourier" else 2 for kind in kinds)
+    if len(cells) != len(kinds) or not whole or any(s < t for s, t in zip(cells, least, strict=True)):
+        raise ParameterError("shape", f"be {len(kinds)} numbers of cells, at least {least}", repr(shape))
+    return cells
+
+
+def _read_scales(
+    length_scale: float | Sequence[float] | None, domain: tuple[tuple[float, float], ...]
+) -> tuple[float, ...]:
+    if length_scale is None:
+        return tuple(0.1 * (end - start) for start, end in domain)
+    try:
+        scales = np.broadcast_to(np.asarray(length_scale, dtype=np.float64), (len(domain),))
+    except (TypeError, ValueError):
+        scales = np.full(1, math.nan)
+    if not np.all(np.isfinite(scales) & (scales > 0)):
+        raise ParameterError(
+            "length_scale", f"be one positive number or {len(domain)}", repr(length_scale)
+        )
+    return tuple(scales.tolist())
+
+
+def _read_orders(order: int | Sequence[int], dimensions: int) -> tuple[int, ...]:
+    orders = (order,) if isinstance(order, int) else tuple(order)
+    if orders == (0,):
+        orders = (0,) * dimensions
+    if len(orders) != dimensions or any(not isinstance(o, int) or o < 0 for o in orders):
+        raise ParameterError("order", f"be {dimensions} orders of derivatives, one an axis", repr(order))
+    return orders
