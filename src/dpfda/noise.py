@@ -86,7 +86,7 @@ class KNormNoise:
     def draw(self) -> list[int]:
         noise: list[int] = []
         for size, scale in zip(self.block_sizes, self.scales, strict=True):
-            noise += _draw_laplace(scale) if size == 1 else _draw_block(size, scale)
+            noise += _draw_laplace(scale) if size == 1 else _draw_ellipsoid((scale,) * size)
         return noise
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
@@ -114,8 +114,9 @@ def _draw_laplace(scale: int) -> list[int]:
     return exactness.draw_rounded(lambda u: [scale * exactness.laplace(u[0], u[1])], 2)
 
 
-def _draw_block(size: int, scale: int) -> list[int]:
+def _draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
     # chi^2 with M + 1 degrees of freedom: pairs from uniforms, an odd one from a normal.
+    size = len(axes)
     pairs, odd = divmod(size + 1, 2)
     normals = size + odd + (size + odd) % 2
 
@@ -124,10 +125,102 @@ def _draw_block(size: int, scale: int) -> list[int]:
         square = exactness.chi_square(uniforms[:pairs])
         if odd:
             square += gaussians[size] ** 2
-        length = scale * square.sqrt()
-        return [length * gaussian for gaussian in gaussians[:size]]
+        length = square.sqrt()
+        return [axis * length * gaussian for axis, gaussian in zip(axes, gaussians, strict=False)]
 
     return exactness.draw_rounded(transform, pairs + normals)
+
+
+@dataclass(frozen=True)
+class BoxNoise:
+    """K-norm noise of a box: density proportional to exp(-max_j |z_j| / b_j).
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Half-widths b_j of the box, in grid units.
+
+    Notes
+    -----
+    It is R U with R ~ Gamma(M + 1, 1) and U uniform on the box: given R the density is constant on the
+    box of half-widths R b_j, and the mixture at z is proportional to the integral of r^-M r^M e^-r over
+    r > max_j |z_j| / b_j. A coordinate has variance b_j^2 (M + 1)(M + 2) / 3; coordinates are
+    uncorrelated, not independent.
+    """
+
+    scales: tuple[int, ...]
+    law: ClassVar[str] = "k-norm-box"
+
+    def __post_init__(self) -> None:
+        _check_positive("scales", self.scales)
+
+    @property
+    def components(self) -> int:
+        return len(self.scales)
+
+    def draw(self) -> list[int]:
+        size = len(self.scales)
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            # Half of a chi-square variable with 2 (M + 1) degrees of freedom.
+            length = exactness.chi_square(uniforms[size:]) / 2
+            pairs = zip(self.scales, uniforms[:size], strict=True)
+            return [scale * length * (2 * uniform - 1) for scale, uniform in pairs]
+
+        return exactness.draw_rounded(transform, 2 * size + 1)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        size = len(self.scales)
+        lengths = generator.gamma(size + 1.0, size=(draws, 1))
+        points = generator.uniform(-1.0, 1.0, size=(draws, size))
+        return np.asarray(points * lengths * np.asarray(self.scales, dtype=float))
+
+    def variances(self) -> Floats:
+        size = len(self.scales)
+        return np.asarray(np.asarray(self.scales, dtype=float) ** 2 * (size + 1.0) * (size + 2.0) / 3)
+
+    def describe(self) -> str:
+        return f"K-norm noise of a box on {self.components} coefficients"
+
+
+@dataclass(frozen=True)
+class EllipsoidNoise:
+    """K-norm noise of an ellipsoid: density proportional to exp(-(sum_j z_j^2 / a_j^2)^(1/2)).
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Semi-axes a_j of the ellipsoid, in grid units.
+
+    Notes
+    -----
+    One block of `KNormNoise` of scale one, its coordinate j multiplied by a_j.
+    """
+
+    scales: tuple[int, ...]
+    law: ClassVar[str] = "k-norm-ellipsoid"
+
+    def __post_init__(self) -> None:
+        _check_positive("scales", self.scales)
+
+    @property
+    def components(self) -> int:
+        return len(self.scales)
+
+    def draw(self) -> list[int]:
+        return _draw_ellipsoid(self.scales)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        size = len(self.scales)
+        lengths = np.sqrt(generator.chisquare(size + 1.0, size=(draws, 1)))
+        directions = generator.standard_normal((draws, size))
+        return np.asarray(directions * lengths * np.asarray(self.scales, dtype=float))
+
+    def variances(self) -> Floats:
+        return np.asarray(np.asarray(self.scales, dtype=float) ** 2 * (len(self.scales) + 1.0))
+
+    def describe(self) -> str:
+        return f"K-norm noise of an ellipsoid on {self.components} coefficients"
 
 
 @dataclass(frozen=True)
@@ -239,6 +332,8 @@ class EllipticalNoise:
         return f"{words[self.mixing]} on {self.size} coefficients"
 
 
-LAWS: dict[str, type[KNormNoise] | type[GaussianNoise] | type[EllipticalNoise]] = {
-    law.law: law for law in (KNormNoise, GaussianNoise, EllipticalNoise)
+Law = KNormNoise | BoxNoise | EllipsoidNoise | GaussianNoise | EllipticalNoise
+
+LAWS: dict[str, type[Law]] = {
+    law.law: law for law in (KNormNoise, BoxNoise, EllipsoidNoise, GaussianNoise, EllipticalNoise)
 }
