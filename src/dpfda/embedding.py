@@ -13,7 +13,7 @@ coefficients are clipped afterwards.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,35 @@ def project(values: Floats, analysis: Floats) -> Rows:
     exponents = row_exponents(values)
     integers = np.rint(np.ldexp(values, (bits - exponents)[:, None]))
     return Rows(integers @ public, exponents + (public_exponent - 2 * bits))
+
+
+class OwnTransform(Protocol):
+    """A basis that takes one function at a time to coefficients, without a matrix."""
+
+    def scaled_transform(self, values: Floats) -> tuple[Floats, int]:
+        """Coefficients c and an exponent e of one function on the grid: its coefficients are c 2^e."""
+
+
+def transform(values: Floats, basis: OwnTransform) -> Rows:
+    """Take records to coefficients by the basis's own fast transform, one record at a time.
+
+    A transform of many records at once would treat them in groups, and the last bits of one could change
+    with its place in a group.
+
+    Parameters
+    ----------
+    values : array (n, m)
+        Finite values of n records on the grid. Private.
+    basis : OwnTransform
+        Public.
+
+    Returns
+    -------
+    Rows
+        Coefficients (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
+    """
+    made = [basis.scaled_transform(row) for row in values]
+    return Rows(np.array([c for c, _ in made]), np.array([e for _, e in made], dtype=np.int64))
 
 
 def sum_columns(matrix: Floats) -> Floats:
