@@ -91,6 +91,8 @@ class KNormNoise:
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         sizes = np.asarray(self.block_sizes)
+        if self.components == sizes.size:
+            return _simulated_laplace(self.scales, generator, draws)
         directions = generator.standard_normal((draws, self.components))
         mixing = np.sqrt(generator.chisquare(sizes + 1.0, size=(draws, sizes.size)))
         scaled = mixing * np.asarray(self.scales, dtype=float)
@@ -108,6 +110,14 @@ class KNormNoise:
         if len(self.block_sizes) == 1:
             return f"one K-norm block on {self.components} coefficients"
         return f"K-norm noise in {len(self.block_sizes)} blocks on {self.components} coefficients"
+
+
+def _simulated_laplace(scales: tuple[int, ...], generator: np.random.Generator, draws: int) -> Floats:
+    """Float draws (draws, K) of Laplace variables: exponential ones with random signs."""
+    noise = generator.standard_exponential((draws, len(scales)))
+    noise *= 1 - 2 * generator.integers(0, 2, noise.shape, dtype=np.int8)
+    noise *= np.asarray(scales, dtype=float)
+    return noise
 
 
 def _draw_laplace(scale: int) -> list[int]:
