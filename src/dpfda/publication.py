@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -17,7 +17,7 @@ from typing import Any
 
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
-from dpfda.bounds import Bound, IntegerBall, Norm
+from dpfda.bounds import Bound, IntegerBall, Norm, OnGrid, on_grid
 from dpfda.calibration import knorm_noise, stated_guarantee, within
 from dpfda.composition import Cost, law_of
 from dpfda.design import adapted, choose
@@ -78,9 +78,16 @@ class Request:
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "bound", bound)
 
-    @property
+    @cached_property
+    def on_grid(self) -> OnGrid | None:
+        """How the bound is enforced on the grid; None where records are projected one by one."""
+        return on_grid(self.bound, self.basis)
+
+    @cached_property
     def ball(self) -> IntegerBall:
         """Where integer coefficients lie: a function of public numbers without the size."""
+        if self.on_grid is not None:
+            return self.on_grid.ball
         radius = self.bound.radius_on(self.basis.grid_points, self.basis.weights)
         if not (radius > 0 and radius < float("inf")):
             raise ParameterError("bounds", "give a positive finite radius", f"{radius}")
@@ -100,6 +107,7 @@ class Request:
             size,
             self.function_guarantee,
             self.neighbours,
+            None if self.on_grid is None else self.on_grid.cube,
         )
 
     def design(self, size: int) -> Design:
@@ -182,7 +190,7 @@ def pay(
     """
     design, size = request.public_design, request.public_size
     ready = _paid(request, size, design, float(size)) if design and size else None
-    _charge(ledger, dataset, _cost(request), _entry(request))
+    charge(ledger, dataset, _cost(request), _entry(request))
     if ready is not None:
         return ready
     count = _release_count(total, request)
@@ -223,13 +231,65 @@ def publish_integers(
         Noisy integers, public; and what the noise in force gives.
     """
     stated = _recomputed(noise, norm, width, guarantee)
-    _charge(ledger, dataset, Cost(guarantee, law_of(noise, guarantee)), entry)
+    charge(ledger, dataset, Cost(guarantee, law_of(noise, guarantee)), entry)
     return total.with_noise(noise.draw()), stated
 
 
-def _charge(
+def publish_parallel(
+    parts: Sequence[tuple[IntegerSum, Request]],
+    entry: Mapping[str, Any],
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+) -> list[ReleasedFunction]:
+    """Release several sums over disjoint sets of privacy units, at the cost of one.
+
+    Neighbouring data sets differ in one unit, which belongs to one of the sums. The releases are
+    independent, so the density ratio of all together is that of this one: the loss is the largest of
+    the parts' and not their sum (McSherry 2009, Theorem 4). All parts must have one guarantee, one
+    relation and one unit, so the largest is this guarantee.
+
+    Parameters
+    ----------
+    parts : sequence of (IntegerSum, Request)
+        Private sums and the public sides of their releases. The caller has made sure that no unit is
+        in two of them, in either of two neighbouring data sets.
+    entry : mapping
+        Public description for the ledger's history.
+    ledger, dataset
+        As in `publish`. Charged once.
+
+    Raises
+    ------
+    ParameterError
+        If the parts differ in guarantee, neighbours or unit.
+    BudgetError
+        If the ledger refuses; no noise was drawn.
+    """
+    terms = {(request.guarantee, request.neighbours, request.unit) for _, request in parts}
+    if len(terms) != 1:
+        raise ParameterError("parts", "share guarantee, neighbours and unit", f"{len(terms)} kinds")
+    costs = {cost if isinstance(cost, Cost) else Cost(cost) for cost in (_cost(r) for _, r in parts)}
+    whole = costs.pop() if len(costs) == 1 else Cost(parts[0][1].guarantee)
+    for _, request in parts:
+        if request.public_design is not None and request.public_size is not None:
+            # What could fail on public grounds fails before the charge.
+            _paid(request, request.public_size, request.public_design, float(request.public_size))
+    charge(ledger, dataset, whole, entry)
+    return [publish(total, request) for total, request in parts]
+
+
+def charge(
     ledger: Ledger | None, dataset: str | None, cost: Guarantee | Cost, entry: Mapping[str, Any]
 ) -> None:
+    """Charge a ledger, if there is one, before any noise is drawn.
+
+    Raises
+    ------
+    ParameterError
+        If there is a ledger and the data set has no name.
+    BudgetError
+        If the ledger refuses.
+    """
     if ledger is None:
         return
     if dataset is None:

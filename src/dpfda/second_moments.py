@@ -1,0 +1,123 @@
+"""The exact sum of outer products over privacy units; like any sum it leaves only as a release.
+
+Rows are integers of at most 2^24 and arrive at most 2^14 at a time, so that the sum of a block stays
+below 2^62 in 64-bit integers; blocks are added up in Python integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bounds import IntegerBall
+from dpfda.errors import DpfdaError, ParameterError
+
+LARGEST = 2**24
+BLOCK = 2**14
+
+Matrix = list[list[int]]
+
+
+def outer_ball(radius: float) -> IntegerBall:
+    """The l2 ball of integer rows whose outer products are summed: a radius of at most 2^24.
+
+    Parameters
+    ----------
+    radius : float
+        Public radius of a record's coefficients, in their units.
+    """
+    exact = Fraction(radius)
+    ratio = LARGEST / exact
+    exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    while exact * Fraction(2) ** exponent > LARGEST:
+        exponent -= 1
+    whole = int(exact * Fraction(2) ** exponent)
+    if whole < 1:
+        raise ParameterError("radius", "be positive", f"{radius}")
+    return IntegerBall("l2", whole, exponent)
+
+
+class OuterSum:
+    """Sum of c c^T over integer rows c, exact and mergeable in any order.
+
+    It does not print, pickle or copy. It leaves with noise (`with_noise`), or through a mechanism that
+    is handed the whole sum (`through`).
+
+    Parameters
+    ----------
+    size : int
+        Number M of entries of a row.
+    """
+
+    __slots__ = ("_count", "_matrix", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._matrix: Matrix = [[0] * size for _ in range(size)]
+        self._count = 0
+
+    def add(self, rows: NDArray[np.int64]) -> OuterSum:
+        """Add the outer products of integer rows (n, M), n at most 2^14; returns self.
+
+        Raises
+        ------
+        DpfdaError
+            If a block is too long or a row could overflow: a mistake of the program, not of the data.
+        """
+        if rows.shape[0] > BLOCK or (rows.size and (rows.max() > LARGEST or rows.min() < -LARGEST)):
+            raise DpfdaError("Rows must be clipped to the ball and come in blocks.")
+        # Integers throughout: numpy multiplies them without BLAS, and no partial sum reaches 2^63.
+        block = np.asarray(rows.T @ rows).tolist()
+        self._matrix = [
+            [a + b for a, b in zip(mine, more, strict=True)]
+            for mine, more in zip(self._matrix, block, strict=True)
+        ]
+        self._count += rows.shape[0]
+        return self
+
+    def leading(self, size: int) -> OuterSum:
+        """The sum for the leading entries of every row."""
+        part = OuterSum(size)
+        part._matrix = [row[:size] for row in self._matrix[:size]]
+        part._count = self._count
+        return part
+
+    def compressed(self, directions: Sequence[Sequence[int]]) -> OuterSum:
+        """The sum of the outer products of V^T c, for public integer columns V (k of length M)."""
+        images = [
+            [sum(a * b for a, b in zip(row, v, strict=True)) for row in self._matrix] for v in directions
+        ]
+        part = OuterSum(len(directions))
+        part._matrix = [
+            [sum(a * b for a, b in zip(image, v, strict=True)) for v in directions] for image in images
+        ]
+        part._count = self._count
+        return part
+
+    def with_noise(self, noise: Sequence[int]) -> tuple[int, ...]:
+        """Lower triangle, row by row, plus integer noise: the release. The ledger has been charged."""
+        entries = [self._matrix[j][k] for j in range(self.size) for k in range(j + 1)]
+        if any(type(value) is not int for value in noise):
+            # A fraction would show in the last digits what was added.
+            raise DpfdaError("Noise must be integers.")
+        return tuple(entry + added for entry, added in zip(entries, noise, strict=True))
+
+    def count_with_noise(self, noise: int, scale: int) -> int:
+        """Number of rows times `scale`, plus integer noise: the release of the count."""
+        return self._count * scale + noise
+
+    def __repr__(self) -> str:
+        return f"OuterSum(size {self.size}, content private)"
+
+    def __reduce__(self) -> NoReturn:
+        raise DpfdaError("An OuterSum is private and cannot be pickled or copied.")
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        self.__reduce__()
