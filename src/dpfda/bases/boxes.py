@@ -51,7 +51,7 @@ class BoxBasis:
 
     References
     ----------
-    Lin & Reimherr (2023), section 5: bases in closed form as the way around the eigendecomposition.
+    Lin & Reimherr (2023), section 5: Algorithm 1 decomposes a matrix where these bases have formulas.
     Rasmussen & Williams (2006), section 4.2.1: spectral densities.
     """
 
@@ -270,18 +270,18 @@ class BoxBasis:
     def values_on_grid(
         self, coefficients: ArrayLike, shape: int | Sequence[int] | None = None
     ) -> Floats:
-        """Values on the grid, or on the midpoints of a finer one, of a function with these coefficients.
+        """Values on the grid, or on the midpoints of a finer one, of functions with these coefficients.
 
         Parameters
         ----------
-        coefficients : array (K',)
-            Of the leading K' <= K functions.
+        coefficients : array (K',) or (..., K')
+            Of the leading K' <= K functions; leading axes hold several functions.
         shape : d integers, optional
             Cells along each axis; by default those of the basis.
 
         Returns
         -------
-        array of that shape
+        array of that shape, after the leading axes
 
         Raises
         ------
@@ -291,7 +291,7 @@ class BoxBasis:
         given = self._read_coefficients(coefficients)
         cells = self.shape if shape is None else _read_shape(shape, self.kinds)
         table = self._tabulated(given)
-        least = tuple(a.points_for(c) for a, c in zip(self._axes, table.shape, strict=True))
+        least = tuple(a.points_for(c) for a, c in zip(self._axes, self._used(given), strict=True))
         if any(found < needed for found, needed in zip(cells, least, strict=True)):
             raise ParameterError(
                 "shape",
@@ -300,7 +300,7 @@ class BoxBasis:
                 "Evaluate the function at points instead.",
             )
         for number, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
-            table = axis.synthesise(table, number, points)
+            table = axis.synthesise(table, number - self.dimensions, points)
         return np.ascontiguousarray(table) * math.sqrt(math.prod(cells) / self.volume)
 
     def evaluate(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Floats:
@@ -331,7 +331,10 @@ class BoxBasis:
 
         As `evaluate` times the coefficients, a part of the points at a time: no matrix (q, K) is held.
         """
-        table = self._tabulated(self._read_coefficients(coefficients))
+        given = self._read_coefficients(coefficients)
+        if given.ndim != 1:
+            raise ParameterError("coefficients", "be of one function", f"shape {given.shape}")
+        table = self._tabulated(given)
         at = self._read_points(points)
         step = max(1, LARGEST_MATRIX // max(table.size // table.shape[0], sum(table.shape)))
         parts = [self._contracted(at[i : i + step], table, order) for i in range(0, len(at), step)]
@@ -400,17 +403,21 @@ class BoxBasis:
 
     def _read_coefficients(self, coefficients: ArrayLike) -> Floats:
         given = np.asarray(coefficients, dtype=np.float64)
-        if given.ndim != 1 or not 1 <= given.size <= self.components:
+        if given.ndim < 1 or not 1 <= given.shape[-1] <= self.components:
             raise ParameterError(
                 "coefficients", f"be 1 to {self.components} numbers", f"shape {given.shape}"
             )
         return given
 
+    def _used(self, given: Floats) -> tuple[int, ...]:
+        """Functions along each axis that the leading K' use."""
+        return tuple(int(index[: given.shape[-1]].max()) + 1 for index in self._indices)
+
     def _tabulated(self, given: Floats) -> Floats:
         """Coefficients on the smallest box of indices that holds them, zero elsewhere."""
-        indices = tuple(index[: given.size] for index in self._indices)
-        table = np.zeros([int(index.max()) + 1 for index in indices])
-        table[indices] = given
+        indices = tuple(index[: given.shape[-1]] for index in self._indices)
+        table = np.zeros((*given.shape[:-1], *self._used(given)))
+        table[(..., *indices)] = given
         return table
 
     def _read_points(self, points: ArrayLike) -> Floats:
