@@ -248,7 +248,7 @@ class TestDesignsOfOthers:
 
     def test_a_law_that_was_tampered_with_draws_as_itself(self):
         def tampered(problem):
-            noise = KNormNoise((1,) * 6, (2**40,) * 6)
+            noise = KNormNoise((1,) * 6, (4 * problem.width,) * 6)
             object.__setattr__(noise, "draw", lambda: [0] * 6)
             return Design("t", {}, noise, np.ones(6))
 

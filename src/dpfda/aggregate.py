@@ -38,6 +38,19 @@ class IntegerSum:
         self._count += rows.shape[0]
         return self
 
+    def add_totals(self, totals: NDArray[np.int64], rows: int) -> IntegerSum:
+        """Add the exact totals (components,) of many rows; returns self."""
+        self._total = [a + b for a, b in zip(self._total, totals.tolist(), strict=True)]
+        self._count += rows
+        return self
+
+    def through(self, matrix: NDArray[np.int64]) -> IntegerSum:
+        """The sum of all rows times a public integer matrix (K, components), exactly: a new sum."""
+        product = IntegerSum(matrix.shape[0])
+        product._total = exact_product(matrix, self._total)
+        product._count = self._count
+        return product
+
     def merge(self, other: IntegerSum) -> IntegerSum:
         """Add another sum; returns self."""
         self._total = [a + b for a, b in zip(self._total, other._total, strict=True)]
@@ -74,6 +87,28 @@ class IntegerSum:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
         self.__reduce__()
+
+
+def exact_product(matrix: NDArray[np.int64], vector: Sequence[int]) -> list[int]:
+    """Matrix (K, m) of integers times a vector of integers of any size, exactly.
+
+    Both are cut into digits of so few bits that a row's products add up below 2^62.
+    """
+    bits = (61 - matrix.shape[1].bit_length()) // 2
+    total = np.zeros(matrix.shape[0], dtype=object)
+    for place, part in enumerate(_digits(matrix, bits)):
+        for other, digit in enumerate(_digits(np.array(list(vector), dtype=object), bits)):
+            total += (part @ digit).astype(object) * (1 << bits * (place + other))
+    return [int(value) for value in total]
+
+
+def _digits(numbers: NDArray[Any], bits: int) -> list[NDArray[np.int64]]:
+    """Integers d_0, d_1, .. of size at most 2^bits with sum_i d_i 2^(i bits) = numbers."""
+    digits = []
+    while np.any((numbers >= 1 << bits) | (numbers < -(1 << bits))):
+        digits.append((numbers & ((1 << bits) - 1)).astype(np.int64))
+        numbers = numbers >> bits
+    return [*digits, numbers.astype(np.int64)]
 
 
 def soft_threshold(value: int, level: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis, BernsteinBasis
-from dpfda.bounds import Bound, IntegerBall
+from dpfda.bounds import Bound, IntegerBall, on_grid
 from dpfda.errors import ParameterError
 from dpfda.guarantees import (
     ApproximateDP,
@@ -84,6 +84,10 @@ def make_problem(
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Problem:
     """Put public numbers together: basis, bound, number of units, guarantee."""
+    placed = on_grid(bound, basis)
+    if placed is not None:
+        ball, cube = placed.ball, placed.cube
+        return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours, cube)
     radius = bound.radius_on(basis.grid_points, basis.weights)
     ball = IntegerBall.of(bound.norm, radius, basis.eigenvalues.size)
     return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours)

@@ -4,15 +4,19 @@ Nothing else bounds a record, and no bound is ever read from the data.
 """
 
 from dpfda.bounds.balls import IntegerBall, Norm
+from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
 from dpfda.bounds.stated import Bound, L1Ball, L2Ball, LatticeBounds, ValueBounds, read_bounds
 
 __all__ = [
     "Bound",
+    "Cube",
     "IntegerBall",
     "L1Ball",
     "L2Ball",
     "LatticeBounds",
     "Norm",
+    "OnGrid",
     "ValueBounds",
+    "on_grid",
     "read_bounds",
 ]

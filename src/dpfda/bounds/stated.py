@@ -75,7 +75,8 @@ class ValueBounds:
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
-    def _on(self, grid_points: Floats) -> tuple[Floats, Floats]:
+    def curves_on(self, grid_points: Floats) -> tuple[Floats, Floats]:
+        """Lower and upper bounds (m,) on a grid."""
         for name in ("lower", "upper"):
             shape = np.shape(getattr(self, name))
             if shape not in ((), grid_points.shape):
@@ -86,15 +87,15 @@ class ValueBounds:
         return np.asarray(self.lower) * ones, np.asarray(self.upper) * ones
 
     def radius_on(self, grid_points: Floats, weights: Floats) -> float:
-        lower, upper = self._on(grid_points)
+        lower, upper = self.curves_on(grid_points)
         return float(np.sqrt(np.sum(weights * ((upper - lower) / 2) ** 2)))
 
     def center_on(self, grid_points: Floats) -> Floats:
-        lower, upper = self._on(grid_points)
+        lower, upper = self.curves_on(grid_points)
         return np.asarray(lower + (upper - lower) / 2)
 
     def restrict(self, values: Floats, grid_points: Floats) -> Floats:
-        lower, upper = self._on(grid_points)
+        lower, upper = self.curves_on(grid_points)
         return np.asarray(np.clip(values, lower, upper) - self.center_on(grid_points))
 
     def describe(self) -> str:
@@ -127,7 +128,7 @@ class LatticeBounds(ValueBounds):
     norm: ClassVar[Norm] = "linf"
 
     def radius_on(self, grid_points: Floats, weights: Floats) -> float:
-        lower, upper = self._on(grid_points)
+        lower, upper = self.curves_on(grid_points)
         return float(np.max((upper - lower) / 2))
 
 

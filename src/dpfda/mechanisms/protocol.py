@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
-from dpfda.bounds import Bound, IntegerBall
+from dpfda.bounds import Bound, Cube, IntegerBall
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
@@ -38,6 +38,9 @@ class Problem:
         What the noise must give.
     neighbours : Neighbours
         For which pairs of data sets.
+    cube : Cube, optional
+        For bounds on values, a smaller body: every record's coefficients are B x for integers x on the
+        grid with |x_k| <= h_k. None where no more is known than the ball.
     """
 
     variances: Floats
@@ -46,6 +49,7 @@ class Problem:
     size: int
     guarantee: Guarantee
     neighbours: Neighbours
+    cube: Cube | None = None
 
     @property
     def width(self) -> int:

@@ -15,9 +15,10 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
-from dpfda.bounds import read_bounds
+from dpfda.bounds import OnGrid, read_bounds
 from dpfda.embedding import project
 from dpfda.errors import DataError, ParameterError
+from dpfda.gridsums import grid_sum
 from dpfda.guarantees import Neighbours, guarantee_for
 from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
 from dpfda.publication import Request, publish
@@ -374,7 +375,13 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
 
 def integer_sum(curves: Curves, request: Request) -> IntegerSum:
-    """Embed, clip, round and add up; unusable rows count as the bound's center."""
+    """Clip, round, embed and add up; unusable rows count as the bound's center.
+
+    Bounds on values and on the length of a record are enforced on the grid, and the exact sum is
+    embedded; under other bounds each record is embedded and clipped by itself.
+    """
+    if request.on_grid is not None:
+        return _sum_on_grid(curves, request.on_grid, request.components())
     ball, basis = request.ball, request.basis
     components = request.components()
     analysis = basis.analysis[:, :components]
@@ -385,6 +392,16 @@ def integer_sum(curves: Curves, request: Request) -> IntegerSum:
         centered = np.where(curves.usable[rows, None], centered, 0.0)
         total.add(ball.clip(project(centered, analysis)))
     return total
+
+
+def _sum_on_grid(curves: Curves, placed: OnGrid, components: int) -> IntegerSum:
+    total = IntegerSum(placed.rule.center.size)
+    for start in range(0, curves.usable.size, BLOCK):
+        values, usable = curves.values[start : start + BLOCK], curves.usable[start : start + BLOCK]
+        if not usable.all():
+            values = np.where(usable[:, None], values, np.nan)
+        total.add_totals(grid_sum(values, placed.rule)[0], usable.size)
+    return total.through(placed.matrix[:components])
 
 
 def _positive(value: Any, name: str) -> int | None:

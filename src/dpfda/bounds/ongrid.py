@@ -1,0 +1,189 @@
+"""Bounds that are enforced on the grid: public integer matrix, half-widths, and the proved radius.
+
+A record becomes an integer vector x on the grid (`dpfda.gridsums`), the exact sum over records is
+multiplied by a public integer matrix B, and so a record's contribution to the coefficients of the sum is
+B x, exactly. Its length is bounded here, from public numbers alone:
+
+    |B x|_2 <= |B V^-1|_2 |V x|_2,        V = diag(v), v_k the float nearest to sqrt(w_k).
+
+*Second factor.* Values: |x_k| <= h_k is enforced on integers, so |V x|^2 <= sum_k (v_k h_k)^2. Length:
+the record is multiplied by a factor computed in floats and rounded toward zero. A float sum of m
+nonnegative terms, in any order, with or without fused operations, is within a relative (m + 2) 2^-53
+(Higham 2002, section 3.1); with product, root, quotient and last product the weighted length of x is
+within a relative (m + 16) 2^-52 of the limit, rounding toward zero makes no entry larger, and v_k^2 is
+within 2^-51 of w_k.
+
+*First factor.* With A = B V^-1, |A|_2^2 = |A A^T|_2 <= max_j sum_i |(A A^T)_ji|. The product is computed
+in floats; each entry is off by at most g |A| |A|^T, g = (m + 16) 2^-52, whatever the order of summation
+(Higham, section 3.5; the factors' own rounding included), and the row sums of that are added. For
+functions that are orthonormal under the weights the result is 1 to about 1e-8: the noise is that of the
+bound itself.
+
+Where the functions are not orthonormal on the grid the first factor would raise the noise, and each
+record is projected and clipped by itself, as is done for l1 bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bounds.balls import IntegerBall
+from dpfda.bounds.stated import L2Ball, ValueBounds
+from dpfda.gridsums import BITS, GridRule
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Rounding the matrix may move |A|_2^2 by 2^-MATRIX_BITS, and orthonormality may fail by this much.
+MATRIX_BITS = 27
+LARGEST_SQUARE = 1 + 1e-6
+# Weights and scales within these powers of two neither overflow nor underflow anywhere below.
+WEIGHT_RANGE, EXPONENT_RANGE = 200, 800
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """Where records lie that are clipped value by value: {B v : |v_k| <= h_k}, in grid units. Public.
+
+    Parameters
+    ----------
+    matrix : array (K, m) of int64
+        B. A record's integer coefficients are exactly B x for an integer vector x on the grid.
+    half_widths : array (m,) of int64
+        h, with |x_k| <= h_k for every record.
+    weights : array (m,)
+        Quadrature weights of the grid.
+    exponent : int
+        x is in units of 2^-exponent of a value.
+    scale : int
+        B is 2^scale times the matrix that takes values to coefficients, rounded.
+    """
+
+    matrix: Integers
+    half_widths: Integers
+    weights: Floats
+    exponent: int
+    scale: int
+
+    @property
+    def functions(self) -> Floats:
+        """Values (m, K) of the basis functions on the grid, to the rounding of B."""
+        return np.asarray(np.ldexp(self.matrix, -self.scale) / self.weights).T
+
+
+@dataclass(frozen=True, eq=False)
+class OnGrid:
+    """How records are bounded on the grid, and what follows for their coefficients. Public.
+
+    Parameters
+    ----------
+    rule : GridRule
+        From a record to integers on the grid.
+    matrix : array (K, m) of int64
+        From integers on the grid to integer coefficients.
+    ball : IntegerBall
+        Holds B x for every record; its radius is the proved bound.
+    """
+
+    rule: GridRule
+    matrix: Integers
+    ball: IntegerBall
+
+    @property
+    def cube(self) -> Cube | None:
+        """The body that holds every B x, for bounds on values; None for a bound on the length."""
+        if self.rule.shrinks:
+            return None
+        rule = self.rule
+        scale = self.ball.exponent - rule.exponent
+        halves = rule.half_widths.astype(np.int64)
+        return Cube(self.matrix, halves, rule.weights, rule.exponent, scale)
+
+
+def on_grid(bound: Any, basis: Any) -> OnGrid | None:
+    """Enforce a bound on the grid, where that costs no noise.
+
+    Parameters
+    ----------
+    bound : Bound
+        Only `ValueBounds` and `L2Ball` themselves are enforced on the grid.
+    basis : Basis
+        With its quadrature weights and its matrix `analysis`.
+
+    Returns
+    -------
+    OnGrid or None
+        None where records have to be projected one by one: other bounds, functions that are not
+        orthonormal under the weights, bases that replace the matrix by a transform of their own, numbers
+        near the ends of the range of floats.
+    """
+    # Classes derived from these bound something else (lattice values, say).
+    if type(bound) not in (ValueBounds, L2Ball) or hasattr(basis, "scaled_transform"):
+        return None
+    weights = np.asarray(basis.weights, dtype=np.float64)
+    if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
+        return None
+    made = _matrix(np.asarray(basis.analysis), weights)
+    with np.errstate(all="ignore"):
+        rule = _rule(bound, np.asarray(basis.grid_points), weights)
+    if made is None or rule is None:
+        return None
+    matrix, exponent, square = made
+    whole = square * _square_length(rule) * Fraction(4) ** exponent
+    radius = math.isqrt(math.ceil(whole)) + 1
+    return OnGrid(rule, matrix, IntegerBall("l2", radius, exponent + rule.exponent))
+
+
+def _rule(bound: ValueBounds | L2Ball, grid_points: Floats, weights: Floats) -> GridRule | None:
+    roots = np.sqrt(weights)
+    if isinstance(bound, L2Ball):
+        largest = bound.radius / float(roots.min())
+    else:
+        lower, upper = bound.curves_on(grid_points)
+        halves = (upper - lower) / 2
+        largest = float(halves.max())
+    exponent = BITS - math.frexp(largest)[1]
+    if not (0 < largest < math.inf and abs(exponent) <= EXPONENT_RANGE):
+        return None
+    if isinstance(bound, L2Ball):
+        limit = math.ldexp(bound.radius, exponent)
+        return GridRule(np.zeros_like(weights), np.floor(limit / roots) + 1, weights, exponent, limit)
+    center = bound.center_on(grid_points)
+    return GridRule(center, np.floor(np.ldexp(halves, exponent)), weights, exponent)
+
+
+def _square_length(rule: GridRule) -> Fraction:
+    """Upper bound for |V x|^2 over the integers x of all records."""
+    points = rule.weights.size
+    if rule.shrinks:
+        return Fraction(rule.limit) ** 2 * (1 + Fraction(points + 16, 2**50))
+    total = math.fsum((np.sqrt(rule.weights) * rule.half_widths) ** 2)
+    return Fraction(total) * (1 + Fraction(1, 2**49))
+
+
+def _matrix(analysis: Floats, weights: Floats) -> tuple[Integers, int, Fraction] | None:
+    """B, its exponent p (B is about 2^p times the analysis) and a bound for |2^-p B V^-1|_2^2."""
+    points, components = analysis.shape
+    roots = np.sqrt(weights)
+    # Rounding moves a row of A by at most |V^-1 1| / 2 units, and so |A|^2 by 2^-MATRIX_BITS.
+    exponent = MATRIX_BITS + math.ceil(math.log2(components * np.sum(1 / weights)) / 2)
+    with np.errstate(all="ignore"):
+        scaled = np.rint(np.ldexp(analysis.T, exponent))
+    if not np.all(np.abs(scaled) < 2.0**52):
+        return None
+    factor = np.ldexp(scaled, -exponent) / roots
+    sizes = np.abs(factor)
+    square = float(np.max(np.abs(factor @ factor.T).sum(axis=1)))
+    slack = float(np.max(sizes @ sizes.sum(axis=0))) * (points + components + 16) * 2.0**-52
+    # The row sums are rounded too; 2^-900 is for products that underflow.
+    bound = Fraction(square) + 2 * Fraction(slack) + Fraction(1, 2**900)
+    bound *= 1 + Fraction(components + 16, 2**52)
+    if bound > LARGEST_SQUARE:
+        return None
+    return np.ascontiguousarray(scaled, dtype=np.int64), exponent, bound
