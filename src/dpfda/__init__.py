@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpfda.session import FunctionalSession
     from dpfda.storage import load
     from dpfda.summaries import PrivateMean, release_bernstein
+    from dpfda.tuning import cross_validate, plug_in, private_selection
 
 __version__ = "0.1.0"
 
@@ -34,7 +35,10 @@ _HOMES = {
     "PrivateMean": "summaries",
     "ReleasedFunction": "release",
     "ValueBounds": "bounds",
+    "cross_validate": "tuning",
     "load": "storage",
+    "plug_in": "tuning",
+    "private_selection": "tuning",
     "release_bernstein": "summaries",
 }
 
@@ -52,7 +56,10 @@ __all__ = [
     "PrivateMean",
     "ReleasedFunction",
     "ValueBounds",
+    "cross_validate",
     "load",
+    "plug_in",
+    "private_selection",
     "release_bernstein",
 ]
 

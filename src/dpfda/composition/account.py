@@ -364,6 +364,9 @@ def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
         return [item]
     if isinstance(item, Guarantee):
         return [Cost(item)]
+    if "selected" in getattr(item, "about", {}):
+        # The best of several runs does not have the law of one run's noise.
+        return [Cost(item.guarantee)]
     count = getattr(getattr(item, "divisor", None), "noise", None)
     if count is None:
         return [Cost(item.stated, law_of(item.noise, item.stated))]
