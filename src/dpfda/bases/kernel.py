@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.fast_products import Product, cross_product, gram_product, matern_terms
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.bases.kernels import (
     is_differentiable,
@@ -21,6 +22,7 @@ from dpfda.bases.kernels import (
     kernel_function,
     kernel_to_json,
 )
+from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.errors import ParameterError, StorageError
 
 Floats = NDArray[np.float64]
@@ -28,6 +30,11 @@ Floats = NDArray[np.float64]
 # Eigenvalues below this share of the largest are indistinguishable from rounding: off the grid a
 # function is divided by its eigenvalue, which would turn 1e-16 into 1e-6 at this limit.
 RELATIVE_RANK = 1e-10
+# Lanczos is taken from this many points on, for at most this share of the functions.
+LANCZOS_POINTS = 1000
+LANCZOS_SHARE = 1 / 5
+# Kernel values between the grid and other points that are held at once.
+LARGEST_MATRIX = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +47,14 @@ class KernelBasis:
     rounding are left out, negative ones among them.
 
     Build one with `KernelBasis.on_grid`; all fields are public.
+
+    Attributes
+    ----------
+    total : float or None
+        Trace of the operator, where only some of its functions were asked for.
+    defect : float or None
+        Largest |A u - l u| over the pairs, A the weighted Gram matrix, relative to the largest
+        eigenvalue, as measured; None from the dense solver, which works to rounding.
     """
 
     kernel: Any
@@ -48,6 +63,8 @@ class KernelBasis:
     weights: Floats
     eigenvalues: Floats
     values: Floats
+    total: float | None = None
+    defect: float | None = None
 
     @classmethod
     def on_grid(
@@ -56,8 +73,14 @@ class KernelBasis:
         grid_points: ArrayLike,
         domain_range: tuple[float, float] | None = None,
         quadrature: Any = "trapezoid",
+        components: int | None = None,
     ) -> KernelBasis:
         """Compute the eigenbasis of a kernel.
+
+        All functions cost O(m^3) time and O(m^2) memory. A few leading ones (`components` at most a
+        fifth of at least 1000 points) are found by Lanczos with fast products where the kernel has a
+        structure: a stationary scikit-learn kernel on a uniform grid, or sums and multiples of Matern
+        1/2, 3/2 and 5/2 on any grid. That costs O(m K^2) time and O(m K) memory.
 
         Parameters
         ----------
@@ -69,6 +92,9 @@ class KernelBasis:
             Ends of the domain; by default those of the grid.
         quadrature : {"trapezoid", "uniform"} or array (m,)
             Quadrature weights.
+        components : int, optional
+            Number K of leading functions; by default, and at most, all whose eigenvalue is not zero to
+            rounding.
 
         Raises
         ------
@@ -89,19 +115,28 @@ class KernelBasis:
         grid = check_grid(grid_points)
         domain = check_domain(domain_range, grid)
         weights = quadrature_weights(quadrature, grid, domain)
-        root = np.sqrt(weights)
-        gram = _gram(kernel, grid)
-        values, vectors = eigh(root[:, None] * gram * root, driver="evd", check_finite=False)
-        values, vectors = values[::-1], vectors[:, ::-1]
-        if values[0] <= 0 or values[-1] < -1e-8 * values[0]:
-            raise ParameterError(
-                "kernel",
-                "be positive semidefinite",
-                f"eigenvalues from {values[-1]:.3g} to {values[0]:.3g} on the grid",
-            )
-        rank = int(np.sum(values > RELATIVE_RANK * values[0]))
-        functions = _fix_signs(vectors[:, :rank]) / root[:, None]
-        return cls(kernel, grid, domain, weights, frozen(values[:rank]), frozen(functions))
+        count = grid.size if components is None else _check_components(components, grid.size)
+        few = grid.size >= LANCZOS_POINTS and count <= LANCZOS_SHARE * grid.size
+        product = gram_product(kernel, grid) if few else None
+        if product is None:
+            pairs = _all_pairs(kernel, grid, weights)
+            trace, defect = float(pairs.values.sum()), None
+        else:
+            # Kernels with fast products are stationary: the same on the diagonal everywhere.
+            trace = float(kernel_function(kernel)(grid[:1], grid[:1])[0, 0] * weights.sum())
+            pairs = _few_pairs(product, weights, trace, count)
+            defect = pairs.defect
+        rank = min(count, int(np.sum(pairs.values > RELATIVE_RANK * pairs.values[0])))
+        return cls(
+            kernel,
+            grid,
+            domain,
+            weights,
+            frozen(pairs.values[:rank]),
+            frozen(_fix_signs(pairs.vectors[:, :rank]) / np.sqrt(weights)[:, None]),
+            None if components is None else trace,
+            defect,
+        )
 
     @property
     def decay(self) -> float | None:
@@ -113,7 +148,10 @@ class KernelBasis:
 
     @property
     def residual(self) -> float:
-        return 0.0
+        if self.total is None:
+            return 0.0
+        share = max(0.0, 1 - float(self.eigenvalues.sum()) / self.total)
+        return share * float(self.weights.sum())
 
     @cached_property
     def analysis(self) -> Floats:
@@ -142,7 +180,7 @@ class KernelBasis:
         at = check_points(points, self.domain_range)
         function = kernel_function(self.kernel)
         if order == 0:
-            return function(at, self.grid_points) @ self._synthesis
+            return self._extended(at)
         length = self.domain_range[1] - self.domain_range[0]
         if order not in (1, 2) or not is_differentiable(function, self.grid_points, length):
             raise ParameterError(
@@ -152,12 +190,21 @@ class KernelBasis:
                 "Use a smoother kernel, such as Matern with nu >= 1.5, before fitting.",
             )
         step = length * (1e-4 if order == 1 else 1e-3)
-        above, below = function(at + step, self.grid_points), function(at - step, self.grid_points)
+        above, below = self._extended(at + step), self._extended(at - step)
         if order == 1:
-            change = (above - below) / (2 * step)
-        else:
-            change = (above - 2 * function(at, self.grid_points) + below) / step**2
-        return change @ self._synthesis
+            return np.asarray((above - below) / (2 * step))
+        return np.asarray((above - 2 * self._extended(at) + below) / step**2)
+
+    def _extended(self, at: Floats) -> Floats:
+        """Values (q, K) off the grid; for many points in O(q + m), or some rows at a time."""
+        entries = at.size * self.grid_points.size
+        terms = matern_terms(self.kernel) if entries > LARGEST_MATRIX else None
+        if terms is not None:
+            return cross_product(terms, at, self.grid_points, self._synthesis)
+        function = kernel_function(self.kernel)
+        parts = np.array_split(at, -(-entries // LARGEST_MATRIX) or 1)
+        rows = [function(part, self.grid_points) @ self._synthesis for part in parts]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def truncate(self, components: int) -> KernelBasis:
         return replace(
@@ -179,6 +226,8 @@ class KernelBasis:
             "weights": self.weights.tolist(),
             "eigenvalues": self.eigenvalues.tolist(),
             "values": array_to_json(self.values),
+            "total": self.total,
+            "defect": self.defect,
         }
 
     @classmethod
@@ -196,10 +245,44 @@ class KernelBasis:
         start, end = written["domain_range"]
         eigenvalues = frozen(np.array(written["eigenvalues"], dtype=float))
         values = frozen(array_from_json(written["values"]))
-        basis = cls(kernel, grid, (start, end), weights, eigenvalues, values)
+        measured = (written.get("total"), written.get("defect"))
+        basis = cls(kernel, grid, (start, end), weights, eigenvalues, values, *measured)
         if not np.allclose(basis.evaluate(grid), values, rtol=0, atol=1e-3 * np.abs(values).max()):
             raise StorageError("kernel= is not the kernel that the release was made with.")
         return basis
+
+
+def _check_components(components: Any, points: int) -> int:
+    whole = isinstance(components, int | np.integer) and not isinstance(components, bool)
+    if not (whole and 1 <= components <= points):
+        raise ParameterError("components", f"be an integer from 1 to {points}", repr(components))
+    return int(components)
+
+
+def _all_pairs(kernel: Any, grid: Floats, weights: Floats) -> EigenPairs:
+    """All eigenpairs of W^(1/2) C W^(1/2), by LAPACK."""
+    root = np.sqrt(weights)
+    gram = _gram(kernel, grid)
+    values, vectors = eigh(root[:, None] * gram * root, driver="evd", check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if values[0] <= 0 or values[-1] < -1e-8 * values[0]:
+        raise ParameterError(
+            "kernel",
+            "be positive semidefinite",
+            f"eigenvalues from {values[-1]:.3g} to {values[0]:.3g} on the grid",
+        )
+    return EigenPairs(values, vectors, 0.0)
+
+
+def _few_pairs(product: Product, weights: Floats, trace: float, count: int) -> EigenPairs:
+    """The leading eigenpairs, from products with C alone."""
+    root = np.sqrt(weights)
+
+    def weighted(vectors: Floats) -> Floats:
+        scale = root if vectors.ndim == 1 else root[:, None]
+        return np.asarray(scale * product(scale * vectors))
+
+    return leading_eigenpairs(weighted, root.size, trace, count)
 
 
 def _gram(kernel: Any, grid: Floats) -> Floats:

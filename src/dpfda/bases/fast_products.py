@@ -1,0 +1,155 @@
+"""Products of a kernel's Gram matrix with vectors, in O(m) or O(m log m), without the matrix.
+
+Two structures are used. On a uniform grid the Gram matrix of a stationary kernel is Toeplitz: a product
+is a convolution. For Matern 1/2, 3/2 and 5/2 it is semiseparable on any sorted grid: the part below the
+diagonal follows from a recursion over the points with one, two or three states, a banded triangular
+system. (The inverse is banded too, but so ill-conditioned that eigenpairs found with it lose digits.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+from scipy.linalg import lapack
+from sklearn.gaussian_process import kernels as sk
+
+from dpfda.bases.kernels import kernel_function
+
+Floats = NDArray[np.float64]
+Product = Callable[[Floats], Floats]
+
+# Matern kernels as exp(-r) times a polynomial in r = (2 nu)^(1/2) |s - t| / length_scale.
+_POLYNOMIALS = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
+# Deviation of a grid from equal steps, relative to its length, that is taken for rounding.
+_UNEVEN = 1e-12
+# Entries of the states that one step of a product holds.
+_LARGEST_STATE = 2**25
+
+
+class MaternTerm(NamedTuple):
+    """variance * Matern(length_scale, nu) with nu 0.5, 1.5 or 2.5."""
+
+    variance: float
+    length_scale: float
+    nu: float
+
+
+def matern_terms(kernel: Any) -> tuple[MaternTerm, ...] | None:
+    """Read a kernel as a sum of Matern kernels of the three orders; None where it is another one."""
+    if type(kernel) is sk.Matern and kernel.nu in _POLYNOMIALS and np.ndim(kernel.length_scale) == 0:
+        return (MaternTerm(1.0, float(kernel.length_scale), float(kernel.nu)),)
+    if type(kernel) is sk.Sum:
+        first, second = matern_terms(kernel.k1), matern_terms(kernel.k2)
+        return None if first is None or second is None else first + second
+    if type(kernel) is sk.Product:
+        for factor, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
+            terms = matern_terms(other)
+            if type(factor) is sk.ConstantKernel and terms is not None:
+                value = float(factor.constant_value)
+                return tuple(term._replace(variance=value * term.variance) for term in terms)
+    return None
+
+
+def gram_product(kernel: Any, grid: Floats) -> Product | None:
+    """The product V -> C V with the Gram matrix on a grid; None where no fast one is known.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel or callable
+        Only scikit-learn's own are recognised: they are known to be positive semidefinite.
+    grid : array (m,)
+        Sorted points.
+
+    Returns
+    -------
+    callable or None
+        Takes arrays (m,) or (m, n).
+    """
+    if is_uniform(grid) and isinstance(kernel, sk.Kernel) and kernel.is_stationary():
+        row = kernel_function(kernel)(grid[:1], grid)[0]
+        return toeplitz_product(row) if row[0] > 0 else None
+    terms = matern_terms(kernel)
+    return None if terms is None else semiseparable_product(terms, grid)
+
+
+def is_uniform(grid: Floats) -> bool:
+    """Whether steps are equal up to rounding."""
+    even = np.linspace(grid[0], grid[-1], grid.size)
+    return bool(np.max(np.abs(grid - even)) <= _UNEVEN * (grid[-1] - grid[0]))
+
+
+def toeplitz_product(row: Floats) -> Product:
+    """Product with the symmetric Toeplitz matrix of this first row: a circular convolution."""
+    size = row.size
+    length = fft.next_fast_len(2 * size - 1, real=True)
+    circle = np.concatenate([row, np.zeros(length - 2 * size + 1), row[:0:-1]])
+    spectrum = fft.rfft(circle).real
+
+    def product(vectors: Floats) -> Floats:
+        moved = fft.rfft(vectors.T, length) * spectrum
+        return np.asarray(fft.irfft(moved, length)[..., :size].T)
+
+    return product
+
+
+def semiseparable_product(terms: Sequence[MaternTerm], points: Floats) -> Product:
+    """Product with the Gram matrix of a sum of Matern kernels on sorted points, repeats allowed."""
+    parts = [_matern_product(term, points) for term in terms]
+
+    def product(vectors: Floats) -> Floats:
+        return np.asarray(sum(part(vectors) for part in parts))
+
+    return product
+
+
+def cross_product(terms: Sequence[MaternTerm], at: Floats, points: Floats, vectors: Floats) -> Floats:
+    """Rows k(at, points) @ vectors (q, n), in O((q + m) n): the union's product with zeros put in."""
+    both = np.concatenate([points, at])
+    order = np.argsort(both, kind="stable")
+    padded = np.concatenate([vectors, np.zeros((at.size, vectors.shape[1]))])[order]
+    product = semiseparable_product(terms, both[order])
+    found = np.empty_like(padded)
+    found[order] = product(padded)
+    return found[points.size :]
+
+
+def _matern_product(term: MaternTerm, points: Floats) -> Product:
+    """Below the diagonal: states z_k(i) = sum_{j <= i} exp(-r_ij) r_ij^k v_j, combined linearly.
+
+    From one point to the next, r grows by a step h for all j, so
+    z_k(i) = exp(-h) sum_l C(k, l) h^(k-l) z_l(i - 1), plus v_i for k = 0.
+    The part above the diagonal is the transpose.
+    """
+    polynomial = np.array(_POLYNOMIALS[term.nu])
+    states = polynomial.size
+    steps = math.sqrt(2 * term.nu) / term.length_scale * np.diff(points)
+    band = np.zeros((2 * states, points.size * states), order="F")
+    for k in range(states):
+        for source in range(k + 1):
+            entries = -math.comb(k, source) * steps ** (k - source) * np.exp(-steps)
+            band[states + k - source, source : (points.size - 1) * states : states] = entries
+
+    def solved(right: Floats, transposed: bool) -> Floats:
+        flat = right.reshape(points.size * states, -1)
+        answer, _ = lapack.dtbtrs(band, flat, uplo="L", trans="T" if transposed else "N", diag="U")
+        return np.asarray(answer.reshape(right.shape))
+
+    def product(vectors: Floats) -> Floats:
+        columns = vectors.reshape(points.size, -1)
+        made = np.empty_like(columns)
+        width = max(1, _LARGEST_STATE // (points.size * states))
+        for start in range(0, columns.shape[1], width):
+            part = columns[:, start : start + width]
+            right = np.zeros((points.size, states, part.shape[1]))
+            right[:, 0] = part
+            below = np.tensordot(solved(right, False), polynomial, axes=(1, 0))
+            above = solved(part[:, None, :] * polynomial[:, None], True)[:, 0]
+            made[:, start : start + width] = below + above - part
+        return term.variance * made.reshape(vectors.shape)
+
+    return product
