@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfda.bases import BernsteinBasis, CosineBasis, FourierBasis, KernelBasis, LegendreBasis
     from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+    from dpfda.density_kernel import DensityKernel
+    from dpfda.density_release import ReleasedDensity
+    from dpfda.features import FourierFeatures, LandmarkFeatures, LinearFeatures
     from dpfda.lattice import LatticeRelease
+    from dpfda.predictor import ReleasedPredictor
     from dpfda.records import LongCurves
     from dpfda.release import ReleasedFunction
     from dpfda.session import FunctionalSession
     from dpfda.storage import load
-    from dpfda.summaries import PrivateMean, release_bernstein
+    from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
+    from dpfda.summaries.classification import PrivateKernelClassifier
+    from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.tuning import cross_validate, plug_in, private_selection
 
 __version__ = "0.1.0"
@@ -25,15 +31,24 @@ _HOMES = {
     "BernsteinBasis": "bases",
     "CosineBasis": "bases",
     "FourierBasis": "bases",
+    "DensityKernel": "density_kernel",
+    "FourierFeatures": "features",
     "FunctionalSession": "session",
     "KernelBasis": "bases",
     "LegendreBasis": "bases",
     "L1Ball": "bounds",
     "L2Ball": "bounds",
+    "LandmarkFeatures": "features",
     "LatticeRelease": "lattice",
+    "LinearFeatures": "features",
     "LongCurves": "records",
+    "PrivateDensity": "summaries",
+    "PrivateKernelClassifier": "summaries.classification",
+    "PrivateKernelRegressor": "summaries.regression",
     "PrivateMean": "summaries",
+    "ReleasedDensity": "density_release",
     "ReleasedFunction": "release",
+    "ReleasedPredictor": "predictor",
     "ValueBounds": "bounds",
     "cross_validate": "tuning",
     "load": "storage",
@@ -46,15 +61,24 @@ __all__ = [
     "BernsteinBasis",
     "CosineBasis",
     "FourierBasis",
+    "DensityKernel",
+    "FourierFeatures",
     "FunctionalSession",
     "KernelBasis",
     "LegendreBasis",
     "L1Ball",
     "L2Ball",
+    "LandmarkFeatures",
     "LatticeRelease",
+    "LinearFeatures",
     "LongCurves",
+    "PrivateDensity",
+    "PrivateKernelClassifier",
+    "PrivateKernelRegressor",
     "PrivateMean",
+    "ReleasedDensity",
     "ReleasedFunction",
+    "ReleasedPredictor",
     "ValueBounds",
     "cross_validate",
     "load",

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from dpfda.density_release import ReleasedDensity
     from dpfda.design import Plan
     from dpfda.field import ReleasedField
+    from dpfda.predictor import ReleasedPredictor
     from dpfda.release import ReleasedFunction
 
 # A picture shows two variables at most, on at least so many cells along each.
@@ -135,6 +137,67 @@ def plot_field(release: ReleasedField, ax: Axes | None = None) -> Axes:
     return axis
 
 
+def plot_density(release: ReleasedDensity, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
+    """Draw a released density: a line on an interval, an image on a rectangle.
+
+    Parameters
+    ----------
+    release : ReleasedDensity
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    level : float or None
+        Level of the band, on an interval; None draws none. The band is that of the estimate before it
+        was made a density, so it may reach below zero and need not contain the line.
+
+    Raises
+    ------
+    ParameterError
+        If it has three variables: draw marginals.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if release.dimensions > PICTURE:
+        raise ParameterError(
+            "release",
+            f"have at most {PICTURE} variables to be drawn",
+            f"{release.dimensions}",
+            "Draw release.marginal(axis), or a slice of release.on_grid().",
+        )
+    axis = new_axis() if ax is None else ax
+    labels = release.about
+    value = labels.get("value", "density (per unit of the axis)")
+    if release.dimensions == 1:
+        knots, values = release.marginal()
+        axis.plot(knots, values, color="C0", label="released density")
+        if level is not None:
+            band = release.band(level)
+            axis.fill_between(
+                band.points,
+                band.lower,
+                band.upper,
+                color="C0",
+                alpha=0.2,
+                linewidth=0,
+                label=f"{level:.0%} band for the privacy noise",
+            )
+        axis.axhline(0, color="0.7", linewidth=0.8, zorder=0)
+        axis.set_xlabel(labels.get("domain", "x (units of the data)"))
+        axis.set_ylabel(value)
+        axis.legend(fontsize="small")
+    else:
+        (left, right), (bottom, top) = release.domain_range
+        extent = (left, right, bottom, top)
+        image = axis.imshow(
+            release.on_grid().T, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmin=0
+        )
+        area = labels.get("value", "density (per unit of area)")
+        axis.figure.colorbar(image, ax=axis, label=area)
+        axis.set_xlabel(labels.get("domain", "first variable (units of the data)"))
+        axis.set_ylabel(labels.get("domain_2", "second variable (units of the data)"))
+    axis.set_title(f"{release.guarantee}", fontsize="medium")
+    return axis
+
+
 def new_axis() -> Axes:
     """An axis of a new figure.
 
@@ -202,4 +265,61 @@ def plot_plan(
     axis.set_xlabel("epsilon (smaller is more private)")
     axis.set_ylabel("typical error at a point" + (f"\n({units})" if units else ""))
     axis.legend(fontsize="small", loc="lower left")
+    return axis
+
+
+def plot_predictor(release: ReleasedPredictor, ax: Axes | None = None) -> Axes:
+    """Draw a released function of one or two inputs over their bounds.
+
+    Parameters
+    ----------
+    release : ReleasedPredictor
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    ParameterError
+        For more than two inputs.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    import numpy as np
+
+    from dpfda.errors import ParameterError
+    from dpfda.predictor import CURVE_POINTS, FIELD_POINTS
+
+    if release.dimensions > 2:
+        raise ParameterError("plot", "be of one or two inputs", f"{release.dimensions} inputs")
+    axis = new_axis() if ax is None else ax
+    labels = release.about
+    domain = str(labels.get("domain", ""))
+    decision = release.task == "classification"
+    value = labels.get("value", "decision function" if decision else "target")
+    if release.dimensions == 1:
+        points = np.linspace(*release.domain_range[0], CURVE_POINTS)
+        axis.plot(points, release(points), color="C0", label="released function")
+        if decision:
+            axis.axhline(0.0, color="0.5", linewidth=1, label=f"above: {release.classes[1]}")
+        axis.set_xlabel(domain or "input")
+        axis.set_ylabel(str(value))
+        axis.legend(fontsize="small")
+    else:
+        first, second = (np.linspace(*ends, FIELD_POINTS) for ends in release.domain_range)
+        mesh = np.stack(np.meshgrid(first, second), axis=-1)
+        values = release(mesh.reshape(-1, 2)).reshape(mesh.shape[:2])
+        if decision:
+            largest = float(np.max(np.abs(values)))
+            drawn = axis.pcolormesh(
+                first, second, values, cmap="RdBu_r", vmin=-largest, vmax=largest, rasterized=True
+            )
+            if values.min() < 0 < values.max():
+                axis.contour(first, second, values, levels=[0.0], colors="black", linewidths=1)
+        else:
+            drawn = axis.pcolormesh(first, second, values, cmap="viridis", rasterized=True)
+        axis.figure.colorbar(drawn, ax=axis, label=str(value))
+        names = (domain.split(",") + ["", ""])[:2] if domain else ["first input", "second input"]
+        axis.set_xlabel(names[0].strip())
+        axis.set_ylabel(names[1].strip())
+    axis.set_title(f"{release.guarantee}", fontsize="medium")
     return axis

@@ -39,6 +39,9 @@ KINDS = {
     "dpfda-lattice-release": Kind(
         "dpfda.storage.lattice", "dpfda release on a lattice", "dpfda.LatticeRelease.load"
     ),
+    "dpfda-density": Kind(
+        "dpfda.storage.densities", "released density", "dpfda.ReleasedDensity.load"
+    ),
     "dpfda-field": Kind("dpfda.storage.fields", "dpfda release on a box", "dpfda.load"),
 }
 

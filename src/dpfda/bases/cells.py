@@ -1,0 +1,259 @@
+"""Cells: a box cut by public edges, the cell of a point, and cosine functions averaged over cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dctn, idctn
+
+from dpfda.bases.grids import check_domain, frozen
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+Domain = tuple[tuple[float, float], ...]
+
+LARGEST_DIMENSION = 3
+# Edges count as equally spaced where no width is off by more than this share.
+EQUAL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class CellGrid:
+    """A box in one to three dimensions, cut into cells by public edges along each axis.
+
+    Build one with `regular` or `from_edges`.
+
+    Parameters
+    ----------
+    edges : tuple of d arrays (m_i + 1,)
+        Strictly increasing, in the units of the axis. Public.
+
+    Examples
+    --------
+    >>> cells = CellGrid.regular(4, (0, 100))
+    >>> cells.index(np.array([[-3.0], [0.0], [25.0], [99.0], [1000.0]]))
+    array([0, 0, 1, 3, 3])
+    """
+
+    edges: tuple[Floats, ...]
+
+    @classmethod
+    def regular(cls, shape: int | Sequence[int], domain_range: Any) -> CellGrid:
+        """Cells of equal width.
+
+        Parameters
+        ----------
+        shape : int or sequence of d int
+            Number of cells along each axis; one number is for all of them.
+        domain_range : (a, b) or d pairs (a, b)
+            Ends of the box.
+        """
+        domain = box_domain(domain_range)
+        counts: list[Any] = list(shape) if isinstance(shape, Sequence) else [shape] * len(domain)
+        if len(counts) != len(domain) or not all(_positive(count) for count in counts):
+            raise ParameterError(
+                "cells", f"be a positive integer or {len(domain)} of them, one an axis", repr(shape)
+            )
+        ends = zip(domain, counts, strict=True)
+        return cls(tuple(frozen(np.linspace(a, b, int(count) + 1)) for (a, b), count in ends))
+
+    @classmethod
+    def from_edges(cls, edges: Any) -> CellGrid:
+        """Cells between given edges: an array for an interval, a tuple of d arrays for a box.
+
+        Raises
+        ------
+        ParameterError
+            If the edges of an axis are not finite and strictly increasing.
+        """
+        several = isinstance(edges, tuple | list) and len(edges) > 0 and np.ndim(edges[0]) > 0
+        axes = tuple(_check_edges(axis) for axis in (edges if several else (edges,)))
+        if len(axes) > LARGEST_DIMENSION:
+            raise ParameterError("edges", "be for one to three axes", f"{len(axes)} axes")
+        return cls(axes)
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of axes."""
+        return len(self.edges)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each axis."""
+        return tuple(axis.size - 1 for axis in self.edges)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the box along each axis."""
+        return tuple((float(axis[0]), float(axis[-1])) for axis in self.edges)
+
+    @property
+    def volume(self) -> float:
+        """Length, area or volume of the box."""
+        return math.prod(b - a for a, b in self.domain_range)
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether all cells are of one size."""
+        widths = [np.diff(axis) for axis in self.edges]
+        return all(bool(np.ptp(width) <= EQUAL * width.mean()) for width in widths)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Share of the box's volume in each cell, in the shape of the cells."""
+        total = np.ones(())
+        for axis in self.edges:
+            total = np.multiply.outer(total, np.diff(axis) / (axis[-1] - axis[0]))
+        return frozen(total)
+
+    def midpoints(self) -> tuple[Floats, ...]:
+        """Midpoints of the cells along each axis."""
+        return tuple((axis[:-1] + axis[1:]) / 2 for axis in self.edges)
+
+    def index(self, points: Floats) -> NDArray[np.int64]:
+        """Number of the cell of each point, the last axis running fastest.
+
+        Parameters
+        ----------
+        points : array (n, d)
+            No NaN. A point on an edge belongs to the cell above it; one outside the box to the nearest
+            cell. Entry i depends on point i alone.
+        """
+        number = np.zeros(len(points), dtype=np.int64)
+        for column, axis in zip(points.T, self.edges, strict=True):
+            number = number * (axis.size - 1) + np.searchsorted(axis[1:-1], column, side="right")
+        return number
+
+    def describe(self) -> str:
+        """Say in words what the cells are."""
+        kind = "equal cells" if self.is_regular else "cells"
+        domain = " x ".join(f"[{a:g}, {b:g}]" for a, b in self.domain_range)
+        return f"{' x '.join(map(str, self.shape))} {kind} on {domain}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Edges as JSON types; for equal cells their number and the ends."""
+        if all(np.array_equal(axis, np.linspace(axis[0], axis[-1], axis.size)) for axis in self.edges):
+            return {
+                "shape": list(self.shape),
+                "domain_range": [list(ends) for ends in self.domain_range],
+            }
+        return {"edges": [axis.tolist() for axis in self.edges]}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> CellGrid:
+        """Build the cells again."""
+        if "edges" in written:
+            return cls.from_edges(tuple(np.array(axis, dtype=float) for axis in written["edges"]))
+        return cls.regular(written["shape"], [tuple(ends) for ends in written["domain_range"]])
+
+
+def box_domain(domain_range: Any) -> Domain:
+    """Read the ends of a box: one pair of numbers for an interval, or one to three pairs.
+
+    Raises
+    ------
+    ParameterError
+        If they are missing or anything else.
+    """
+    pairs = list(domain_range) if isinstance(domain_range, list | tuple | np.ndarray) else []
+    if len(pairs) == 2 and np.ndim(pairs[0]) == 0 and np.ndim(pairs[1]) == 0:
+        return (check_domain(tuple(pairs)),)
+    if not 1 <= len(pairs) <= LARGEST_DIMENSION:
+        raise ParameterError(
+            "domain_range",
+            "be (a, b), or one to three pairs (a, b)",
+            repr(domain_range),
+            "The ends must be public: the span of the data is private.",
+        )
+    return tuple(check_domain(tuple(pair)) for pair in pairs)
+
+
+def cosines(modes: int, position: Floats) -> Floats:
+    """Values (q, modes) of 1, 2^(1/2) cos(pi k t) at positions in [0, 1]: orthonormal there."""
+    values = np.sqrt(2.0) * np.cos(np.pi * np.outer(position, np.arange(modes)))
+    values[:, 0] = 1.0
+    return np.asarray(values)
+
+
+def cell_averages(modes: int, edges: Floats) -> Floats:
+    """Averages (m, modes) of the cosine functions over the cells between edges in [0, 1]."""
+    k = np.arange(1, modes)
+    primitive = np.sqrt(2.0) * np.sin(np.pi * np.outer(edges, k)) / (np.pi * k)
+    averages = np.ones((edges.size - 1, modes))
+    averages[:, 1:] = np.diff(primitive, axis=0) / np.diff(edges)[:, None]
+    return averages
+
+
+def analyse(values: Floats) -> Floats:
+    """Cosine coefficients of a function from its values at cell midpoints, by a fast transform."""
+    return np.asarray(dctn(values, norm="ortho", workers=1) / math.sqrt(values.size))
+
+
+def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:
+    """Values at the midpoints of a regular grid of a cosine sum, by a fast transform.
+
+    Functions that oscillate faster than the grid resolves are folded onto those that agree with them
+    at its midpoints, so the values are those of the whole sum.
+    """
+    folded = coefficients
+    for axis, cells in enumerate(shape):
+        folded = _fold(np.moveaxis(folded, axis, 0), cells)
+        folded = np.moveaxis(folded, 0, axis)
+    return np.asarray(idctn(folded, norm="ortho", workers=1) * math.sqrt(folded.size))
+
+
+def aliases(modes: int, cells: int) -> tuple[NDArray[np.int64], Floats]:
+    """What a cosine function looks like at the midpoints of equal cells.
+
+    Returns
+    -------
+    array (modes,) of int
+        Number j < cells of the function with the same values at midpoints; `cells` where they are all
+        zero.
+    array (modes,)
+        Their sign: 1, -1, or 0 where the values are zero.
+    """
+    k = np.arange(modes)
+    turn, rest = np.divmod(k, 2 * cells)
+    like = np.where(rest <= cells, rest, 2 * cells - rest)
+    sign = np.where(turn % 2 == 0, 1.0, -1.0) * np.where(rest > cells, -1.0, 1.0)
+    # All functions but the first have the factor 2^(1/2), also those that look constant.
+    sign = np.where((like == 0) & (k > 0), sign * math.sqrt(2.0), sign)
+    return like, np.where(like == cells, 0.0, sign)
+
+
+def _fold(coefficients: Floats, cells: int) -> Floats:
+    like, sign = aliases(len(coefficients), cells)
+    folded = np.zeros((cells + 1, *coefficients.shape[1:]))
+    np.add.at(folded, like, coefficients * sign.reshape(-1, *[1] * (coefficients.ndim - 1)))
+    return folded[:cells]
+
+
+def _check_edges(edges: Any) -> Floats:
+    try:
+        axis = np.array(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("edges", "be numbers", "something else") from None
+    if axis.ndim != 1 or axis.size < 2 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0):
+        raise ParameterError(
+            "edges",
+            "be finite and strictly increasing, one more than cells along each axis",
+            f"an array of shape {axis.shape}",
+            "Close an open last cell, such as 100+, by a public number.",
+        )
+    return frozen(axis)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)

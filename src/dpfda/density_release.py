@@ -1,0 +1,379 @@
+"""A released density: any released function, made non-negative with integral one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import map_coordinates
+
+from dpfda.bands import Band
+from dpfda.bases.cells import Domain, box_domain
+from dpfda.bases.grids import check_box_points, check_points, product_points
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.noise import NoiseLaw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+# Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
+NODES = {1: 2048, 2: 256, 3: 64}
+
+
+class RawDensity(Protocol):
+    """A released function that is to be a density: what its mechanism gave, and what is promised."""
+
+    @property
+    def domain_range(self) -> Any: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def stated(self) -> Guarantee: ...
+    @property
+    def neighbours(self) -> Neighbours: ...
+    @property
+    def noise(self) -> NoiseLaw: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def mechanism(self) -> Mapping[str, Any]: ...
+    @property
+    def about(self) -> Mapping[str, Any]: ...
+    def __call__(self, points: ArrayLike) -> Any: ...
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedDensity:
+    """A probability density published under differential privacy.
+
+    Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is the
+    density nearest to the function `raw` that the mechanism gave (in L2, on a public grid of nodes):
+    max(raw - c, 0), with c such that the integral is one. Between the nodes, which are the midpoints of
+    2048 (256 x 256, 64 x 64 x 64) equal cells, it is linear in each variable; within half a cell of the
+    edge it is constant. So integrals, quantiles and draws are those of the very function that a call
+    evaluates.
+
+    Parameters
+    ----------
+    raw : ReleasedHistogram, ReleasedFunction or ReleasedField
+        What the mechanism gave, not yet a density. Its band covers the same estimate without noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateDensity
+    >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
+    >>> release = PrivateDensity(epsilon=1, domain_range=(0, 100)).fit(ages).release_
+    >>> bool(0.03 > release(60.0) > release(5.0) >= 0)
+    True
+    >>> round(release.integral(), 12), bool(50 < release.quantile(0.5) < 70)
+    (1.0, True)
+    >>> release.sample(5, np.random.default_rng(2)).shape
+    (5,)
+    """
+
+    raw: RawDensity
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the box along each axis."""
+        return box_domain(self.raw.domain_range)
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of variables."""
+        return len(self.domain_range)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release was charged."""
+        return self.raw.guarantee
+
+    @property
+    def stated(self) -> Guarantee:
+        """What the noise in force gives, rounded outward."""
+        return self.raw.stated
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets it makes hard to tell apart."""
+        return self.raw.neighbours
+
+    @property
+    def unit(self) -> str:
+        """Who is protected, in the singular."""
+        return self.raw.unit
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Versions, date, labels of the axes."""
+        return self.raw.about
+
+    @cached_property
+    def node_values(self) -> Floats:
+        """Values at the nodes: not negative, of mean one over the box's volume."""
+        shape = (NODES[self.dimensions],) * self.dimensions
+        values = project(_on_grid(self.raw, self.domain_range, shape) * self._volume) / self._volume
+        values.setflags(write=False)
+        return values
+
+    @property
+    def _volume(self) -> float:
+        return float(np.prod([b - a for a, b in self.domain_range]))
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """Values of the density, per unit of volume.
+
+        Parameters
+        ----------
+        points : array (q, d) or (d,); on an interval also a number or an array (q,)
+
+        Returns
+        -------
+        float or array (q,)
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain or has another number of coordinates.
+        """
+        at, single = check_box_points(points, self.domain_range)
+        values = self._interpolated(at)
+        return float(values[0]) if single else values
+
+    def _interpolated(self, at: Floats) -> Floats:
+        ends = np.array(self.domain_range)
+        nodes = NODES[self.dimensions]
+        position = (at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5
+        return np.asarray(map_coordinates(self.node_values, position.T, order=1, mode="nearest"))
+
+    def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
+        """Values at the midpoints of a regular grid; by default at the nodes.
+
+        Parameters
+        ----------
+        shape : sequence of d int, optional
+        """
+        if shape is None or tuple(shape) == self.node_values.shape:
+            return self.node_values.copy()
+        return self._interpolated(product_points(_midpoints(self.domain_range, shape))).reshape(shape)
+
+    def midpoints(self, shape: Sequence[int] | None = None) -> tuple[Floats, ...]:
+        """Midpoints along each axis of the grid of `on_grid`."""
+        return _midpoints(self.domain_range, self.node_values.shape if shape is None else shape)
+
+    def integral(self, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> float:
+        """Probability of a box, by default of the whole domain: one, up to rounding.
+
+        Parameters
+        ----------
+        lower, upper : float or array (d,), optional
+            Ends of the box, inside the domain.
+        """
+        starts = [a for a, _ in self.domain_range] if lower is None else np.atleast_1d(lower)
+        stops = [b for _, b in self.domain_range] if upper is None else np.atleast_1d(upper)
+        total = self.node_values
+        for (a, b), start, stop in zip(self.domain_range, starts, stops, strict=True):
+            check_points([start, stop], (a, b))
+            cell = (b - a) / total.shape[0]
+            weights = cell * (
+                _below(total.shape[0], (stop - a) / cell) - _below(total.shape[0], (start - a) / cell)
+            )
+            total = np.tensordot(weights, total, axes=(0, 0))
+        return float(total)
+
+    def marginal(self, axis: int = 0) -> tuple[Floats, Floats]:
+        """Knots and values of the density of one variable, which is linear between them.
+
+        Parameters
+        ----------
+        axis : int
+            Number of the variable, from 0.
+        """
+        if not 0 <= axis < self.dimensions:
+            raise ParameterError("axis", f"be from 0 to {self.dimensions - 1}", repr(axis))
+        a, b = self.domain_range[axis]
+        others = tuple(i for i in range(self.dimensions) if i != axis)
+        rest = self._volume / (b - a)
+        values = self.node_values.mean(axis=others) * rest if others else self.node_values
+        middle = _midpoints([(a, b)], [values.size])[0]
+        return (
+            np.concatenate([[a], middle, [b]]),
+            np.concatenate([values[:1], values, values[-1:]]),
+        )
+
+    def cdf(self, points: ArrayLike, axis: int = 0) -> Any:
+        """Distribution function, of one variable where there are several.
+
+        Parameters
+        ----------
+        points : float or array (q,)
+            Points of the domain of that variable.
+        axis : int
+            Number of the variable, from 0.
+        """
+        knots, values = self.marginal(axis)
+        at = np.clip(check_points(points, self.domain_range[axis]), knots[0], knots[-1])
+        reached = _cumulated(knots, values)
+        cell = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
+        step, width = at - knots[cell], knots[cell + 1] - knots[cell]
+        slope = (values[cell + 1] - values[cell]) / width
+        found = np.clip((reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1], 0, 1)
+        return float(found[0]) if np.ndim(points) == 0 else found
+
+    def quantile(self, levels: ArrayLike, axis: int = 0) -> Any:
+        """Quantiles: the smallest point at which `cdf` reaches each level.
+
+        Parameters
+        ----------
+        levels : float or array (q,)
+            Probabilities, from 0 to 1.
+        axis : int
+            Number of the variable, from 0.
+        """
+        wanted = np.atleast_1d(np.asarray(levels, dtype=float))
+        if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
+            raise ParameterError("levels", "be probabilities from 0 to 1", "others")
+        knots, values = self.marginal(axis)
+        reached = _cumulated(knots, values)
+        share = wanted * reached[-1]
+        cell = np.clip(np.searchsorted(reached, share, side="left") - 1, 0, knots.size - 2)
+        width, rest = knots[cell + 1] - knots[cell], np.maximum(share - reached[cell], 0.0)
+        slope = (values[cell + 1] - values[cell]) / width
+        # Root of values s + slope s^2 / 2 = rest in the form that does not cancel.
+        root = np.sqrt(np.maximum(values[cell] ** 2 + 2 * slope * rest, 0.0))
+        below = values[cell] + root
+        step = np.where(rest > 0, 2 * rest / np.where(below > 0, below, 1.0), 0.0)
+        found = knots[cell] + np.clip(step, 0.0, width)
+        return float(found[0]) if np.ndim(levels) == 0 else found
+
+    def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
+        """Synthetic data: independent draws from the density. Costs no privacy.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : numpy Generator, seed or None
+            The caller's own: this randomness protects nobody.
+
+        Returns
+        -------
+        array (n,), or (n, d) in d dimensions
+        """
+        generator = np.random.default_rng(rng)
+        weights = self.node_values.ravel() / self.node_values.sum()
+        chosen = generator.choice(weights.size, size=int(n), p=weights)
+        nodes = np.stack(np.unravel_index(chosen, self.node_values.shape), axis=1)
+        # A linear interpolant is a mixture of triangular densities around the nodes, folded at the ends.
+        uniforms = generator.uniform(size=(2, *nodes.shape))
+        ends, count = np.array(self.domain_range), NODES[self.dimensions]
+        position = np.abs(nodes + 0.5 + uniforms[0] - uniforms[1])
+        position = np.minimum(position, 2 * count - position) / count
+        drawn = ends[:, 0] + (ends[:, 1] - ends[:, 0]) * position
+        return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band of the function `raw`, before it was made a density; see its own `band`."""
+        return self.raw.band(level, simultaneous, points)
+
+    def smoothed(self, smoothing: Any) -> ReleasedDensity:
+        """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.
+
+        Raises
+        ------
+        ParameterError
+            If the release is not made of counts.
+        """
+        change = getattr(self.raw, "smoothed", None)
+        if change is None:
+            raise ParameterError(
+                "smoothing", "be changed on a histogram only", self.raw.mechanism["name"]
+            )
+        return replace(self, raw=change(smoothing))
+
+    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
+        """Draw the density: a line on an interval, an image on a rectangle."""
+        from dpfda.plotting import plot_density
+
+        return plot_density(self, ax, level)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `load` reads back exactly."""
+        from dpfda.storage import save_as
+
+        return save_as("dpfda-density", self, path)
+
+    @staticmethod
+    def load(path: str | Path, kernel: Any = None) -> ReleasedDensity:
+        """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
+        from dpfda.storage import load_kind
+
+        release: ReleasedDensity = load_kind(path, "dpfda-density", kernel)
+        return release
+
+    def __repr__(self) -> str:
+        domain = " x ".join(f"[{a:g}, {b:g}]" for a, b in self.domain_range)
+        return "\n".join([f"ReleasedDensity on {domain}", *repr(self.raw).splitlines()[1:]])
+
+
+def project(values: Floats) -> Floats:
+    """Nearest non-negative values of mean one, in the Euclidean norm: max(values - c, 0).
+
+    Parameters
+    ----------
+    values : array of any shape
+    """
+    ordered = np.sort(values, axis=None)[::-1]
+    excess = np.cumsum(ordered) - values.size
+    counts = np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(ordered * counts > excess)[-1])
+    kept = np.maximum(values - excess[last] / (last + 1), 0.0)
+    # What rounding left of the constraint.
+    return np.asarray(kept / kept.mean())
+
+
+def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:
+    fast = getattr(raw, "on_grid", None)
+    if fast is not None:
+        return np.asarray(fast(shape))
+    return np.asarray(raw(_midpoints(domain, shape)[0]))
+
+
+def _midpoints(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:
+    if len(shape) != len(domain):
+        raise ParameterError("shape", f"have {len(domain)} numbers of points", repr(tuple(shape)))
+    axes = zip(domain, shape, strict=True)
+    return tuple(a + (b - a) * (np.arange(count) + 0.5) / count for (a, b), count in axes)
+
+
+def _cumulated(knots: Floats, values: Floats) -> Floats:
+    areas = (values[1:] + values[:-1]) / 2 * np.diff(knots)
+    return np.concatenate([[0.0], np.cumsum(areas)])
+
+
+def _below(nodes: int, position: float) -> Floats:
+    """Integral of each node's folded hat function from 0 to `position`, in units of a cell."""
+    middle = np.arange(nodes, dtype=np.float64) + 0.5
+    return np.asarray(
+        _hat(position - middle) - _hat(-position - middle) + 1 - _hat(2 * nodes - position - middle)
+    )
+
+
+def _hat(x: Floats) -> Floats:
+    """Integral from minus infinity of the hat function on [-1, 1]."""
+    inside = np.clip(x, -1.0, 1.0)
+    return np.where(inside < 0, (1 + inside) ** 2 / 2, 1 - (1 - inside) ** 2 / 2)

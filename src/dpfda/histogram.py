@@ -1,0 +1,283 @@
+"""A released histogram: noisy counts of cells, and the smooth function made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bands import DRAWS, Band, band_from_errors, check_level
+from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
+from dpfda.bases.grids import check_box_points, product_points
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.histospline import Smoother, smoother_for
+from dpfda.noise import NoiseLaw
+
+Floats = NDArray[np.float64]
+
+# Points of a band by default, over all axes together; draws of a band are limited by this many
+# multiplications, and simulated in parts. A table of functions holds at most this many numbers.
+BAND_POINTS = 400
+WORK = 2 * 10**10
+FEWEST_DRAWS = 1000
+PART = 500
+TABLE = 4 * 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedHistogram:
+    """Counts of the cells of a box, published with noise, and a smooth density made of them.
+
+    Call it for the smooth function: a linear estimate that may be negative somewhere.
+    `dpfda.ReleasedDensity` makes a proper density of it.
+
+    Parameters
+    ----------
+    cells : CellGrid
+        Public cells.
+    noisy_counts : tuple of int
+        The mechanism's output: counts plus noise, the last axis running fastest.
+    exponent : int
+        The integers are in units of 2^-exponent of a count.
+    public_size : int or None
+        Number of privacy units where it is public; None where the sum of the noisy counts stands for it.
+    smoothing : "adaptive" or float
+        How the shares are smoothed; see `dpfda.histospline`. Post-processing: `smoothed` changes it.
+    noise : NoiseLaw
+        Law of the noise on the counts, in grid units: independent, of one scale.
+    guarantee : Guarantee
+        What was charged.
+    stated : Guarantee
+        What the noise in force gives, recomputed from its integer scales and rounded outward.
+    neighbours : Neighbours
+        Which data sets it makes hard to tell apart.
+    unit : str
+        Who is protected, in the singular.
+    about : mapping
+        Versions, date, labels of the axes.
+    """
+
+    cells: CellGrid
+    noisy_counts: tuple[int, ...]
+    exponent: int
+    public_size: int | None
+    smoothing: Any
+    noise: NoiseLaw
+    guarantee: Guarantee
+    stated: Guarantee
+    neighbours: Neighbours
+    unit: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.noisy_counts) != self.cells.size or self.noise.components != self.cells.size:
+            raise ParameterError("noisy_counts", f"be {self.cells.size}", len(self.noisy_counts))
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is computed from the integers is computed again.
+        kept = self.__dataclass_fields__
+        return {name: value for name, value in vars(self).items() if name in kept} | {
+            "about": dict(self.about)
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of variables."""
+        return self.cells.dimensions
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the box along each axis."""
+        return self.cells.domain_range
+
+    @property
+    def mechanism(self) -> dict[str, Any]:
+        """Name of the mechanism and its public tuning."""
+        return {
+            "name": "histogram",
+            "cells": list(self.cells.shape),
+            "noise": noise_words(self.noise),
+            "smoothing": self.smoothing,
+        }
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Noisy counts, in the shape of the cells."""
+        flat = [math.ldexp(float(value), -self.exponent) for value in self.noisy_counts]
+        counts = np.array(flat).reshape(self.cells.shape)
+        counts.setflags(write=False)
+        return counts
+
+    @property
+    def size(self) -> float:
+        """What the counts are divided by: the public number of units, or the noisy one, at least 1."""
+        return float(self.public_size or max(1.0, float(self.counts.sum())))
+
+    @property
+    def share_variance(self) -> float:
+        """Variance of the privacy noise in a share of a cell."""
+        return float(self.noise.variances()[0]) * 4.0**-self.exponent / self.size**2
+
+    @property
+    def heights(self) -> Floats:
+        """Noisy shares over volumes: the histogram itself, per unit of volume, not smoothed."""
+        return np.asarray(self.counts / self.size / (self.cells.shares * self.cells.volume))
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        """The linear map from shares to coefficients. Adaptive: a function of the noisy counts."""
+        shares = self.counts / self.size
+        return smoother_for(self.smoothing, self.cells, shares, self.share_variance, self.size)
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """Coefficients of the smooth function in cosines on the unit box, in the shape of the modes."""
+        return self.smoother.coefficients(self.counts / self.size)
+
+    def smoothed(self, smoothing: Any) -> ReleasedHistogram:
+        """The same noisy counts, smoothed otherwise. Costs no privacy."""
+        return replace(self, smoothing=smoothing)
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """Values of the smooth function, per unit of volume.
+
+        Parameters
+        ----------
+        points : array (q, d) or (d,); on an interval also a number or an array (q,)
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the box or has another number of coordinates.
+        """
+        at, single = check_box_points(points, self.domain_range)
+        position = self._unit_box(at)
+        rows = max(1, TABLE // self.coefficients.size)
+        parts = [self._values(position[i : i + rows]) for i in range(0, len(position), rows)]
+        values = np.concatenate(parts) / self.cells.volume if parts else np.zeros(0)
+        return float(values[0]) if single else values
+
+    def _values(self, position: Floats) -> Floats:
+        first, *others = self.coefficients.shape
+        values = np.tensordot(cosines(first, position[:, 0]), self.coefficients, axes=(1, 0))
+        for axis, count in enumerate(others, 1):
+            values = np.einsum("qi...,qi->q...", values, cosines(count, position[:, axis]))
+        return np.asarray(values)
+
+    def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
+        """Values at the midpoints of a regular grid, by fast transforms.
+
+        Parameters
+        ----------
+        shape : sequence of d int, optional
+            By default that of the cells.
+        """
+        wanted = self.cells.shape if shape is None else tuple(int(count) for count in shape)
+        return np.asarray(synthesise(self.coefficients, wanted) / self.cells.volume)
+
+    def integral(self) -> float:
+        """Integral over the box: one, as is known beforehand."""
+        return float(self.coefficients.flat[0])
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band for the smooth function that the counts without noise would have given.
+
+        Parameters
+        ----------
+        level : float
+            Probability, between 0 and 1.
+        simultaneous : bool
+            Whether it is for all points at once.
+        points : array (q, d), optional
+            Where; by default about 400 points on a regular grid.
+
+        Notes
+        -----
+        The band is about the privacy noise alone: it contains the same linear smoothing of the counts
+        without noise, over the same divisor. It says nothing of sampling nor of the bias of smoothing.
+        With a bandwidth the level is that of the known law of the noise. Under "adaptive" the weights
+        follow the noisy counts and are taken as they are, which makes the level approximate.
+        """
+        check_level(level)
+        at = self._band_points() if points is None else check_box_points(points, self.domain_range)[0]
+        position = self._unit_box(at)
+        rows = max(1, TABLE // self.coefficients.size)
+        parts = [self.smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]
+        unit = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
+        errors = np.abs(self._errors(np.concatenate(parts) * unit))
+        where = at[:, 0] if self.dimensions == 1 else at
+        return band_from_errors(self(at), errors, level, simultaneous, where)
+
+    def cdf_band(self, level: float = 0.95) -> Band:
+        """Band for the distribution function of the data at the edges of the cells, on an interval.
+
+        It contains, at all edges at once and with the probability `level`, the shares of the units below
+        each edge (over the same divisor). No smoothing is involved, so this holds whatever the density.
+
+        Raises
+        ------
+        ParameterError
+            In more than one dimension.
+        """
+        check_level(level)
+        if self.dimensions > 1:
+            raise ParameterError(
+                "cdf_band", "be asked of a density on an interval", self.cells.describe()
+            )
+        below = np.tri(self.cells.size)
+        errors = np.abs(self._errors(below * (math.ldexp(1.0, -self.exponent) / self.size)))
+        shares = below @ (self.counts / self.size)
+        return band_from_errors(shares, errors, level, True, self.cells.edges[0][1:])
+
+    def _errors(self, response: Floats) -> Floats:
+        """Simulated errors (draws, q) for a response (q, cells), from a fixed key."""
+        generator = np.random.Generator(np.random.Philox(key=0))
+        draws = min(DRAWS, max(FEWEST_DRAWS, WORK // response.size))
+        parts = [
+            self.noise.simulate(generator, min(PART, draws - start)) @ response.T
+            for start in range(0, draws, PART)
+        ]
+        return np.concatenate(parts)
+
+    def _band_points(self) -> Floats:
+        count = max(2, round(BAND_POINTS ** (1 / self.dimensions)))
+        return product_points([np.linspace(a, b, count) for a, b in self.domain_range])
+
+    def _unit_box(self, at: Floats) -> Floats:
+        ends = np.array(self.domain_range)
+        return np.asarray((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [
+                f"ReleasedHistogram of {self.cells.describe()}",
+                f"  guarantee:    {self.guarantee}",
+                f"  neighbours:   {self.neighbours.describe(self.unit)}",
+                f"  privacy unit: {self.unit}",
+                f"  mechanism:    histogram: {noise_words(self.noise)}, {words(self.smoothing)}",
+            ]
+        )
+
+
+def words(smoothing: Any) -> str:
+    """Say in words how shares are smoothed."""
+    return "adaptive smoothing" if smoothing == "adaptive" else f"smoothing of bandwidth {smoothing:g}"
+
+
+def noise_words(noise: NoiseLaw) -> str:
+    """Say in words what noise is on the counts."""
+    return noise.describe().replace("coefficients", "counts")

@@ -1,0 +1,542 @@
+"""The density of points or of counts, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases import KernelBasis
+from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bounds import Norm
+from dpfda.calibration import gaussian_noise, knorm_noise
+from dpfda.density_kernel import DensityKernel
+from dpfda.density_release import ReleasedDensity
+from dpfda.errors import DataError, ParameterError
+from dpfda.field import ReleasedField
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
+from dpfda.histogram import ReleasedHistogram
+from dpfda.histospline import bandwidth_smoother, expected_error, mode_counts
+from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.publication import publish_integers, stamp
+from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.points import cell_weights, points_from_array, whole_counts
+from dpfda.release import ReleasedFunction
+
+Floats = NDArray[np.float64]
+
+# Counts are held in units of 2^-20, so that the noise is hardly rounded.
+EXPONENT = 20
+# Numbers of cells along an axis among which the design chooses, by dimension.
+CANDIDATES = {
+    1: (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512),
+    2: (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128),
+    3: (2, 3, 4, 6, 8, 12, 16, 24, 32),
+}
+LARGEST_CELLS = 2**18
+LABELS = ("domain", "domain_2", "domain_3", "value")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedDensity:
+    """All that is known before anything is charged or drawn: the public side, and the private sum.
+
+    Parameters
+    ----------
+    cells : CellGrid
+    total : IntegerSum
+        Private integers.
+    noise : NoiseLaw
+    norm, width
+        Neighbouring data sets move the integers by at most `width` in this norm.
+    charged : Guarantee
+    public : mapping
+        What the release will hold beside the noisy integers.
+    elements : Elements or None
+        Of the kernel estimate; None for the histogram.
+    """
+
+    cells: CellGrid
+    total: IntegerSum
+    noise: NoiseLaw
+    norm: Norm
+    width: int
+    charged: Guarantee
+    public: Mapping[str, Any] = field(default_factory=dict)
+    elements: Any = None
+
+
+class PrivateDensity(BaseEstimator):  # type: ignore[misc]
+    """Probability density on an interval, a rectangle or a box, under differential privacy.
+
+    By default each person is counted in one of M public cells, noise is added to the counts, and the
+    noisy counts are smoothed and made a proper density; all after the noise is free. With
+    ``mechanism="kernel"`` the papers' kernel estimate is released instead.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, positive.
+    delta : float
+        Failure mass; 0 means pure differential privacy.
+    domain_range : (a, b) or one to three pairs (a, b)
+        Public ends of the domain, in the units of the data. No default: the span of the data is private.
+        Points outside go to the nearest cell.
+    mechanism : "histogram", "kernel" or DensityKernel
+        See Notes.
+    cells : int or sequence of d int, optional
+        Number of cells along each axis. By default the number with the least expected error, from public
+        numbers (size, epsilon, dimension).
+    noise : {"auto", "laplace", "gaussian"}
+        On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, which for
+        counts is nearly always Laplace, and then no delta is spent.
+    smoothing : "adaptive" or float
+        How the noisy counts are smoothed: by weights found from the noisy counts themselves, or with a
+        public bandwidth (standard deviation of a normal density, in the units of the axes). The release
+        can be smoothed again at no cost (`ReleasedDensity.smoothed`).
+    neighbours : {"replace-one", "add-remove"}
+        Replace one unit, their number being public; or add or remove one, their number being private.
+    public_size : int, optional
+        Under add/remove only: a public number of units, such as the size planned, for the choice of
+        cells or bandwidth. Needed there unless `cells` is given (and for the kernel estimate, always).
+        The divisor is the noisy number all the same.
+    invalid : {"refuse", "repair"}
+        Raise on unusable points (outside the guarantee: an error tells something), or leave them out.
+    unit : str, optional
+        What to call the privacy unit in the release; "record" or "group" by default.
+    labels : mapping, optional
+        Public words for the release and its plots, with units: "domain" (also "domain_2", "domain_3" on
+        boxes) and "value".
+    ledger : Ledger, optional
+        Charged before noise is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+
+    Attributes
+    ----------
+    release_ : ReleasedDensity
+        The published density.
+    n_features_in_ : int
+        Number d of coordinates.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), one unit being one point, or all points
+    of one label of `groups`, or one person counted in a table.
+
+    *Histogram.* A unit's record is the vector u of the shares of the M cells in its points, in units of
+    2^-20 and rounded down: integers u_c >= 0 with sum_c u_c <= 2^20 =: w. (A unit of one point has w in
+    one cell; a unit without a usable point is the zero vector.) So |u|_1 <= w and |u|_2 <= w, and two
+    units differ by |u - u'|_1 <= |u|_1 + |u'|_1 <= 2 w and, because u.u' >= 0, by
+    |u - u'|_2^2 <= |u|_2^2 + |u'|_2^2 <= 2 w^2. The exact integer sum moves by such a difference
+    (replace one) or by such a u (add or remove one). The density ratio of independent Laplace noise of scale B is
+    at most exp(|difference|_1 / B), and rounding it is post-processing: B >= 2 w / epsilon (or
+    w / epsilon), rounded up, gives pure epsilon. In persons this noise has standard deviation
+    8^(1/2) / epsilon (or 2^(1/2) / epsilon) in each cell however many there are, because a person is in
+    one cell. Gaussian noise is calibrated to the l2 difference. The loss of the integer scales in force
+    is computed again, exactly, before anything is drawn.
+
+    *Kernel.* Element and sensitivity: `dpfda.density_kernel`.
+
+    Everything after the noisy integers is post-processing: smoothing, projection, quantiles, draws.
+    The number and place of cells come from public numbers. `X`, `counts` and `groups` are private.
+
+    **Error.** A cosine coefficient has privacy noise of variance 8 M / (n epsilon)^2 (a quarter of that
+    under add/remove) beside 1/n of sampling, before it is shrunk.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006), example 3: histograms. Lin & Reimherr (2023), section 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
+    >>> density = PrivateDensity(epsilon=1, domain_range=(0, 100), unit="person").fit(ages)
+    >>> density.release_([20.0, 60.0]).shape
+    (2,)
+
+    Deaths by age, in thousands, between public edges:
+
+    >>> deaths, edges = [4612.439, 599.401, 2040.3], [0, 5, 15, 100]
+    >>> density = PrivateDensity(epsilon=1, unit="person").fit_counts(deaths, edges, multiplier=1000)
+    >>> round(density.release_.integral(0, 100), 12)
+    1.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        domain_range: Any = None,
+        mechanism: Any = "histogram",
+        cells: Any = None,
+        noise: str = "auto",
+        smoothing: Any = "adaptive",
+        neighbours: str = "replace-one",
+        public_size: int | None = None,
+        invalid: str = "refuse",
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain_range = domain_range
+        self.mechanism = mechanism
+        self.cells = cells
+        self.noise = noise
+        self.smoothing = smoothing
+        self.neighbours = neighbours
+        self.public_size = public_size
+        self.invalid = invalid
+        self.unit = unit
+        self.labels = labels
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the density of points.
+
+        Parameters
+        ----------
+        X : array (n, d), or (n,) on an interval
+            One point a row, in the units of `domain_range`. Private.
+        y : None
+            Ignored.
+        groups : array (n,), optional
+            Privacy unit of each point, for example the person: each counts as one, spread over its
+            points. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; row and column, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        return self._publish(self.prepare(X, groups))
+
+    def fit_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> Self:
+        """Release the density of people who were counted in public cells.
+
+        Parameters
+        ----------
+        counts : array (m,) or (m_1, .., m_d)
+            Number of people in each cell: every person in one cell, once. Private.
+        edges : array (m + 1,), or tuple of d arrays
+            Public ends of the cells, in the units of the axis; on a box equally spaced.
+        multiplier : int
+            What one in the table stands for: 1000 for a table in thousands. Each number is taken as its
+            decimal digits, so 4612.439 thousand are exactly 4612439 people; what is not whole then is
+            refused (or, under invalid="repair", rounded down).
+
+        Returns
+        -------
+        self
+            With `release_`, on the domain from the first to the last edge.
+
+        Notes
+        -----
+        One person more or less must change the table by one person. A table that was rounded to hundreds
+        changes by nothing or by a hundred, so its people are protected less than is stated.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As in `fit`.
+        """
+        return self._publish(self.prepare_counts(counts, edges, multiplier))
+
+    def score_samples(self, X: Any) -> Floats:
+        """Logarithm of the released density at points (n, d); minus infinity where it is zero."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.atleast_1d(self.release_(X))))
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: noise in every fit, NaN only where it is left out."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = self.invalid == "repair"
+        return tags
+
+    def prepare(self, X: Any, groups: Any = None) -> PreparedDensity:
+        """Everything before the noise, for points. The result is private."""
+        domain = box_domain(self.domain_range)
+        guarantee, neighbours = self._checked()
+        points, usable = points_from_array(X, len(domain), self.invalid)
+        codes = None if groups is None else unit_codes(groups, len(points), self.invalid)
+        units = len(points) if codes is None else int(codes.max(initial=-1)) + 1
+        size = self._size(neighbours, units)
+        unit = self.unit or ("record" if groups is None else "group")
+        mechanism = self._kernel()
+        if mechanism is None:
+            cells = self._cells(size, len(domain), guarantee, neighbours)
+        elif self.cells is not None:
+            cells = CellGrid.regular(self.cells, domain)
+        else:
+            cells = mechanism.grid(domain, len(domain))
+        weights = cell_weights(cells.index(points), usable, codes, cells.size, EXPONENT)
+        return self._prepared(cells, weights, size, guarantee, neighbours, unit)
+
+    def prepare_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> PreparedDensity:
+        """Everything before the noise, for counts. The result is private."""
+        cells = CellGrid.from_edges(edges)
+        if self.domain_range is not None and box_domain(self.domain_range) != cells.domain_range:
+            raise ParameterError(
+                "domain_range", f"be that of the edges, {cells.domain_range}", repr(self.domain_range)
+            )
+        if self.cells is not None:
+            raise ParameterError(
+                "cells", "be left out for counts, whose edges say them", repr(self.cells)
+            )
+        if isinstance(multiplier, bool) or not isinstance(multiplier, int) or multiplier < 1:
+            raise ParameterError("multiplier", "be a positive integer", repr(multiplier))
+        guarantee, neighbours = self._checked()
+        whole = whole_counts(counts, cells.shape, multiplier, self.invalid)
+        size = self._size(neighbours, sum(whole))
+        weights = [count << EXPONENT for count in whole]
+        return self._prepared(cells, weights, size, guarantee, neighbours, self.unit or "record")
+
+    def _checked(self) -> tuple[PureDP | ApproximateDP, Neighbours]:
+        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
+        self._labels()
+        self._kernel()
+        if self.smoothing != "adaptive":
+            bandwidth_smoother(CellGrid.regular(1, (0, 1)), self.smoothing)
+        return guarantee_for(self.epsilon, self.delta), Neighbours.parse(self.neighbours)
+
+    def _kernel(self) -> DensityKernel | None:
+        if isinstance(self.mechanism, DensityKernel):
+            return self.mechanism
+        check_choice(self.mechanism, "mechanism", ("histogram", "kernel"))
+        return DensityKernel() if self.mechanism == "kernel" else None
+
+    def _size(self, neighbours: Neighbours, units: int) -> int | None:
+        """The public number of units; None under add/remove."""
+        if neighbours is Neighbours.ADD_REMOVE:
+            size = self.public_size
+            if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+                raise ParameterError("public_size", "be a positive integer", repr(size))
+            return None
+        if self.public_size is not None:
+            raise ParameterError(
+                "public_size",
+                "be None under replace-one neighbours, where the number of units is public",
+                repr(self.public_size),
+            )
+        if units < 2:
+            raise DataError(f"There must be at least two privacy units; found {units}.")
+        return units
+
+    def _design_size(self, size: int | None, parameter: str) -> int:
+        found = size or self.public_size
+        if found is None:
+            raise ParameterError(
+                parameter,
+                "be given under add/remove neighbours, where the number of units is private",
+                "None",
+                "Or give public_size, a public number such as the size planned.",
+            )
+        return int(found)
+
+    def _cells(
+        self,
+        size: int | None,
+        dimensions: int,
+        guarantee: PureDP | ApproximateDP,
+        neighbours: Neighbours,
+    ) -> CellGrid:
+        if self.cells is not None:
+            cells = CellGrid.regular(self.cells, self.domain_range)
+            if cells.size > LARGEST_CELLS:
+                raise ParameterError("cells", f"be at most {LARGEST_CELLS} in all", cells.size)
+            return cells
+        count = choose_cells(
+            self._design_size(size, "cells"), dimensions, guarantee, neighbours, self.noise
+        )
+        return CellGrid.regular(count, self.domain_range)
+
+    def _prepared(
+        self,
+        cells: CellGrid,
+        weights: list[int],
+        size: int | None,
+        guarantee: PureDP | ApproximateDP,
+        neighbours: Neighbours,
+        unit: str,
+    ) -> PreparedDensity:
+        public = {
+            "neighbours": neighbours,
+            "unit": unit,
+            "public_size": size,
+            "about": {"summary": "density", **self._labels(), **stamp()},
+        }
+        kernel = self._kernel()
+        if kernel is None:
+            mode_counts(cells)
+            noise, charged, norm, width = count_noise(cells.size, guarantee, neighbours, self.noise)
+            total = IntegerSum.of(weights)
+            return PreparedDensity(cells, total, noise, norm, width, charged, public)
+        elements = kernel.elements(cells, self._design_size(size, "public_size"))
+        width = elements.width(neighbours) << EXPONENT
+        charged = guarantee if kernel.noise == "gaussian" else PureDP(guarantee.epsilon)
+        noise = elements.law(width, charged)
+        total = IntegerSum.of(elements.total(weights))
+        return PreparedDensity(cells, total, noise, elements.norm, width, charged, public, elements)
+
+    def _publish(self, prepared: PreparedDensity) -> Self:
+        noisy, stated = publish_integers(
+            prepared.total,
+            prepared.noise,
+            prepared.norm,
+            prepared.width,
+            prepared.charged,
+            self._entry(prepared),
+            self.ledger,
+            self.dataset,
+        )
+        made = self._histogram if prepared.elements is None else self._kernel_estimate
+        self.release_ = ReleasedDensity(made(prepared, noisy, stated))
+        self.n_features_in_ = prepared.cells.dimensions
+        return self
+
+    def _histogram(
+        self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee
+    ) -> ReleasedHistogram:
+        return ReleasedHistogram(
+            cells=prepared.cells,
+            noisy_counts=noisy,
+            exponent=EXPONENT,
+            smoothing=self.smoothing,
+            noise=prepared.noise,
+            guarantee=prepared.charged,
+            stated=stated,
+            **prepared.public,
+        )
+
+    def _kernel_estimate(
+        self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee
+    ) -> ReleasedFunction | ReleasedField:
+        elements, kernel, public = prepared.elements, self._kernel(), dict(prepared.public)
+        size = public.pop("public_size")
+        exponent = EXPONENT + elements.exponent
+        if size is None:
+            # Each element integrates to one, so the integral of the noisy sum is a noisy count.
+            raw = np.array([math.ldexp(float(value), -exponent) for value in noisy])
+            size = max(1.0, elements.integral(elements.scales * raw))
+        made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
+        points = f"points, each moved to the nearest of {prepared.cells.size} public ones"
+        return made(
+            basis=elements.basis,
+            noisy_sum=noisy,
+            exponent=exponent,
+            divisor=float(size),
+            shrinkage=elements.scales,
+            center=np.zeros(math.prod(np.shape(_grid_of(elements.basis)))),
+            noise=prepared.noise,
+            guarantee=prepared.charged,
+            stated=stated,
+            bound={"description": points, "cells": prepared.cells.to_json()},
+            mechanism={"name": "kernel", "eta": float(kernel.eta), "noise": kernel.noise},  # type: ignore[union-attr]
+            **public,
+        )
+
+    def _entry(self, prepared: PreparedDensity) -> dict[str, Any]:
+        kernel = self._kernel()
+        name = "histogram" if kernel is None else f"kernel, eta {kernel.eta:g}, {kernel.noise} noise"
+        return {
+            "summary": "density",
+            "neighbours": str(prepared.public["neighbours"]),
+            "privacy_unit": prepared.public["unit"],
+            "bound": "one cell a unit" if kernel is None else "one element a unit",
+            "basis": prepared.cells.describe(),
+            "mechanism": name,
+        }
+
+    def _labels(self) -> dict[str, str]:
+        labels = {} if self.labels is None else dict(self.labels)
+        if not set(labels) <= set(LABELS):
+            raise ParameterError("labels", f"have keys among {', '.join(LABELS)}", sorted(labels))
+        return {key: str(text) for key, text in labels.items()}
+
+
+def count_noise(
+    cells: int, guarantee: PureDP | ApproximateDP, neighbours: Neighbours, noise: str = "auto"
+) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+    """Noise on the counts of cells, in units of 2^-20.
+
+    Parameters
+    ----------
+    cells : int
+    guarantee : PureDP or ApproximateDP
+    neighbours : Neighbours
+    noise : {"auto", "laplace", "gaussian"}
+
+    Returns
+    -------
+    NoiseLaw
+    Guarantee
+        What is charged: without delta for Laplace noise.
+    norm, width
+        By how much neighbours differ, in the norm that the noise needs.
+    """
+    unit = 1 << EXPONENT
+    pure, width = PureDP(guarantee.epsilon), neighbours.differences(unit)
+    laplace = knorm_noise((1,), (1.0,), "l1", width, pure)
+    if noise == "gaussian" or (noise == "auto" and isinstance(guarantee, ApproximateDP)):
+        # Shares are not negative, so two units are at most 2^(1/2) apart.
+        replace = neighbours is Neighbours.REPLACE_ONE
+        distance = math.isqrt(2 * unit**2) + 1 if replace else unit
+        gaussian = gaussian_noise((1.0,), distance, guarantee)
+        if noise == "gaussian" or gaussian.variances()[0] < laplace.variances()[0]:
+            return type(gaussian)(gaussian.scales * cells), guarantee, "l2", distance
+    return KNormNoise((1,) * cells, laplace.scales * cells), pure, "l1", width
+
+
+def choose_cells(
+    size: int,
+    dimensions: int,
+    guarantee: PureDP | ApproximateDP,
+    neighbours: Neighbours,
+    noise: str = "auto",
+) -> int:
+    """Number of cells along each axis with the least expected error, from public numbers alone.
+
+    Parameters
+    ----------
+    size : int
+        Public number of units.
+    dimensions : int
+    guarantee, neighbours, noise
+        As in `count_noise`.
+    """
+    law = count_noise(1, guarantee, neighbours, noise)[0]
+    privacy = float(law.variances()[0]) * 4.0**-EXPONENT / float(size) ** 2
+    domain = [(0.0, 1.0)] * dimensions
+    errors = {
+        count: expected_error(CellGrid.regular(count, domain), privacy, float(size))
+        for count in CANDIDATES[dimensions]
+    }
+    return min(errors, key=lambda count: errors[count])
+
+
+def _grid_of(basis: Any) -> Floats:
+    """An array of the size of the basis's grid."""
+    return np.asarray(basis.weights)
