@@ -22,8 +22,10 @@ from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
 from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.errors import ParameterError
+from dpfda.field import ReleasedField
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
+from dpfda.release import ReleasedFunction
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -114,6 +116,42 @@ class DensityKernel:
         exponent = ELEMENT_BITS - int(np.frexp(np.abs(relative).max())[1])
         integers = np.rint(np.ldexp(relative, exponent)).astype(np.int64)
         return Elements(basis, integers, exponent, scales, self.noise)
+
+    def release(
+        self, elements: Elements, noisy: tuple[int, ...], exponent: int, public: dict[str, Any]
+    ) -> ReleasedFunction | ReleasedField:
+        """The released function around the noisy sum of elements.
+
+        Parameters
+        ----------
+        elements : Elements
+        noisy : tuple of int
+            The mechanism's output.
+        exponent : int
+            Elements were summed with weights in units of 2^-exponent.
+        public : dict
+            `public_size` (None for the noisy integral in its place), and what else a release holds.
+        """
+        parts = dict(public)
+        size = parts.pop("public_size")
+        whole = exponent + elements.exponent
+        if size is None:
+            # Each element integrates to one, so the integral of the noisy sum is a noisy count.
+            raw = np.array([math.ldexp(float(value), -whole) for value in noisy])
+            size = max(1.0, elements.integral(elements.scales * raw))
+        made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
+        points = f"points, each moved to the nearest of {len(elements.integers)} public ones"
+        return made(
+            basis=elements.basis,
+            noisy_sum=noisy,
+            exponent=whole,
+            divisor=float(size),
+            shrinkage=elements.scales,
+            center=np.zeros(np.size(elements.basis.weights)),
+            bound={"description": points},
+            mechanism={"name": "kernel", "eta": float(self.eta), "noise": self.noise},
+            **parts,
+        )
 
     def _basis(self, cells: CellGrid, size: int) -> Any:
         if self.kernel is not None:

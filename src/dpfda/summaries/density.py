@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -12,33 +11,22 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from dpfda.aggregate import IntegerSum
-from dpfda.bases import KernelBasis
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
-from dpfda.calibration import gaussian_noise, knorm_noise
+from dpfda.density_design import EXPONENT, choose_cells, count_noise
 from dpfda.density_kernel import DensityKernel
 from dpfda.density_release import ReleasedDensity
 from dpfda.errors import DataError, ParameterError
-from dpfda.field import ReleasedField
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
 from dpfda.histogram import ReleasedHistogram
-from dpfda.histospline import bandwidth_smoother, expected_error, mode_counts
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.histospline import bandwidth_smoother, mode_counts
+from dpfda.noise import NoiseLaw
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice, unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
-from dpfda.release import ReleasedFunction
 
 Floats = NDArray[np.float64]
 
-# Counts are held in units of 2^-20, so that the noise is hardly rounded.
-EXPONENT = 20
-# Numbers of cells along an axis among which the design chooses, by dimension.
-CANDIDATES = {
-    1: (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512),
-    2: (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128),
-    3: (2, 3, 4, 6, 8, 12, 16, 24, 32),
-}
 LARGEST_CELLS = 2**18
 LABELS = ("domain", "domain_2", "domain_3", "value")
 
@@ -135,8 +123,8 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     one cell; a unit without a usable point is the zero vector.) So |u|_1 <= w and |u|_2 <= w, and two
     units differ by |u - u'|_1 <= |u|_1 + |u'|_1 <= 2 w and, because u.u' >= 0, by
     |u - u'|_2^2 <= |u|_2^2 + |u'|_2^2 <= 2 w^2. The exact integer sum moves by such a difference
-    (replace one) or by such a u (add or remove one). The density ratio of independent Laplace noise of scale B is
-    at most exp(|difference|_1 / B), and rounding it is post-processing: B >= 2 w / epsilon (or
+    (replace one) or by such a u (add or remove one). The density ratio of independent Laplace noise of
+    scale B is at most exp(|difference|_1 / B), and rounding it is post-processing: B >= 2 w / epsilon (or
     w / epsilon), rounded up, gives pure epsilon. In persons this noise has standard deviation
     8^(1/2) / epsilon (or 2^(1/2) / epsilon) in each cell however many there are, because a person is in
     one cell. Gaussian noise is calibrated to the l2 difference. The loss of the integer scales in force
@@ -412,8 +400,13 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             self.ledger,
             self.dataset,
         )
-        made = self._histogram if prepared.elements is None else self._kernel_estimate
-        self.release_ = ReleasedDensity(made(prepared, noisy, stated))
+        kernel = self._kernel()
+        if kernel is None:
+            raw: Any = self._histogram(prepared, noisy, stated)
+        else:
+            parts = {"noise": prepared.noise, "guarantee": prepared.charged, "stated": stated}
+            raw = kernel.release(prepared.elements, noisy, EXPONENT, {**prepared.public, **parts})
+        self.release_ = ReleasedDensity(raw)
         self.n_features_in_ = prepared.cells.dimensions
         return self
 
@@ -429,33 +422,6 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             guarantee=prepared.charged,
             stated=stated,
             **prepared.public,
-        )
-
-    def _kernel_estimate(
-        self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee
-    ) -> ReleasedFunction | ReleasedField:
-        elements, kernel, public = prepared.elements, self._kernel(), dict(prepared.public)
-        size = public.pop("public_size")
-        exponent = EXPONENT + elements.exponent
-        if size is None:
-            # Each element integrates to one, so the integral of the noisy sum is a noisy count.
-            raw = np.array([math.ldexp(float(value), -exponent) for value in noisy])
-            size = max(1.0, elements.integral(elements.scales * raw))
-        made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
-        points = f"points, each moved to the nearest of {prepared.cells.size} public ones"
-        return made(
-            basis=elements.basis,
-            noisy_sum=noisy,
-            exponent=exponent,
-            divisor=float(size),
-            shrinkage=elements.scales,
-            center=np.zeros(math.prod(np.shape(_grid_of(elements.basis)))),
-            noise=prepared.noise,
-            guarantee=prepared.charged,
-            stated=stated,
-            bound={"description": points, "cells": prepared.cells.to_json()},
-            mechanism={"name": "kernel", "eta": float(kernel.eta), "noise": kernel.noise},  # type: ignore[union-attr]
-            **public,
         )
 
     def _entry(self, prepared: PreparedDensity) -> dict[str, Any]:
@@ -475,68 +441,3 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         if not set(labels) <= set(LABELS):
             raise ParameterError("labels", f"have keys among {', '.join(LABELS)}", sorted(labels))
         return {key: str(text) for key, text in labels.items()}
-
-
-def count_noise(
-    cells: int, guarantee: PureDP | ApproximateDP, neighbours: Neighbours, noise: str = "auto"
-) -> tuple[NoiseLaw, Guarantee, Norm, int]:
-    """Noise on the counts of cells, in units of 2^-20.
-
-    Parameters
-    ----------
-    cells : int
-    guarantee : PureDP or ApproximateDP
-    neighbours : Neighbours
-    noise : {"auto", "laplace", "gaussian"}
-
-    Returns
-    -------
-    NoiseLaw
-    Guarantee
-        What is charged: without delta for Laplace noise.
-    norm, width
-        By how much neighbours differ, in the norm that the noise needs.
-    """
-    unit = 1 << EXPONENT
-    pure, width = PureDP(guarantee.epsilon), neighbours.differences(unit)
-    laplace = knorm_noise((1,), (1.0,), "l1", width, pure)
-    if noise == "gaussian" or (noise == "auto" and isinstance(guarantee, ApproximateDP)):
-        # Shares are not negative, so two units are at most 2^(1/2) apart.
-        replace = neighbours is Neighbours.REPLACE_ONE
-        distance = math.isqrt(2 * unit**2) + 1 if replace else unit
-        gaussian = gaussian_noise((1.0,), distance, guarantee)
-        if noise == "gaussian" or gaussian.variances()[0] < laplace.variances()[0]:
-            return type(gaussian)(gaussian.scales * cells), guarantee, "l2", distance
-    return KNormNoise((1,) * cells, laplace.scales * cells), pure, "l1", width
-
-
-def choose_cells(
-    size: int,
-    dimensions: int,
-    guarantee: PureDP | ApproximateDP,
-    neighbours: Neighbours,
-    noise: str = "auto",
-) -> int:
-    """Number of cells along each axis with the least expected error, from public numbers alone.
-
-    Parameters
-    ----------
-    size : int
-        Public number of units.
-    dimensions : int
-    guarantee, neighbours, noise
-        As in `count_noise`.
-    """
-    law = count_noise(1, guarantee, neighbours, noise)[0]
-    privacy = float(law.variances()[0]) * 4.0**-EXPONENT / float(size) ** 2
-    domain = [(0.0, 1.0)] * dimensions
-    errors = {
-        count: expected_error(CellGrid.regular(count, domain), privacy, float(size))
-        for count in CANDIDATES[dimensions]
-    }
-    return min(errors, key=lambda count: errors[count])
-
-
-def _grid_of(basis: Any) -> Floats:
-    """An array of the size of the basis's grid."""
-    return np.asarray(basis.weights)
