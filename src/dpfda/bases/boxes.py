@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.axes import AXES, Axis
-from dpfda.bases.grids import check_domain, check_points, frozen
+from dpfda.bases.grids import check_domain, frozen
+from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
 from dpfda.errors import ParameterError
 
@@ -21,12 +22,10 @@ Integers = NDArray[np.int64]
 
 # Variances below this share of the largest are left out: they would soon be zero in floating point.
 LEAST_SHARE = 1e-290
-# Largest matrix (entries) that `analysis` writes out, and that one step of `values_at` holds.
-LARGEST_MATRIX = 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class BoxBasis:
+class BoxBasis(ProductBasis):
     """Products of cosines, sines or Fourier functions on a box, with a stationary spectrum.
 
     The functions are eigenfunctions of the Laplacian: with cosines slopes vanish at the ends of an axis
@@ -137,26 +136,6 @@ class BoxBasis:
         return cls(names, cells, domain, scales, float(nu), spectrum, modes, frozen(eigenvalues))
 
     @property
-    def dimensions(self) -> int:
-        """Dimensions d of the box."""
-        return len(self.shape)
-
-    @property
-    def components(self) -> int:
-        """Number K of functions."""
-        return int(self.modes.size)
-
-    @property
-    def lengths(self) -> tuple[float, ...]:
-        """Lengths (d,) of the axes, in their units."""
-        return tuple(end - start for start, end in self.domain_range)
-
-    @property
-    def volume(self) -> float:
-        """Volume of the box."""
-        return math.prod(self.lengths)
-
-    @property
     def grid_points(self) -> tuple[Floats, ...]:
         """Midpoints of the cells along each axis: d arrays."""
         return self.midpoints(self.shape)
@@ -172,13 +151,15 @@ class BoxBasis:
         return spectral_decay(self.spectrum, self.nu, self.dimensions)
 
     @property
-    def square_norms(self) -> Floats:
-        return np.ones(self.components)
-
-    @property
     def residual(self) -> float:
         """Prior variance outside the K functions, out of the volume; zero where all are held."""
-        return max(0.0, self.volume - float(self.eigenvalues.sum())) if self._partial else 0.0
+        if self.components == math.prod(self.resolved):
+            return 0.0
+        return max(0.0, self.volume - float(self.eigenvalues.sum()))
+
+    @property
+    def resolved(self) -> tuple[int, ...]:
+        return tuple(a.count(size) for a, size in zip(self._axes, self.shape, strict=True))
 
     @cached_property
     def frequencies(self) -> Integers:
@@ -186,86 +167,16 @@ class BoxBasis:
 
         Along a Fourier axis k > 0 is a cosine of k periods and -k the sine of as many.
         """
-        columns = [axis.numbers(index) for axis, index in zip(self._axes, self._indices, strict=True)]
+        columns = [axis.numbers(index) for axis, index in zip(self._axes, self.indices, strict=True)]
         return np.stack(columns, axis=1)
 
     @cached_property
     def integrals(self) -> Floats:
         """Integrals (K,) of the functions over the box."""
         product = np.ones(self.components)
-        for axis, index, length in zip(self._axes, self._indices, self.lengths, strict=True):
+        for axis, index, length in zip(self._axes, self.indices, self.lengths, strict=True):
             product *= axis.integrals(int(index.max()) + 1)[index] * math.sqrt(length)
         return frozen(product)
-
-    @property
-    def analysis(self) -> Floats:
-        """Matrix (m, K) of the transform, for small bases.
-
-        Raises
-        ------
-        ParameterError
-            If it would have more than 2^25 entries.
-        """
-        points = math.prod(self.shape)
-        if points * self.components > LARGEST_MATRIX:
-            raise ParameterError(
-                "basis",
-                f"have at most {LARGEST_MATRIX} products of points and functions for a matrix",
-                f"{points} x {self.components}",
-                "Use transform, which needs none.",
-            )
-        mesh = np.meshgrid(*self.grid_points, indexing="ij")
-        values = self.evaluate(np.stack([axis.ravel() for axis in mesh], axis=1))
-        return frozen(values * self.weights[:, None])
-
-    def midpoints(self, shape: Sequence[int]) -> tuple[Floats, ...]:
-        """Midpoints of the cells along each axis, for any number of cells."""
-        return tuple(
-            frozen(start + (end - start) * (np.arange(cells) + 0.5) / cells)
-            for (start, end), cells in zip(self.domain_range, shape, strict=True)
-        )
-
-    def transform(self, values: ArrayLike) -> Floats:
-        """Coefficients (K,) of one function, from its values on the grid.
-
-        They are a function of these values alone, whatever else is in memory: one array, one thread, and
-        a power of two taken out first, so that nothing overflows on the way. A coefficient beyond the
-        largest float becomes the largest float.
-
-        Parameters
-        ----------
-        values : array of the grid's shape, or flattened (m,) in C order
-            Finite values of one record on the grid, in its units. Private, where it is a record.
-
-        Returns
-        -------
-        array (K,)
-            sum_k w_k x(t_k) phi_j(t_k), in units of the values times the root of the box's.
-
-        Raises
-        ------
-        ParameterError
-            If there are not as many values as grid points.
-        """
-        coefficients, exponent = self.scaled_transform(values)
-        with np.errstate(over="ignore"):
-            restored = np.ldexp(coefficients, exponent)
-        limit = np.finfo(np.float64).max
-        return np.clip(restored, -limit, limit)
-
-    def scaled_transform(self, values: ArrayLike) -> tuple[Floats, int]:
-        """Coefficients (K,) and an exponent e: the coefficients of `transform` are c * 2^e."""
-        array = np.ascontiguousarray(values, dtype=np.float64)
-        if array.shape not in (self.shape, (math.prod(self.shape),)):
-            raise ParameterError(
-                "values", f"have the shape {self.shape} of the grid", f"shape {array.shape}"
-            )
-        exponent = int(np.frexp(np.max(np.abs(array)))[1])
-        scaled = np.ldexp(array.reshape(self.shape), -exponent)
-        for number, axis in enumerate(self._axes):
-            scaled = axis.analyse(scaled, number)
-        root = math.sqrt(self.volume / math.prod(self.shape))
-        return np.ascontiguousarray(scaled).ravel()[self.modes] * root, exponent
 
     def values_on_grid(
         self, coefficients: ArrayLike, shape: int | Sequence[int] | None = None
@@ -291,7 +202,8 @@ class BoxBasis:
         given = self._read_coefficients(coefficients)
         cells = self.shape if shape is None else _read_shape(shape, self.kinds)
         table = self._tabulated(given)
-        least = tuple(a.points_for(c) for a, c in zip(self._axes, self._used(given), strict=True))
+        counts = table.shape[given.ndim - 1 :]
+        least = tuple(a.points_for(c) for a, c in zip(self._axes, counts, strict=True))
         if any(found < needed for found, needed in zip(cells, least, strict=True)):
             raise ParameterError(
                 "shape",
@@ -302,50 +214,6 @@ class BoxBasis:
         for number, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
             table = axis.synthesise(table, number - self.dimensions, points)
         return np.ascontiguousarray(table) * math.sqrt(math.prod(cells) / self.volume)
-
-    def evaluate(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Floats:
-        """Values (q, K) of the functions at scattered points, or of a derivative of any order.
-
-        Parameters
-        ----------
-        points : array (q, d), or (q,) for d = 1
-            Points of the box.
-        order : int or d integers
-            Order of the derivative along each axis; one number is for d = 1, or zero.
-
-        Raises
-        ------
-        ParameterError
-            If a point lies outside the box.
-        """
-        tables = self._tables(points, order, self._counts)
-        product: Floats | float = 1.0
-        for table, index in zip(tables, self._indices, strict=True):
-            product = product * table[:, index]
-        return np.asarray(product)
-
-    def values_at(
-        self, points: ArrayLike, coefficients: ArrayLike, order: int | Sequence[int] = 0
-    ) -> Floats:
-        """Values (q,) at scattered points of a function with coefficients (K',), K' <= K.
-
-        As `evaluate` times the coefficients, a part of the points at a time: no matrix (q, K) is held.
-        """
-        given = self._read_coefficients(coefficients)
-        if given.ndim != 1:
-            raise ParameterError("coefficients", "be of one function", f"shape {given.shape}")
-        table = self._tabulated(given)
-        at = self._read_points(points)
-        step = max(1, LARGEST_MATRIX // max(table.size // table.shape[0], sum(table.shape)))
-        parts = [self._contracted(at[i : i + step], table, order) for i in range(0, len(at), step)]
-        return np.concatenate(parts) if parts else np.zeros(0)
-
-    def truncate(self, components: int) -> BoxBasis:
-        return replace(
-            self,
-            modes=self.modes[:components],
-            eigenvalues=frozen(self.eigenvalues[:components]),
-        )
 
     def describe(self) -> str:
         kinds = self.kinds[0] if len(set(self.kinds)) == 1 else " x ".join(self.kinds)
@@ -384,70 +252,15 @@ class BoxBasis:
     def _axes(self) -> tuple[Axis, ...]:
         return tuple(AXES[kind] for kind in self.kinds)
 
-    @property
-    def _counts(self) -> tuple[int, ...]:
-        """Functions along each axis that are used by at least one of the K."""
-        return tuple(int(index.max()) + 1 for index in self._indices)
+    def _along(self, axis: int, at: Floats, count: int, order: int) -> Floats:
+        (start, _), length = self.domain_range[axis], self.lengths[axis]
+        values = self._axes[axis].values((at - start) / length, count, order)
+        return values / math.sqrt(length) / length**order
 
-    @property
-    def _partial(self) -> bool:
-        """Whether the grid resolves more functions than these K."""
-        resolved = (a.count(size) for a, size in zip(self._axes, self.shape, strict=True))
-        return self.components < math.prod(resolved)
-
-    @cached_property
-    def _indices(self) -> tuple[Integers, ...]:
-        """Index of each of the K functions along each axis."""
-        resolved = tuple(a.count(size) for a, size in zip(self._axes, self.shape, strict=True))
-        return tuple(np.unravel_index(self.modes, resolved))
-
-    def _read_coefficients(self, coefficients: ArrayLike) -> Floats:
-        given = np.asarray(coefficients, dtype=np.float64)
-        if given.ndim < 1 or not 1 <= given.shape[-1] <= self.components:
-            raise ParameterError(
-                "coefficients", f"be 1 to {self.components} numbers", f"shape {given.shape}"
-            )
-        return given
-
-    def _used(self, given: Floats) -> tuple[int, ...]:
-        """Functions along each axis that the leading K' use."""
-        return tuple(int(index[: given.shape[-1]].max()) + 1 for index in self._indices)
-
-    def _tabulated(self, given: Floats) -> Floats:
-        """Coefficients on the smallest box of indices that holds them, zero elsewhere."""
-        indices = tuple(index[: given.shape[-1]] for index in self._indices)
-        table = np.zeros((*given.shape[:-1], *self._used(given)))
-        table[(..., *indices)] = given
-        return table
-
-    def _read_points(self, points: ArrayLike) -> Floats:
-        at = np.asarray(points, dtype=np.float64)
-        if self.dimensions == 1 and at.ndim < 2:
-            at = np.atleast_1d(at)[:, None]
-        if at.ndim != 2 or at.shape[1] != self.dimensions:
-            raise ParameterError(
-                "points", f"be an array of shape (q, {self.dimensions})", f"shape {at.shape}"
-            )
-        return at
-
-    def _tables(
-        self, points: ArrayLike, order: int | Sequence[int], counts: tuple[int, ...]
-    ) -> Iterator[Floats]:
-        """Values (q, n_a) of the functions along each axis."""
-        at, orders = self._read_points(points), _read_orders(order, self.dimensions)
-        for number, (axis, ends) in enumerate(zip(self._axes, self.domain_range, strict=True)):
-            length = ends[1] - ends[0]
-            position = (check_points(at[:, number], ends) - ends[0]) / length
-            values = axis.values(position, counts[number], orders[number])
-            yield values / math.sqrt(length) / length ** orders[number]
-
-    def _contracted(self, at: Floats, table: Floats, order: int | Sequence[int]) -> Floats:
-        """Sums of products with a table of coefficients, axis after axis."""
-        first, *others = self._tables(at, order, table.shape)
-        sums = np.tensordot(first, table, axes=1)
-        for values in others:
-            sums = np.einsum("qn,qn...->q...", values, sums)
-        return np.asarray(sums)
+    def _products(self, values: Floats) -> Floats:
+        for number, axis in enumerate(self._axes):
+            values = axis.analyse(values, number)
+        return values * math.sqrt(self.volume / math.prod(self.shape))
 
 
 def _squared_frequencies(
@@ -513,12 +326,3 @@ def _read_scales(
             "length_scale", f"be one positive number or {len(domain)}", repr(length_scale)
         )
     return tuple(scales.tolist())
-
-
-def _read_orders(order: int | Sequence[int], dimensions: int) -> tuple[int, ...]:
-    orders = (order,) if isinstance(order, int) else tuple(order)
-    if orders == (0,):
-        orders = (0,) * dimensions
-    if len(orders) != dimensions or any(not isinstance(o, int) or o < 0 for o in orders):
-        raise ParameterError("order", f"be {dimensions} orders of derivatives, one an axis", repr(order))
-    return orders
