@@ -96,7 +96,7 @@ class ReleasedField(Release):
         """
         at, single = check_box_points(points, self.domain_range)
         orders = (order,) * self.dimensions if isinstance(order, int) else tuple(order)
-        values = self.basis.evaluate(at, orders) @ self.coefficients
+        values = self.basis.values_at(at, self.coefficients, orders)
         if not any(orders):
             values = values + self._center_at(at)
         elif self.center.ndim:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from dpfda.bases.grids import product_points
+from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.calibration import knorm_noise
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
@@ -53,9 +57,9 @@ def simulate_releases(
     prepared = estimator.prepare(X, groups)
     generator = np.random.default_rng(seed)
     basis = prepared.request.basis
-    functions = basis.evaluate(basis.grid_points)
+    functions = _functions(basis)
     coefficients = simulated_coefficients(prepared, generator, draws)
-    center = prepared.request.bound.center_on(basis.grid_points)
+    center = prepared.request.bound.center_on(flat_grid(basis))
     curves = center + coefficients @ functions[:, : coefficients.shape[1]].T
     return curves.view(NotPrivate)
 
@@ -66,15 +70,14 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
     if request.public_size is not None:
         design = request.design(request.public_size)
         noise = design.noise.simulate(generator, draws)
-        scale = design.shrinkage * request.ball.unit / request.public_size
-        return np.asarray((_thresholded(total, design) + noise) * scale)
-    rows = np.zeros((draws, total.size))
+        unit = math.ldexp(1.0, -design.exponent(request.problem(request.public_size)))
+        return design.coefficients((_thresholded(total, design) + noise) * unit / request.public_size)
+    rows = np.zeros((draws, request.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
         design = request.design(max(1, round(count)))
         noise = design.noise.simulate(generator, 1)[0]
-        kept = design.components
-        shrunk = (_thresholded(total, design) + noise) * design.shrinkage
-        row[:kept] = shrunk * request.ball.unit / count
+        unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / count
+        row[: design.functions] = design.coefficients((_thresholded(total, design) + noise) * unit)
     return rows
 
 
@@ -98,9 +101,19 @@ def _simulated_counts(
 def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:
     """Mean of the clipped, rounded records on the grid: what the noise hides. For studies only."""
     prepared = estimator.prepare(X, groups)
+    if (prepared.request.public_design or prepared.request.design(1)).measurement is not None:
+        # What was measured is not the mean itself: take all coefficients, as other mechanisms do.
+        prepared = clone(estimator).set_params(mechanism="laplace").prepare(X, groups)
     request, total = prepared.request, prepared.total
     coefficients = np.array(total._total, dtype=float) * request.ball.unit / total._count
     basis = request.basis
-    functions = basis.evaluate(basis.grid_points)[:, : coefficients.size]
-    curve = request.bound.center_on(basis.grid_points) + functions @ coefficients
+    functions = _functions(basis)[:, : coefficients.size]
+    curve = request.bound.center_on(flat_grid(basis)) + functions @ coefficients
     return curve.view(NotPrivate)
+
+
+def _functions(basis: Any) -> Floats:
+    """Values (m, K) of a basis on its grid."""
+    if isinstance(basis, BoxFunctions):
+        return np.asarray(basis.evaluate(product_points(basis.grid_points)))
+    return np.asarray(basis.evaluate(basis.grid_points))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -65,6 +66,19 @@ class Basis(Protocol):
         """Everything needed to build the basis again, as JSON types."""
 
 
+def flat_grid(basis: Basis | BoxFunctions) -> Floats:
+    """One number (m,) for each grid point: its place on an interval, its index in C order on a box."""
+    if isinstance(basis, BoxFunctions):
+        return np.arange(math.prod(axis.size for axis in basis.grid_points), dtype=np.float64)
+    return basis.grid_points
+
+
+def volume(basis: Basis | BoxFunctions) -> float:
+    """Length of the interval, or volume of the box."""
+    ends = basis.domain_range if isinstance(basis, BoxFunctions) else (basis.domain_range,)
+    return math.prod(end - start for start, end in ends)
+
+
 @runtime_checkable
 class BoxFunctions(Protocol):
     """Functions phi_1..phi_K on a box in d dimensions, on a rectangular grid with fast transforms.
@@ -103,6 +117,14 @@ class BoxFunctions(Protocol):
 
     def transform(self, values: Floats) -> Floats:
         """Coefficients (K,) of one function, given on the grid."""
+
+    def scaled_transform(self, values: Floats) -> tuple[Floats, int]:
+        """Coefficients (K,) and an exponent e: those of `transform` are c 2^e."""
+
+    def values_at(
+        self, points: ArrayLike, coefficients: Floats, order: int | Sequence[int] = 0
+    ) -> Floats:
+        """Values (q,) at points (q, d) of a combination of the leading functions."""
 
     def values_on_grid(self, coefficients: Floats, shape: Sequence[int] | None = None) -> Floats:
         """Values of a combination of the leading functions, on the grid or a finer one."""

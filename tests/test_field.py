@@ -1,0 +1,197 @@
+"""Functions on boxes: images in, a released field out; calls, transforms and files agree."""
+
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpfda import BoxBasis, L2Ball, PrivateMean, ReleasedField, ReleasedFunction, load
+from dpfda.embedding import transform
+from dpfda.errors import DataError, ParameterError, StorageError
+from dpfda.testing import non_private_mean, simulate_releases
+
+DOMAIN = [(0.0, 2.0), (-1.0, 1.0)]
+SHAPE = (6, 8)
+
+
+@pytest.fixture(scope="module")
+def images() -> np.ndarray:
+    generator = np.random.default_rng(3)
+    first = np.linspace(0, 1, SHAPE[0])[:, None] * np.ones(SHAPE[1])
+    return np.clip(first + 0.1 * generator.standard_normal((300, *SHAPE)), 0, 1)
+
+
+@pytest.fixture(scope="module")
+def basis() -> BoxBasis:
+    return BoxBasis.on_grid("cosine", SHAPE, DOMAIN)
+
+
+@pytest.fixture(scope="module")
+def release(images: np.ndarray, basis: BoxBasis) -> ReleasedField:
+    made = PrivateMean(2.0, bounds=(0, 1), basis=basis, labels={"value": "grey level"}).fit(images)
+    assert made.n_features_in_ == 48
+    return made.release_
+
+
+def test_the_mean_of_images_is_released(images, basis):
+    estimator = PrivateMean(1000.0, bounds=(0, 1), basis=basis, mechanism="laplace")
+    release = estimator.fit(images).release_
+    assert isinstance(release, ReleasedField)
+    # 48 Laplace variables of scale about 0.003 in the mean: 1e-3 in the worst of them at a point.
+    assert np.abs(release.on_grid() - images.mean(axis=0)).max() < 0.02
+
+
+def test_images_and_their_rows_are_the_same_records(images, basis):
+    estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis)
+    rows = images.reshape(len(images), -1)
+    assert estimator.prepare(images).total._total == estimator.prepare(rows).total._total
+
+
+def test_the_sum_holds_the_mean_of_the_records(images, basis):
+    found = non_private_mean(PrivateMean(1.0, bounds=(0, 1), basis=basis, mechanism="laplace"), images)
+    assert np.allclose(found.reshape(SHAPE), images.mean(axis=0), atol=1e-6)
+
+
+def test_a_row_is_embedded_by_itself(images, basis):
+    rows = images.reshape(len(images), -1)
+    together = transform(rows, basis)
+    for i in (0, 7, 299):
+        alone = transform(rows[i : i + 1], basis)
+        assert alone.mantissas.tobytes() == together.mantissas[i : i + 1].tobytes()
+        assert alone.exponents[0] == together.exponents[i]
+
+
+@pytest.mark.parametrize("size", [1e300, 5e-324, np.finfo(float).max])
+def test_no_size_of_record_leaves_the_ball(basis, size):
+    estimator = PrivateMean(1.0, bounds=L2Ball(1.0), basis=basis)
+    prepared = estimator.prepare(np.full((2, *SHAPE), size))
+    assert sum(v * v for v in prepared.total._total) <= (2 * prepared.request.ball.radius) ** 2
+
+
+def test_calls_transforms_and_finer_grids_agree(release):
+    at = release.midpoints(SHAPE)
+    assert np.allclose(release(at).reshape(SHAPE), release.on_grid(), atol=1e-12)
+    fine = release.midpoints((12, 16))
+    assert np.allclose(release(fine).reshape(12, 16), release.on_grid((12, 16)), atol=1e-12)
+    assert release([0.3, 0.2]) == pytest.approx(float(release([[0.3, 0.2]])[0]), abs=0)
+
+
+def test_partial_derivatives_are_limits_of_differences(release):
+    at, step = np.array([[0.7, 0.1], [1.4, -0.6]]), 1e-5
+    for order, shift in (((1, 0), [step, 0]), ((0, 1), [0, step])):
+        slope = (release(at + shift) - release(at - shift)) / (2 * step)
+        assert np.allclose(release(at, order), slope, rtol=1e-6, atol=1e-6)
+
+
+def test_the_integral_is_the_volume_times_the_mean(release):
+    # Every cosine but the constant one integrates to zero.
+    assert release.integral() == pytest.approx(
+        4 * 0.5 + release.coefficients[0] * math.sqrt(4), abs=1e-9
+    )
+
+
+def test_bounds_may_vary_over_the_box(images, basis):
+    lower, upper = np.zeros(48), np.linspace(1.0, 2.0, 48)
+    release = PrivateMean(1.0, bounds=(lower, upper), basis=basis).fit(images).release_
+    middle = release.on_grid() - basis.values_on_grid(release.coefficients)
+    assert np.allclose(middle.ravel(), upper / 2)
+    assert np.allclose(release(release.midpoints(SHAPE)), release.on_grid().ravel())
+    # Linear between midpoints: half way along the last axis it is the average of both.
+    between = release.midpoints(SHAPE)[:2].mean(axis=0)
+    smooth = basis.evaluate(between[None]) @ release.coefficients
+    assert release(between) == pytest.approx(float(smooth[0]) + (upper[0] + upper[1]) / 4)
+    with pytest.raises(ParameterError, match="order must be 0 where the public center is not constant"):
+        release(between, (1, 0))
+
+
+def test_noise_has_the_size_that_the_design_expects(images, basis):
+    estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis, mechanism="laplace")
+    request = estimator.prepare(images).request
+    design = request.design(300)
+    draws = simulate_releases(estimator, images, 2000, seed=8)
+    power = (np.asarray(draws).var(axis=0) * basis.weights).sum()
+    unit = (request.ball.unit / 300) ** 2
+    expected = float(np.sum(design.shrinkage**2 * design.noise.variances())) * unit
+    # The relative standard error of 2000 draws of 48 Laplace variables is below 1 per cent.
+    assert power == pytest.approx(expected, rel=0.05)
+
+
+def test_the_band_covers_the_field_without_noise(images, basis):
+    estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis)
+    prepared = estimator.prepare(images)
+    shrinkage = prepared.request.design(300).shrinkage
+    clipped = np.array(prepared.total._total, dtype=float) * prepared.request.ball.unit / 300
+    hits = 0
+    for _ in range(100):
+        release = estimator.fit(images).release_
+        band = release.band(0.9)
+        truth = 0.5 + basis.truncate(shrinkage.size).evaluate(band.points) @ (shrinkage * clipped)
+        hits += band.contains(truth)
+    # 100 trials at 0.9: 79 or fewer with probability 1e-3, all of them with 3e-5.
+    assert 79 < hits < 100
+
+
+def test_files_give_back_the_same_field(release, tmp_path):
+    path = release.save(tmp_path / "field.json")
+    for again in (load(path), ReleasedField.load(path), copy.deepcopy(release)):
+        assert again.on_grid((9, 9)).tobytes() == release.on_grid((9, 9)).tobytes()
+        assert repr(again) == repr(release)
+        assert again.guarantee == release.guarantee
+    assert json.loads(path.read_text())["format"] == "dpfda-field"
+    with pytest.raises(StorageError, match="must be a dpfda release; found dpfda-field"):
+        ReleasedFunction.load(path)
+
+
+def test_damaged_fields_are_refused(release, tmp_path):
+    path = release.save(tmp_path / "field.json")
+    written = json.loads(path.read_text())
+    path.write_text(json.dumps(written | {"center": [0.0, 1.0]}))
+    with pytest.raises(StorageError, match="is damaged"):
+        load(path)
+
+
+def test_tables_and_pictures_name_their_axes(release):
+    frame = release.to_frame()
+    assert list(frame.columns) == ["point_1", "point_2", "value", "lower", "upper"]
+    assert np.array_equal(frame["value"], release.on_grid().ravel())
+    assert (frame["lower"] < frame["value"]).all()
+    axis = release.plot()
+    assert axis.get_xlabel().startswith("first variable")
+    assert "1" in axis.get_title() or "2" in axis.get_title()
+    # The image has its first variable to the right and its second up.
+    assert axis.images[0].get_extent() == [0.0, 2.0, -1.0, 1.0]
+    assert axis.images[0].get_array().shape == (256, 256)
+
+
+def test_one_and_three_variables(images):
+    line = BoxBasis.on_grid("cosine", (40,), (0, 3))
+    curves = np.linspace(0, 1, 40) * np.ones((50, 1))
+    release = PrivateMean(1.0, bounds=(0, 1), basis=line).fit(curves).release_
+    assert release([0.5, 1.5]).shape == (2,)
+    assert release.plot().get_ylabel() == "value"
+    cube = BoxBasis.on_grid("cosine", (3, 4, 5), [(0, 1)] * 3)
+    solid = PrivateMean(1.0, bounds=(0, 1), basis=cube).fit(np.ones((9, 3, 4, 5))).release_
+    assert solid([[0.1, 0.2, 0.3]]).shape == (1,)
+    with pytest.raises(ParameterError, match="have at most 2 variables to be drawn; found 3"):
+        solid.plot()
+
+
+def test_wrong_images_are_refused_by_their_words(images, basis):
+    estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis)
+    with pytest.raises(DataError, match="must have two dimensions"):
+        estimator.fit(images[:, :5])
+    with pytest.raises(ParameterError, match="missing must be 'refuse' on a box"):
+        PrivateMean(1.0, bounds=(0, 1), basis=basis, missing="complete").fit(images)
+    holes = images.copy()
+    holes[4, 0, 3] = np.nan
+    with pytest.raises(DataError, match="row 4"):
+        estimator.fit(holes)
+
+
+def test_points_outside_are_refused(release):
+    with pytest.raises(ParameterError, match="lie in the domain"):
+        release([[3.0, 0.0]])
+    with pytest.raises(ParameterError, match=r"have shape \(q, 2\)"):
+        release([[0.1, 0.2, 0.3]])
