@@ -9,11 +9,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfda.bases import BernsteinBasis, CosineBasis, FourierBasis, KernelBasis, LegendreBasis
+    from dpfda.bases import (
+        BernsteinBasis,
+        BoxBasis,
+        CosineBasis,
+        FourierBasis,
+        KernelBasis,
+        LegendreBasis,
+    )
     from dpfda.bounds import L1Ball, L2Ball, ValueBounds
     from dpfda.density_kernel import DensityKernel
     from dpfda.density_release import ReleasedDensity
     from dpfda.features import FourierFeatures, LandmarkFeatures, LinearFeatures
+    from dpfda.field import ReleasedField
     from dpfda.lattice import LatticeRelease
     from dpfda.predictor import ReleasedPredictor
     from dpfda.records import LongCurves
@@ -29,6 +37,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BernsteinBasis": "bases",
+    "BoxBasis": "bases",
     "CosineBasis": "bases",
     "FourierBasis": "bases",
     "DensityKernel": "density_kernel",
@@ -47,6 +56,7 @@ _HOMES = {
     "PrivateKernelRegressor": "summaries.regression",
     "PrivateMean": "summaries",
     "ReleasedDensity": "density_release",
+    "ReleasedField": "field",
     "ReleasedFunction": "release",
     "ReleasedPredictor": "predictor",
     "ValueBounds": "bounds",
@@ -59,6 +69,7 @@ _HOMES = {
 
 __all__ = [
     "BernsteinBasis",
+    "BoxBasis",
     "CosineBasis",
     "FourierBasis",
     "DensityKernel",
@@ -77,6 +88,7 @@ __all__ = [
     "PrivateKernelRegressor",
     "PrivateMean",
     "ReleasedDensity",
+    "ReleasedField",
     "ReleasedFunction",
     "ReleasedPredictor",
     "ValueBounds",

@@ -318,7 +318,7 @@ def plot_predictor(release: ReleasedPredictor, ax: Axes | None = None) -> Axes:
         else:
             drawn = axis.pcolormesh(first, second, values, cmap="viridis", rasterized=True)
         axis.figure.colorbar(drawn, ax=axis, label=str(value))
-        names = (domain.split(",") + ["", ""])[:2] if domain else ["first input", "second input"]
+        names = [*domain.split(","), ""] if domain else ["first input", "second input"]
         axis.set_xlabel(names[0].strip())
         axis.set_ylabel(names[1].strip())
     axis.set_title(f"{release.guarantee}", fontsize="medium")

@@ -39,6 +39,9 @@ KINDS = {
     "dpfda-lattice-release": Kind(
         "dpfda.storage.lattice", "dpfda release on a lattice", "dpfda.LatticeRelease.load"
     ),
+    "dpfda-predictor": Kind(
+        "dpfda.storage.predictors", "released predictor", "dpfda.ReleasedPredictor.load"
+    ),
     "dpfda-density": Kind(
         "dpfda.storage.densities", "released density", "dpfda.ReleasedDensity.load"
     ),

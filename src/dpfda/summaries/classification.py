@@ -1,0 +1,287 @@
+"""Two-class kernel machines under differential privacy, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from dpfda.errors import DataError, ParameterError
+from dpfda.guarantees import Guarantee
+from dpfda.predictor import ReleasedPredictor
+from dpfda.records.curves import check_choice, is_missing
+from dpfda.summaries.machines import KernelMachine, PreparedMachine, column
+from dpfda.summaries.minimiser import Loss
+
+Floats = NDArray[np.float64]
+LOSSES = ("hinge", "logistic", "squared")
+FROM_Y = "from-y"
+
+
+class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Two-class classifier under differential privacy: support vector machine and relatives.
+
+    The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
+    psi |b|^2. It is released as a whole function of the inputs, with noise by one of three roads.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, positive.
+    delta : float
+        Failure mass; 0 means pure differential privacy.
+    bounds : (lower, upper)
+        Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
+        to them. No default: from knowledge of the measurement, never from these data.
+    classes : (first, second) or "from-y"
+        The two public classes; the decision function is positive for the second. A record of any other
+        class is refused or, under ``invalid="repair"``, replaced by a fixed public element. "from-y"
+        declares that the set of labels in y is public knowledge; then it must hold two labels.
+    loss : {"hinge", "logistic", "squared"}
+        The hinge has its corner rounded, see `width`.
+    width : float
+        Length of the arc that rounds the corner of the hinge: it differs from max(0, 1 - y f) by at
+        most half of it. A smooth loss is what the objective road needs.
+    road : {"auto", "objective", "output", "sums"}
+        Noise in the objective (hinge, logistic), on the minimiser (all losses), or on the sums of
+        phi phi^T and y phi (squared). "auto" is "objective" where the loss has a largest slope, else
+        "sums". See `dpfda.summaries.roads` for what each guarantees.
+    features : {"auto", "linear", "fourier", "grid"} or a feature map
+        "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
+        See `dpfda.features`; `LinearFeatures.of_curves` takes curves and images.
+    kernel : scikit-learn kernel, optional
+        Public; for "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
+    components : int, optional
+        Number of kernel features; by default from the public size and epsilon.
+    seed : int
+        Public seed of the frequencies of random Fourier features; the noise has none.
+    psi : float, optional
+        Penalty; by default from public numbers.
+    neighbours : {"replace-one"}
+        One privacy unit may be replaced by another; their number is public.
+    invalid : {"refuse", "repair"}
+        Raise on unusable records (outside the guarantee: an error tells something), or count each as a
+        record without features and with target 0.
+    unit : str, optional
+        What to call the privacy unit in the release; "record" or "group" by default.
+    labels : mapping, optional
+        Public words for plots: "domain" and "value", with units.
+    ledger : Ledger, optional
+        Charged before noise is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+
+    Attributes
+    ----------
+    release_ : ReleasedPredictor
+        The published decision function.
+    classes_ : array (2,)
+        The public classes.
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : array of str
+        Column labels, where X is a data frame whose labels are all text. Public.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), for data sets that differ in one unit
+    (a record, or all records with one label of `groups`, whose losses are averaged). The proof of each
+    road is in `dpfda.summaries.roads`; inexact minimisation and all rounding are part of it. `X`, `y`
+    and `groups` are private, everything else is public, the number of units included.
+
+    References
+    ----------
+    Lin & Reimherr (2023), Theorem 16; Chaudhuri, Monteleoni & Sarwate (2011); Iyengar et al. (2019).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    >>> y = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
+    >>> machine = PrivateKernelClassifier(epsilon=1, bounds=(-1, 1), classes=("down", "up")).fit(X, y)
+    >>> machine.predict([[0.9, 0.9], [-0.9, -0.9]]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        loss: str = "hinge",
+        width: float = 0.5,
+        road: str = "auto",
+        features: Any = "auto",
+        kernel: Any = None,
+        components: int | None = None,
+        seed: int = 0,
+        psi: float | None = None,
+        neighbours: str = "replace-one",
+        invalid: str = "refuse",
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.loss = loss
+        self.width = width
+        self.road = road
+        self.features = features
+        self.kernel = kernel
+        self.components = components
+        self.seed = seed
+        self.psi = psi
+        self.neighbours = neighbours
+        self.invalid = invalid
+        self.unit = unit
+        self.labels = labels
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the decision function.
+
+        Parameters
+        ----------
+        X : array (n, d) or DataFrame
+            One record a row, in the units of the inputs. Private.
+        y : array (n,)
+            Class of each record. Private.
+        groups : array (n,), optional
+            Privacy unit of each record, for example the person. Private.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; row and column, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        self._fit(X, y, groups)
+        self.classes_ = np.array(self.release_.classes)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Values (q,) of the released function; positive for the second class."""
+        release, points = self._released(X)
+        return release(points)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predicted classes (q,)."""
+        release, points = self._released(X)
+        return release.predict(points)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities (q, 2) of the classes, for the logistic loss.
+
+        Raises
+        ------
+        ParameterError
+            For another loss.
+        """
+        release, points = self._released(X)
+        return release.predict_proba(points)
+
+    def _released(self, X: Any) -> tuple[ReleasedPredictor, Floats]:
+        points = self.decision_points(X)
+        release: ReleasedPredictor = self.release_
+        return release, points
+
+    def _loss(self) -> Loss:
+        check_choice(self.loss, "loss", LOSSES)
+        return Loss(self.loss, self._width())
+
+    def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
+        cells = column(y, count)
+        first, second = self._public_classes(cells)
+        targets = np.array(
+            [1.0 if _same(cell, second) else -1.0 if _same(cell, first) else math.nan for cell in cells]
+        )
+        bad = np.isnan(targets)
+        if self.invalid == "refuse" and bad.any():
+            raise DataError(
+                f"y must hold one of the two classes; found another label in row {int(bad.argmax())}. "
+                "Use invalid='repair' to replace such records by a fixed public element. This check is "
+                "outside the privacy guarantee."
+            )
+        return targets, (first, second)
+
+    def _public_classes(self, cells: NDArray[Any]) -> tuple[Any, Any]:
+        if isinstance(self.classes, str) and self.classes == FROM_Y:
+            pair = _labels_of(cells)
+        elif self.classes is None or isinstance(self.classes, str):
+            raise ParameterError(
+                "classes",
+                "be the two public classes",
+                repr(self.classes),
+                "Pass classes=(first, second), which must be known without looking at y; or "
+                "classes='from-y' to declare that the labels in y are public.",
+            )
+        else:
+            pair = [_plain(label) for label in self.classes]
+        if len(pair) != 2 or pair[0] == pair[1] or any(is_missing(label) for label in pair):
+            raise ParameterError("classes", "be two different labels", repr(self.classes))
+        return pair[0], pair[1]
+
+    def _release(
+        self, prepared: PreparedMachine, coefficients: Floats, stated: Guarantee
+    ) -> ReleasedPredictor:
+        return ReleasedPredictor(
+            task="classification",
+            coefficients=coefficients,
+            center=0.0,
+            half_width=1.0,
+            classes=prepared.classes,
+            **self._shared(prepared, stated),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python's own type, so that it can be written to a file."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _same(cell: Any, label: Any) -> bool:
+    try:
+        return bool(cell == label)
+    except (TypeError, ValueError):
+        return False
+
+
+def _labels_of(cells: NDArray[Any]) -> list[Any]:
+    """The labels that occur, which the caller has declared public."""
+    if any(is_missing(cell) for cell in cells):
+        raise DataError("y must hold a label for every record; found a missing one (NaN).")
+    try:
+        labels = sorted({_plain(cell) for cell in cells})
+    except TypeError:
+        raise DataError("y must hold labels of one type; found several.") from None
+    if any(isinstance(label, float) and not label.is_integer() for label in labels):
+        raise DataError(
+            "Unknown label type: y must hold classes; found continuous numbers. Use "
+            "PrivateKernelRegressor for real targets."
+        )
+    if len(labels) != 2:
+        several = "Only binary classification is supported. " if len(labels) > 2 else ""
+        raise DataError(
+            f"{several}y must hold two classes; found {len(labels)} class(es) where classes='from-y' "
+            "declares them public."
+        )
+    return labels

@@ -1,0 +1,424 @@
+"""What the private regressor and classifier share: public choices, reading records, publication."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.utils.validation import check_is_fitted
+
+from dpfda.aggregate import IntegerSum
+from dpfda.errors import DataError, ParameterError
+from dpfda.features import (
+    FeatureMap,
+    FourierFeatures,
+    InputBox,
+    LandmarkFeatures,
+    LinearFeatures,
+    embedded,
+)
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
+from dpfda.ledger import Ledger
+from dpfda.noise import KNormNoise
+from dpfda.perturbation import publish_perturbed
+from dpfda.publication import publish_integers, stamp
+from dpfda.records import Curves, curves_from_array
+from dpfda.records.curves import as_float, check_choice, is_missing, refuse_kinds, unit_codes
+from dpfda.summaries.minimiser import Loss
+from dpfda.summaries.roads import (
+    Labelled,
+    ObjectiveRoad,
+    OutputRoad,
+    Plan,
+    Road,
+    SumsRoad,
+    check_psi,
+)
+
+Floats = NDArray[np.float64]
+
+ROADS = {road.name: road for road in (OutputRoad, ObjectiveRoad, SumsRoad)}
+FEATURES = ("auto", "linear", "fourier", "grid")
+# Rows whose products are formed at a time: a public number.
+BLOCK = 1024
+GRID_POINTS = {1: 128, 2: 24, 3: 10}
+# Default penalties in units of the noise at psi = 1, found on simulated and public data.
+OUTPUT_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 1.5, 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedMachine:
+    """The public choices and the private examples, before anything is charged or drawn."""
+
+    road: Road
+    features: FeatureMap
+    inputs: InputBox
+    data: Labelled
+    guarantee: Guarantee
+    unit: str
+    classes: tuple[Any, ...]
+
+    def integers(self) -> IntegerSum:
+        """What the output and sums roads add noise to. Private."""
+        if isinstance(self.road, OutputRoad):
+            return IntegerSum.of(self.road.integers(self.data))
+        if isinstance(self.road, SumsRoad):
+            return _sums(self.road, self.data)
+        raise ParameterError("road", "be 'output' or 'sums' here", repr(self.road.name))
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """Shared by `PrivateKernelRegressor` and `PrivateKernelClassifier`; not for use by itself."""
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    loss: str
+    width: float
+    road: Any
+    features: Any
+    kernel: Any
+    components: int | None
+    seed: int
+    psi: Any
+    neighbours: str
+    invalid: str
+    unit: str | None
+    labels: Any
+    ledger: Ledger | None
+    dataset: str | None
+
+    def _fit(self, X: Any, y: Any, groups: Any) -> None:
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            prepared = self.prepare(X, y, groups)
+            noisy, stated = publish_machine(prepared, self.ledger, self.dataset)
+            self.release_ = self._release(prepared, prepared.road.coefficients(noisy), stated)
+        self.n_features_in_ = prepared.features.inputs
+        labels = list(getattr(X, "columns", ()))
+        if labels and all(isinstance(label, str) for label in labels):
+            self.feature_names_in_ = np.array(labels, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def prepare(self, X: Any, y: Any, groups: Any = None) -> PreparedMachine:
+        """Everything before the noise: check, embed, clip, round. The result is private.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        """
+        guarantee = guarantee_for(self.epsilon, self.delta)
+        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        relation = Neighbours.parse(self.neighbours)
+        if relation is not Neighbours.REPLACE_ONE:
+            raise ParameterError(
+                "neighbours",
+                "be 'replace-one' for a kernel machine",
+                repr(self.neighbours),
+                "Penalty, features and the average in the objective use the number of units, which is "
+                "private under add/remove.",
+            )
+        loss = self._loss()
+        refuse_kinds(X)
+        if y is None:
+            raise DataError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
+            )
+        shape = _shape(X)
+        inputs = InputBox.of(self.bounds, shape[1])
+        curves = _records(X, shape[1], self.invalid)
+        targets, classes = self._targets(y, shape[0])
+        usable = curves.usable & np.isfinite(targets)
+        codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], self.invalid)
+        units = int(codes.max()) + 1
+        if units < 2:
+            raise DataError(
+                f"There must be at least two privacy units; found {units} (n_samples = {shape[0]})."
+            )
+        features = self._features(shape[1], units, guarantee)
+        road = self._road(features, units, loss, guarantee, groups is not None)
+        points = inputs.scaled(np.where(usable[:, None], curves.values, inputs.lower))
+        rows = embedded(features, road.ball, points)
+        # An unusable record counts as one without features and with target 0: a fixed public element.
+        rows[~usable] = 0
+        data = Labelled(rows, np.where(usable, targets, 0.0), codes, units)
+        self._labels()
+        unit = self.unit or ("record" if groups is None else "group")
+        return PreparedMachine(road, features, inputs, data, guarantee, unit, classes)
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
+        """Targets (count,) in [-1, 1], private, not finite for unusable records; and public classes."""
+        raise NotImplementedError
+
+    def _release(self, prepared: PreparedMachine, coefficients: Floats, stated: Guarantee) -> Any:
+        raise NotImplementedError
+
+    def _width(self) -> Fraction:
+        try:
+            width = float(self.width)
+        except (TypeError, ValueError):
+            raise ParameterError("width", "be a number", repr(self.width)) from None
+        if not 1e-3 <= width <= 2:
+            raise ParameterError("width", "lie between 0.001 and 2", repr(width))
+        return Fraction(width)
+
+    def _features(self, inputs: int, units: int, guarantee: Guarantee) -> FeatureMap:
+        if not isinstance(self.features, str):
+            if getattr(self.features, "inputs", None) != inputs:
+                raise ParameterError(
+                    "features",
+                    f"be a feature map on the {inputs} columns of X, or one of {FEATURES}",
+                    repr(self.features) if self.features is None else type(self.features).__name__,
+                )
+            made: FeatureMap = self.features
+            return made
+        check_choice(self.features, "features", FEATURES)
+        kind = self.features
+        if kind == "auto":
+            kind = "grid" if inputs <= 2 else "linear" if self.kernel is None else "fourier"
+        if kind == "linear":
+            return LinearFeatures.of_columns(inputs)
+        count = (
+            default_components(inputs, units, guarantee) if self.components is None else self.components
+        )
+        kernel = default_kernel(inputs) if self.kernel is None else self.kernel
+        if kind == "fourier":
+            return FourierFeatures.drawn(kernel, inputs, count, self.seed)
+        if inputs not in GRID_POINTS:
+            raise ParameterError(
+                "features",
+                "not be 'grid' for more than three inputs",
+                f"{inputs} inputs",
+                "Use 'fourier'.",
+            )
+        return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
+
+    def _road(
+        self,
+        features: FeatureMap,
+        units: int,
+        loss: Loss,
+        guarantee: PureDP | ApproximateDP,
+        grouped: bool,
+    ) -> Road:
+        name = self.road
+        if name == "auto":
+            name = "sums" if loss.lipschitz is None else "objective"
+        check_choice(name, "road", ("auto", *ROADS))
+        count = features.components
+        given = default_psi(name, loss, count, units, guarantee) if self.psi is None else self.psi
+        plan = Plan(count, units, loss, check_psi(given), guarantee, grouped)
+        return ROADS[name](plan)
+
+    def _labels(self) -> dict[str, str]:
+        labels = {} if self.labels is None else dict(self.labels)
+        if not set(labels) <= {"domain", "value"}:
+            raise ParameterError("labels", "have the keys 'domain' and 'value'", sorted(labels))
+        return {key: str(value) for key, value in labels.items()}
+
+    def _shared(self, prepared: PreparedMachine, stated: Guarantee) -> dict[str, Any]:
+        """The parts of a release that do not depend on the task."""
+        road = prepared.road
+        return {
+            "inputs": prepared.inputs,
+            "features": prepared.features,
+            "loss": road.plan.loss.name,
+            "guarantee": prepared.guarantee,
+            "stated": stated,
+            "neighbours": Neighbours.REPLACE_ONE,
+            "unit": prepared.unit,
+            "size": road.plan.units,
+            "noise": road.noise,
+            "mechanism": {
+                "name": road.name,
+                "psi": float(road.plan.psi),
+                "width": float(road.plan.loss.width),
+                **road.describe(),
+            },
+            "about": self._labels() | stamp(),
+        }
+
+    def decision_points(self, X: Any) -> Floats:
+        """Points (q, d) to evaluate the release at; checks fit, shape and numbers. Public."""
+        check_is_fitted(self, "release_")
+        refuse_kinds(X)
+        count = _shape(X)[1]
+        names = getattr(self, "feature_names_in_", None)
+        labels = list(getattr(X, "columns", ()))
+        if names is not None and labels and list(names) != labels:
+            raise ParameterError(
+                "X", "have the columns of fit, in their order: feature names should match", "others"
+            )
+        if count != self.n_features_in_:
+            raise DataError(
+                f"X has {count} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return _records(X, count, "refuse").values
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.target_tags.required = True
+        return tags
+
+
+def publish_machine(
+    prepared: PreparedMachine, ledger: Ledger | None = None, dataset: str | None = None
+) -> tuple[tuple[int, ...], Guarantee]:
+    """Charge, draw and release the integers behind a machine's coefficients."""
+    road, data = prepared.road, prepared.data
+    entry = _entry(prepared)
+    if isinstance(road, ObjectiveRoad):
+        return publish_perturbed(
+            lambda drawn: IntegerSum.of(road.integers(data, list(drawn))),
+            road.perturbation,
+            road.loss,
+            road.noise,
+            "l2",
+            road.width,
+            prepared.guarantee,
+            entry,
+            ledger,
+            dataset,
+        )
+    guarantee = prepared.guarantee
+    if isinstance(road.noise, KNormNoise) and isinstance(guarantee, ApproximateDP):
+        # Pure noise that was chosen for an approximate guarantee costs no delta.
+        guarantee = PureDP(guarantee.epsilon)
+    return publish_integers(
+        prepared.integers(), road.noise, "l2", road.width, guarantee, entry, ledger, dataset
+    )
+
+
+def default_kernel(inputs: int) -> Any:
+    """Matern 3/2 on one or two inputs, Gaussian on more; in units of inputs scaled to [0, 1]."""
+    return Matern(0.25, nu=1.5) if inputs <= 2 else RBF(0.25 * math.sqrt(inputs))
+
+
+def default_components(inputs: int, units: int, guarantee: Guarantee) -> int:
+    """Number of kernel features from public numbers: more where n epsilon is larger."""
+    signal = units * float(getattr(guarantee, "epsilon", 1))
+    return int(np.clip(round(signal ** (1 / 3)), 4, 25 if inputs == 1 else 100))
+
+
+def default_psi(
+    road: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
+) -> float:
+    """Penalty from public numbers: a multiple of the noise's size.
+
+    With one K-norm block at epsilon, a gradient that moves by 2 M / n gets noise of deviation
+    2 M (K + 1)^(1/2) / (n epsilon) in each coordinate, and Gaussian noise its own: the penalty is of
+    that order, so that noise does not outgrow the function. For the sums the noise of the matrix has a
+    spectral norm of about twice the root of K times the deviation of an entry.
+    """
+    steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
+    epsilon = float(guarantee.epsilon)
+    trial = Plan(components, units, loss, Fraction(1), guarantee, False)
+    if road == "sums":
+        sums = SumsRoad(trial)
+        deviation = math.sqrt(float(sums.noise.variances()[0])) / (5.0 * float(sums.ball.radius) ** 2)
+        return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e3))
+    if road == "output":
+        output = OutputRoad(trial)
+        ratio = math.sqrt(float(output.noise.variances()[0])) / output.width
+        return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e3))
+    block = OBJECTIVE_PENALTY * steep * math.sqrt(components + 1) / (units * epsilon)
+    return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e3))
+
+
+def _sums(road: SumsRoad, data: Labelled) -> IntegerSum:
+    """Exact sums over units."""
+    total = IntegerSum(road.entries)
+    for start in range(0, data.units, BLOCK):
+        total.add(road.averages(data, start, min(start + BLOCK, data.units)))
+    return total
+
+
+def _entry(prepared: PreparedMachine) -> Mapping[str, Any]:
+    road = prepared.road
+    return {
+        "summary": f"{road.plan.loss.name} kernel machine",
+        "neighbours": str(Neighbours.REPLACE_ONE),
+        "privacy_unit": prepared.unit,
+        "bound": "inputs and targets clipped to public bounds, features to length one",
+        "basis": prepared.features.describe(),
+        "mechanism": road.name,
+    }
+
+
+def _shape(X: Any) -> tuple[int, int]:
+    try:
+        shape = np.shape(X)
+    except ValueError:
+        raise DataError(
+            "X must be a matrix of numbers with rows of one length; found rows of several."
+        ) from None
+    if len(shape) != 2:
+        raise DataError(
+            f"X must have two dimensions (records, inputs); found {len(shape)}. Reshape your data: one "
+            "record a row."
+        )
+    if shape[0] == 0:
+        raise DataError("X must hold at least two records; found none (0 sample(s)).")
+    if shape[1] == 0:
+        raise DataError(
+            f"X must have at least one input; found 0 feature(s) (shape=({shape[0]}, 0)) while a "
+            "minimum of 1 is required."
+        )
+    return int(shape[0]), int(shape[1])
+
+
+def _records(X: Any, inputs: int, invalid: str) -> Curves:
+    return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid)
+
+
+def column(y: Any, count: int) -> NDArray[Any]:
+    """Targets (count,) as objects, for a cell by cell reading.
+
+    Raises
+    ------
+    DataError
+        If there is not one a record.
+    """
+    cells = np.asarray(y, dtype=object)
+    if cells.ndim == 2 and cells.shape[1] == 1:
+        cells = cells[:, 0]
+    if cells.shape != (count,):
+        raise DataError(
+            f"y must hold one target a record ({count}); found inconsistent numbers of samples: shape "
+            f"{cells.shape}."
+        )
+    return cells
+
+
+def numbers(cells: NDArray[Any], invalid: str) -> Floats:
+    """Real targets; not finite where a cell is missing or no number, unless that is refused."""
+    values = np.array([as_float(cell) for cell in cells], dtype=np.float64)
+    bad = ~np.isfinite(values)
+    if invalid == "refuse" and bad.any():
+        row = int(bad.argmax())
+        kind = (
+            "missing value (NaN)"
+            if is_missing(cells[row])
+            else "infinity or something that is no number"
+        )
+        raise DataError(
+            f"y must be complete and finite; found a {kind} in row {row}. Use invalid='repair' to "
+            "replace unusable records by a fixed public element. This check is outside the privacy "
+            "guarantee."
+        )
+    return values

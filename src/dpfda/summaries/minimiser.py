@@ -1,0 +1,282 @@
+"""Losses, and a solver that stops at a certified distance from the exact minimiser.
+
+The objective over b in R^K is
+
+    F(b) = sum_i v_i L(y_i, o_i + z_i . b) + psi |b|^2,     v_i >= 0, sum v_i = 1, |z_i| <= 1,
+
+which is 2 psi-strongly convex, so |b - b*| <= |grad F(b)| / (2 psi) for every b. The solver stops at
+|grad F(b)| <= tolerance, where the gradient computed in floats counts with a margin for its rounding
+that is proved below. So whatever the data, the result is within tolerance / (2 psi) of b*.
+
+**It always stops.** Newton steps come first and are almost always enough. If they are not, gradient
+descent with step 1 / (S + 2 psi) takes over, S the largest second derivative of the loss: each step
+brings b closer to b* by the factor q = 1 - 2 psi / (S + 2 psi), up to rounding errors of size at most
+(e + 4 u (S + 2 psi) |b|) / (S + 2 psi) with e the margin of the gradient. It therefore ends, at the
+latest, at a gradient of (S + 2 psi) / (2 psi) times (e + 4 u (S + 2 psi) |b|), where |b| is at most
+four times the public bound of |b*|, for it starts within three of b*; `least_tolerance` is above that.
+No limit on steps, no error and no answer without a certificate depends on data.
+
+**Rounding.** Let u = 2^-53 and gamma_k = k u / (1 - k u) (Higham 2002, Lemma 3.1). A dot product
+z_i . b in any order errs by at most gamma_K |b|. The slope L' then errs by at most S gamma_K |b| from
+its argument, by u sup_f |f L''(y, f)| from rounding the sum with the offset o_i and the offset itself,
+and by a few u of its own size. Sums over blocks of at most 1024 rows, in any order, err by gamma_1024
+times the sum of sizes, which is at most sup |L'|; the sums of blocks are added exactly (`math.fsum`).
+All constants are doubled in `_margin`. Exponentials are taken to be within 32 units in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+UNIT = 2.0**-53
+BLOCK = 1024
+NEWTON_STEPS = 60
+HALVINGS = 30
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A convex loss L(y, f) with the public numbers that its privacy rests on.
+
+    Targets lie in [-1, 1]: labels -1 and 1, or a real target scaled from its public bounds.
+
+    Parameters
+    ----------
+    name : {"hinge", "logistic", "huber", "squared"}
+    width : Fraction
+        hinge: length of the arc that rounds the corner, so that L differs from max(0, 1 - y f) by at
+        most half of it; huber: where the square turns into a line. Unused by the others.
+
+    Notes
+    -----
+    With r = y - f and m = y f:
+
+    - hinge: 0 for m >= 1; (1 - m)^2 / (2 width) for 1 - width <= m <= 1; 1 - m - width/2 below.
+    - logistic: log(1 + exp(-m)).
+    - huber: r^2 for |r| <= width; 2 width |r| - width^2 beyond.
+    - squared: r^2.
+    """
+
+    name: str
+    width: Fraction = Fraction(1)
+
+    @property
+    def lipschitz(self) -> Fraction | None:
+        """Largest slope |dL/df|; None where there is none."""
+        return {"hinge": Fraction(1), "logistic": Fraction(1), "huber": 2 * self.width}.get(self.name)
+
+    @property
+    def smoothness(self) -> Fraction:
+        """Largest second derivative in f."""
+        known = {"hinge": 1 / self.width, "logistic": Fraction(1, 4)}
+        return known.get(self.name, Fraction(2))
+
+    @property
+    def saturation(self) -> float:
+        """Largest |f d2L/df2|, up to rounding: what a relative error of f can do to the slope."""
+        known = {"hinge": 1 / self.width, "logistic": Fraction(1, 4), "huber": 2 + 2 * self.width}
+        return float(known.get(self.name, Fraction(2)))
+
+    def values(self, y: Floats, f: Floats) -> Floats:
+        """L(y, f)."""
+        width = float(self.width)
+        if self.name == "hinge":
+            short = np.maximum(1.0 - y * f, 0.0)
+            inner = np.minimum(short, width)
+            return np.asarray(inner**2 / (2 * width) + (short - inner))
+        if self.name == "logistic":
+            return np.asarray(np.logaddexp(0.0, -y * f))
+        inner = np.minimum(np.abs(y - f), width if self.name == "huber" else math.inf)
+        return np.asarray(2 * inner * np.abs(y - f) - inner**2)
+
+    def slopes(self, y: Floats, f: Floats) -> Floats:
+        """dL/df."""
+        if self.name == "hinge":
+            return np.asarray(-y * np.clip((1.0 - y * f) / float(self.width), 0.0, 1.0))
+        if self.name == "logistic":
+            return np.asarray(-y * expit(-y * f))
+        width = float(self.width)
+        residual = f - y
+        return 2.0 * (np.clip(residual, -width, width) if self.name == "huber" else residual)
+
+    def curvatures(self, y: Floats, f: Floats) -> Floats:
+        """d2L/df2, where it exists."""
+        if self.name == "hinge":
+            short = 1.0 - y * f
+            return np.where((short > 0) & (short < float(self.width)), 1.0 / float(self.width), 0.0)
+        if self.name == "logistic":
+            return np.asarray(expit(y * f) * expit(-y * f))
+        inside = np.abs(f - y) < (float(self.width) if self.name == "huber" else math.inf)
+        return np.where(inside, 2.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Examples:
+    """Private examples, ready for the solver.
+
+    Parameters
+    ----------
+    rows : array (N, K)
+        Features z_i of length at most one.
+    targets : array (N,)
+        y_i in [-1, 1].
+    weights : array (N,)
+        v_i; they add up to one.
+    offsets : array (N,)
+        o_i, each within one rounding of what it stands for.
+    """
+
+    rows: Floats
+    targets: Floats
+    weights: Floats
+    offsets: Floats
+
+    def __repr__(self) -> str:
+        return "Examples(content private)"
+
+
+def largest_norm(loss: Loss, psi: Fraction) -> float:
+    """Public bound of |b*|.
+
+    2 psi |b*| is at most the largest slope; for the square loss psi |b*|^2 = sum v_i f_i (y_i - f_i),
+    which is at most 1/4.
+    """
+    if loss.lipschitz is None:
+        return 0.5 / math.sqrt(psi)
+    return float(loss.lipschitz / (2 * psi))
+
+
+def least_tolerance(loss: Loss, psi: Fraction, components: int) -> float:
+    """Smallest tolerance for which the solver is proved to stop, from public numbers."""
+    norm = 4.0 * largest_norm(loss, psi)
+    steepness = float(loss.smoothness + 2 * psi)
+    margin = _margin(loss, float(psi), components, norm)
+    ratio = steepness / (2 * float(psi))
+    return 2.0 * (ratio * (margin + 4 * UNIT * steepness * norm) + 3 * margin)
+
+
+def minimise(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) -> Floats:
+    """A point (K,) whose exact gradient is at most `tolerance` long, whatever the examples.
+
+    Parameters
+    ----------
+    examples : Examples
+        Private.
+    loss : Loss
+    psi : Fraction
+        Penalty on |b|^2, exactly a float.
+    tolerance : float
+        At least `least_tolerance`; fixed from public numbers.
+
+    Raises
+    ------
+    ParameterError
+        If the tolerance is too small to be certified, which is a public matter.
+    """
+    components = examples.rows.shape[1]
+    if tolerance < least_tolerance(loss, psi, components):
+        raise ParameterError("tolerance", "be at least what rounding allows", repr(tolerance))
+    with np.errstate(all="ignore"):
+        start = _newton(examples, loss, psi, tolerance)
+        if start is None or not np.linalg.norm(start) <= 2.0 * largest_norm(loss, psi):
+            start = np.zeros(components)
+        return _descend(examples, loss, psi, tolerance, start)
+
+
+def is_certified(gradient: Floats, point: Floats, loss: Loss, psi: float, tolerance: float) -> bool:
+    """Whether the exact gradient at a point is proved to be at most `tolerance` long."""
+    components = point.size
+    length = math.sqrt(math.fsum((gradient**2).tolist())) * (1 + (components + 8) * UNIT)
+    size = math.sqrt(math.fsum((point**2).tolist())) * (1 + (components + 8) * UNIT)
+    return length + _margin(loss, psi, components, size) <= tolerance
+
+
+def _margin(loss: Loss, psi: float, components: int, norm: float) -> float:
+    """Bound of the error of a computed gradient at a point of this norm: twice what is proved."""
+    steepest = 2.0 * (1.0 + norm) if loss.lipschitz is None else float(loss.lipschitz)
+    smooth = float(loss.smoothness)
+    dot = _gamma(components) * norm
+    slope = smooth * dot + 64 * UNIT * (loss.saturation + smooth + steepest)
+    sums = _gamma(BLOCK + 8) * steepest
+    return 2.0 * (slope + sums + 32 * UNIT * (steepest + psi * norm))
+
+
+def _gamma(count: int) -> float:
+    return count * UNIT / (1 - count * UNIT)
+
+
+def gradient_at(examples: Examples, loss: Loss, psi: float, point: Floats) -> Floats:
+    """The gradient in floats: sums of blocks, added exactly."""
+    slopes = examples.weights * loss.slopes(examples.targets, _fitted(examples, point))
+    parts = [
+        slopes[start : start + BLOCK] @ examples.rows[start : start + BLOCK]
+        for start in range(0, slopes.size, BLOCK)
+    ]
+    sums = np.array([math.fsum(column) for column in np.array(parts).T.tolist()])
+    return np.asarray(sums + 2 * psi * point)
+
+
+def _fitted(examples: Examples, point: Floats) -> Floats:
+    return np.asarray(examples.offsets + examples.rows @ point)
+
+
+def _newton(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) -> Floats | None:
+    """Damped Newton steps from zero; None where they break down."""
+    penalty = float(psi)
+    point = np.zeros(examples.rows.shape[1])
+    for _ in range(NEWTON_STEPS):
+        gradient = gradient_at(examples, loss, penalty, point)
+        if is_certified(gradient, point, loss, penalty, tolerance):
+            return point
+        curvatures = examples.weights * loss.curvatures(examples.targets, _fitted(examples, point))
+        active = curvatures > 0
+        scaled = examples.rows[active] * np.sqrt(curvatures[active])[:, None]
+        hessian = scaled.T @ scaled + 2 * penalty * np.eye(point.size)
+        try:
+            step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            return None
+        moved = _line_search(examples, loss, penalty, point, step, float(gradient @ step))
+        if moved is None:
+            return point
+        point = moved
+    return point
+
+
+def _line_search(
+    examples: Examples, loss: Loss, psi: float, point: Floats, step: Floats, slope: float
+) -> Floats | None:
+    """The first of the halved steps that lowers the objective; None where rounding hides it."""
+
+    def objective(at: Floats) -> float:
+        losses = loss.values(examples.targets, _fitted(examples, at))
+        return float(examples.weights @ losses + psi * (at @ at))
+
+    before, length = objective(point), 1.0
+    for _ in range(HALVINGS):
+        candidate = point - length * step
+        # The last steps change the objective by less than its rounding.
+        if objective(candidate) <= before - 1e-4 * length * slope + 4 * UNIT * abs(before):
+            return candidate
+        length /= 2
+    return None
+
+
+def _descend(examples: Examples, loss: Loss, psi: Fraction, tolerance: float, point: Floats) -> Floats:
+    """Gradient descent until certified; the proof that it ends is in the module's docstring."""
+    penalty, step = float(psi), 1.0 / float(loss.smoothness + 2 * psi)
+    while True:
+        gradient = gradient_at(examples, loss, penalty, point)
+        if is_certified(gradient, point, loss, penalty, tolerance):
+            return point
+        point = point - step * gradient

@@ -1,0 +1,191 @@
+"""Kernel regression under differential privacy, as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee
+from dpfda.predictor import ReleasedPredictor
+from dpfda.records.curves import check_choice
+from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
+from dpfda.summaries.minimiser import Loss
+
+Floats = NDArray[np.float64]
+LOSSES = ("squared", "huber")
+
+
+class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """Kernel ridge and Huber regression under differential privacy.
+
+    The function f(x) = b . phi(x), in public features phi, minimises the average loss of targets, scaled
+    from their public bounds to [-1, 1], plus psi |b|^2. It is released as a whole function of the
+    inputs, with noise by one of three roads.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, positive.
+    delta : float
+        Failure mass; 0 means pure differential privacy.
+    bounds : (lower, upper)
+        Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
+        to them. No default: from knowledge of the measurement, never from these data.
+    target_bounds : (lower, upper)
+        Public bounds of the target, in its units; targets are clipped to them. No default.
+    loss : {"squared", "huber"}
+    width : float
+        Huber: where the square turns into a line, on the scale of targets in [-1, 1].
+    road : {"auto", "objective", "output", "sums"}
+        Noise in the objective (huber), on the minimiser (both losses), or on the sums of phi phi^T and
+        y phi (squared). "auto" is "sums" for the square loss and "objective" for huber. See
+        `dpfda.summaries.roads` for what each guarantees.
+    features, kernel, components, seed, psi, neighbours, invalid, unit, labels, ledger, dataset
+        As in `PrivateKernelClassifier`.
+
+    Attributes
+    ----------
+    release_ : ReleasedPredictor
+        The published function.
+    n_features_in_, feature_names_in_
+        As in `PrivateKernelClassifier`.
+
+    Notes
+    -----
+    **Guarantee.** As for `PrivateKernelClassifier`; `target_bounds` is public too.
+
+    References
+    ----------
+    Lin & Reimherr (2023), Theorem 16; Hall, Rinaldo & Wasserman (2013), section 4.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hour = np.random.default_rng(0).uniform(0, 24, size=2000)
+    >>> load = 2 + np.sin(hour / 24 * 2 * np.pi)
+    >>> machine = PrivateKernelRegressor(epsilon=1, bounds=(0, 24), target_bounds=(0, 4))
+    >>> machine.fit(hour[:, None], load).predict([[6.0], [18.0]]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        loss: str = "squared",
+        width: float = 0.5,
+        road: str = "auto",
+        features: Any = "auto",
+        kernel: Any = None,
+        components: int | None = None,
+        seed: int = 0,
+        psi: float | None = None,
+        neighbours: str = "replace-one",
+        invalid: str = "refuse",
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.loss = loss
+        self.width = width
+        self.road = road
+        self.features = features
+        self.kernel = kernel
+        self.components = components
+        self.seed = seed
+        self.psi = psi
+        self.neighbours = neighbours
+        self.invalid = invalid
+        self.unit = unit
+        self.labels = labels
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the regression function.
+
+        Parameters
+        ----------
+        X : array (n, d) or DataFrame
+            One record a row, in the units of the inputs. Private.
+        y : array (n,)
+            Target of each record, in its units. Private.
+        groups : array (n,), optional
+            Privacy unit of each record, for example the person. Private.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; row and column, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        self._fit(X, y, groups)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Values (q,) of the released function, inside the target bounds."""
+        points = self.decision_points(X)
+        release: ReleasedPredictor = self.release_
+        return np.asarray(release.predict(points))
+
+    def _loss(self) -> Loss:
+        check_choice(self.loss, "loss", LOSSES)
+        return Loss(self.loss, self._width())
+
+    def _middle(self) -> tuple[float, float]:
+        """Center and half width of the target bounds."""
+        if self.target_bounds is None:
+            raise ParameterError(
+                "target_bounds",
+                "be given",
+                "None",
+                "Pass target_bounds=(lower, upper) in the units of the target, from knowledge of the "
+                "measurement and never from these data.",
+            )
+        try:
+            low, high = (float(end) for end in self.target_bounds)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                "target_bounds", "be two numbers (lower, upper)", repr(self.target_bounds)
+            ) from None
+        center, half = low / 2 + high / 2, high / 2 - low / 2
+        if not (math.isfinite(center) and math.isfinite(half) and half > 0):
+            raise ParameterError(
+                "target_bounds", "be finite with lower < upper", repr(self.target_bounds)
+            )
+        return center, half
+
+    def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
+        center, half = self._middle()
+        values = numbers(column(y, count), self.invalid)
+        scaled = np.clip((values - center) / half, -1.0, 1.0)
+        return np.where(np.isfinite(values), scaled, np.nan), ()
+
+    def _release(
+        self, prepared: PreparedMachine, coefficients: Floats, stated: Guarantee
+    ) -> ReleasedPredictor:
+        center, half = self._middle()
+        return ReleasedPredictor(
+            task="regression",
+            coefficients=coefficients,
+            center=center,
+            half_width=half,
+            classes=(),
+            **self._shared(prepared, stated),
+        )
