@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 BITS = 30
 ROWS_AT_ONCE = 2**22
 # A row's squares are added up in this many lanes: a fixed order that processors can do in parallel.
-LANES = 16
+LANES = 32
 # Numbers that NumPy works on at a time, so that they stay in the processor's cache.
 NUMBERS_AT_ONCE = 2**16
 
@@ -178,7 +178,7 @@ def _shrunk(rows: Floats, rule: GridRule) -> Floats:
 
 
 def _square_lengths(rows: Floats, weights: Floats) -> Floats:
-    """Sums of w_k y_k^2 in lanes: column k is added to lane k mod 16, then lanes are paired."""
+    """Sums of w_k y_k^2 in lanes: column k is added to lane k mod 32, then lanes are paired."""
     squares = rows * rows
     squares *= weights
     lanes = np.zeros((rows.shape[0], LANES))
