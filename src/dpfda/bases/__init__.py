@@ -4,6 +4,7 @@ from dpfda.bases.bernstein import BernsteinBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.closed_form import CLOSED_FORMS, CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bases.kernel import KernelBasis
+from dpfda.bases.kronecker import KroneckerBasis
 from dpfda.bases.protocol import Basis
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "CosineBasis",
     "FourierBasis",
     "KernelBasis",
+    "KroneckerBasis",
     "LegendreBasis",
 ]
