@@ -7,7 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, BoxBasis, KernelBasis
+from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, BoxBasis, KernelBasis, KroneckerBasis
+from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import StorageError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import LAWS, NoiseLaw
@@ -77,7 +78,7 @@ def divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
     raise ValueError(f"unknown divisor {written['kind']!r}")
 
 
-def basis_from_json(written: dict[str, Any], kernel: Any) -> Basis | BoxBasis:
+def basis_from_json(written: dict[str, Any], kernel: Any) -> Basis | BoxFunctions:
     """A basis of this library, by its kind."""
     if written["kind"] == "kernel":
         return KernelBasis.from_json(written, kernel)
@@ -85,6 +86,8 @@ def basis_from_json(written: dict[str, Any], kernel: Any) -> Basis | BoxBasis:
         return BernsteinBasis.from_json(written)
     if written["kind"] == "box":
         return BoxBasis.from_json(written)
+    if written["kind"] == "kronecker":
+        return KroneckerBasis.from_json(written, kernel)
     if written["kind"] in CLOSED_FORMS:
         return CLOSED_FORMS[written["kind"]].from_json(written)
     raise StorageError(f"Unknown kind of basis {written['kind']!r}; update dpfda?")
