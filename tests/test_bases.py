@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic, WhiteKernel
 
-from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis
+from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis, SineBasis
 from dpfda.bases.grids import quadrature_weights
 from dpfda.bases.kernel import _fix_signs
 from dpfda.bases.kernels import kernel_decay, kernel_from_json, kernel_to_json, parse_kernel
@@ -29,6 +29,7 @@ PROTOCOL = {
     "cosine, even grid": lambda: CosineBasis.on_grid(12, EVEN),
     "cosine, irregular grid": lambda: CosineBasis.on_grid(9, IRREGULAR, (1.9, 5.1)),
     "cosine, uniform weights": lambda: CosineBasis.on_grid(12, EVEN, (-0.1, 1.1), quadrature="uniform"),
+    "sine": lambda: SineBasis.on_grid(9, IRREGULAR, (1.9, 5.1)),
     "fourier": lambda: FourierBasis.on_grid(9, IRREGULAR, (1.9, 5.1)),
     "legendre": lambda: LegendreBasis.on_grid(7, IRREGULAR, (1.9, 5.1)),
 }
@@ -408,7 +409,7 @@ class TestKernelText:
         assert kernel_decay(lambda s, t: s) is None
 
 
-@pytest.mark.parametrize("kind", [CosineBasis, FourierBasis, LegendreBasis])
+@pytest.mark.parametrize("kind", [CosineBasis, SineBasis, FourierBasis, LegendreBasis])
 class TestClosedForms:
     def test_functions_are_orthonormal_in_l2(self, kind: Any) -> None:
         basis = kind.on_grid(9, IRREGULAR, (2.0, 5.0))
@@ -436,6 +437,24 @@ class TestCosine:
         for j in (1, 2, 3):
             exact = math.sqrt(2 / 3) * np.cos(j * math.pi * (at - 2) / 3)
             np.testing.assert_allclose(values[:, j], exact, rtol=0, atol=1e-14)
+
+    def test_sines_are_the_formula_with_no_constant(self) -> None:
+        basis = SineBasis.on_grid(3, IRREGULAR, (2.0, 5.0), length_scale=0.3)
+        at = np.array([2.0, 2.5, 3.3, 5.0])
+        order = np.arange(1, 4)
+        exact = math.sqrt(2 / 3) * np.sin(order * math.pi * (at[:, None] - 2) / 3)
+        np.testing.assert_allclose(basis.evaluate(at), exact, rtol=0, atol=1e-14)
+        slopes = math.sqrt(2 / 3) * order * math.pi / 3 * np.cos(order * math.pi * (at[:, None] - 2) / 3)
+        np.testing.assert_allclose(basis.evaluate(at, 1), slopes, rtol=0, atol=1e-13)
+        shape = (1 + (0.3 * order * math.pi / 3) ** 2 / 3) ** -2.0
+        np.testing.assert_allclose(
+            basis.eigenvalues / basis.eigenvalues[0], shape / shape[0], rtol=1e-12
+        )
+
+    def test_a_grid_with_both_ends_tells_two_sines_fewer_apart(self) -> None:
+        assert SineBasis.on_grid(10, np.linspace(0, 1, 12)).components == 10
+        with pytest.raises(ParameterError, match="few enough for the grid to tell"):
+            SineBasis.on_grid(11, np.linspace(0, 1, 12))
 
     def test_truncation_keeps_the_fit_of_the_whole(self) -> None:
         # Least squares on all functions, then the first: not least squares on the first alone.

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         CosineBasis,
         FourierBasis,
         KernelBasis,
+        KroneckerBasis,
         LegendreBasis,
+        SineBasis,
     )
     from dpfda.bounds import L1Ball, L2Ball, ValueBounds
     from dpfda.density_kernel import DensityKernel
@@ -44,6 +46,7 @@ _HOMES = {
     "FourierFeatures": "features",
     "FunctionalSession": "session",
     "KernelBasis": "bases",
+    "KroneckerBasis": "bases",
     "LegendreBasis": "bases",
     "L1Ball": "bounds",
     "L2Ball": "bounds",
@@ -59,6 +62,7 @@ _HOMES = {
     "ReleasedField": "field",
     "ReleasedFunction": "release",
     "ReleasedPredictor": "predictor",
+    "SineBasis": "bases",
     "ValueBounds": "bounds",
     "cross_validate": "tuning",
     "load": "storage",
@@ -76,6 +80,7 @@ __all__ = [
     "FourierFeatures",
     "FunctionalSession",
     "KernelBasis",
+    "KroneckerBasis",
     "LegendreBasis",
     "L1Ball",
     "L2Ball",
@@ -91,6 +96,7 @@ __all__ = [
     "ReleasedField",
     "ReleasedFunction",
     "ReleasedPredictor",
+    "SineBasis",
     "ValueBounds",
     "cross_validate",
     "load",

@@ -2,7 +2,13 @@
 
 from dpfda.bases.bernstein import BernsteinBasis
 from dpfda.bases.boxes import BoxBasis
-from dpfda.bases.closed_form import CLOSED_FORMS, CosineBasis, FourierBasis, LegendreBasis
+from dpfda.bases.closed_form import (
+    CLOSED_FORMS,
+    CosineBasis,
+    FourierBasis,
+    LegendreBasis,
+    SineBasis,
+)
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.kronecker import KroneckerBasis
 from dpfda.bases.protocol import Basis
@@ -17,4 +23,5 @@ __all__ = [
     "KernelBasis",
     "KroneckerBasis",
     "LegendreBasis",
+    "SineBasis",
 ]

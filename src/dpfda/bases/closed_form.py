@@ -1,4 +1,4 @@
-"""Closed-form bases on an interval: cosine, Fourier and Legendre, with a Whittle-Matern spectrum."""
+"""Closed-form bases on an interval: cosine, sine, Fourier, Legendre, with a Whittle-Matern spectrum."""
 
 from __future__ import annotations
 
@@ -202,6 +202,33 @@ class CosineBasis(ClosedFormBasis):
 
 
 @dataclass(frozen=True, eq=False)
+class SineBasis(ClosedFormBasis):
+    """Sines: (2/L)^(1/2) sin(j pi (t - a)/L), j = 1, 2, ..., the Laplacian's with Dirichlet ends.
+
+    Every combination is zero at both ends of the domain, and no constant is among them: for curves that
+    are known to start and end at zero, or whose known ends were subtracted. On others the expansion
+    converges slowly, with a jump at the ends. Grid points at the ends say nothing about the functions,
+    so a grid that has both tells at most m - 2 of them apart.
+
+    Examples
+    --------
+    >>> basis = SineBasis.on_grid(2, [0.25, 0.5, 0.75], domain_range=(0, 1))
+    >>> basis.evaluate([0.5]).round(3)
+    array([[1.414, 0.   ]])
+    """
+
+    kind: ClassVar[str] = "sine"
+
+    def _frequencies(self, count: int) -> Floats:
+        return np.arange(1.0, count + 1)
+
+    def _values(self, position: Floats, order: int) -> Floats:
+        frequencies = self._frequencies(self.components) * math.pi
+        angles = position[:, None] * frequencies + order * math.pi / 2
+        return np.asarray(math.sqrt(2) * np.sin(angles) * frequencies**order)
+
+
+@dataclass(frozen=True, eq=False)
 class FourierBasis(ClosedFormBasis):
     """Sines and cosines of whole periods: for curves whose ends meet, such as days or years.
 
@@ -256,5 +283,5 @@ def _root_two(count: int) -> Floats:
 
 
 CLOSED_FORMS: dict[str, type[ClosedFormBasis]] = {
-    form.kind: form for form in (CosineBasis, FourierBasis, LegendreBasis)
+    form.kind: form for form in (CosineBasis, SineBasis, FourierBasis, LegendreBasis)
 }
