@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -169,18 +170,20 @@ def _score(
     if design is None or request.public_size is None:
         raise ParameterError("public_size", "be given in candidates with add-remove neighbours", "None")
     basis = request.basis
-    functions = basis.evaluate(basis.grid_points)[:, : design.components]
-    scale = design.shrinkage * request.ball.unit / request.public_size
+    functions = basis.evaluate(basis.grid_points)[:, : design.functions]
+    size = request.public_size
+    unit = math.ldexp(1.0, -design.exponent(request.problem(size))) / size
     # No noise: these curves are public.
     exact = prepared.total.with_noise([0] * design.components, design.thresholds)
-    curve = request.bound.center_on(basis.grid_points) + functions @ (
-        scale * np.array(exact, dtype=float)
-    )
+    means = np.array([float(value) for value in exact]) * unit
+    curve = request.bound.center_on(basis.grid_points) + functions @ design.coefficients(means)
     targets = _targets(candidate, request, values[left], None if labels is None else labels[left])
     distance = float(np.mean((curve - targets) ** 2 @ basis.weights))
     if not private:
         return distance
-    return distance + float((scale**2 * design.noise.variances()) @ (functions.T**2 @ basis.weights))
+    # What one unit of noise on each component does to the curve.
+    moves = design.coefficients(np.eye(design.components)) @ functions.T * unit
+    return distance + float(design.noise.variances() @ (moves**2 @ basis.weights))
 
 
 def _targets(candidate: PrivateMean, request: Request, values: Floats, labels: Any) -> Floats:
