@@ -56,6 +56,7 @@ def curves_from_array(
     grid_points: Floats,
     missing: str = "refuse",
     invalid: str = "refuse",
+    first_row: int = 0,
 ) -> Curves:
     """Check a matrix of curves.
 
@@ -71,6 +72,8 @@ def curves_from_array(
     invalid : {"refuse", "repair"}
         Raise on records that cannot be used (infinite, all missing, or incomplete under
         ``missing="refuse"``), or replace each by a fixed public element.
+    first_row : int
+        Number of the first row, for errors.
 
     Raises
     ------
@@ -79,14 +82,18 @@ def curves_from_array(
     """
     check_choice(missing, "missing", ("refuse", "complete"))
     check_choice(invalid, "invalid", ("refuse", "repair"))
-    matrix = _matrix(values, invalid)
+    matrix = matrix_of(values, invalid)
     check_orientation(matrix.shape, grid_points.size)
+    with np.errstate(all="ignore"):
+        matrix = matrix.astype(np.float64, order="C")
     if missing == "complete":
         matrix = _completed(matrix, grid_points)
     usable = np.asarray(np.isfinite(matrix).all(axis=1))
-    if invalid == "refuse":
-        _refuse_first_unusable(matrix, usable)
-    return Curves(np.where(usable[:, None], matrix, 0.0), usable)
+    if not usable.all():
+        if invalid == "refuse":
+            refuse_unusable(matrix, first_row)
+        matrix[~usable] = 0.0
+    return Curves(matrix, usable)
 
 
 def refuse_kinds(values: Any) -> None:
@@ -111,9 +118,17 @@ def refuse_kinds(values: Any) -> None:
         )
 
 
-def _matrix(values: Any, invalid: str) -> Floats:
+def matrix_of(values: Any, invalid: str = "refuse") -> NDArray[Any]:
+    """The records as a matrix of real numbers; an array that is one already is not copied.
+
+    Raises
+    ------
+    DataError
+        If there is no such matrix. The shape and type of the data are public.
+    """
     refuse_kinds(values)
-    matrix = _converted(values)
+    plain = type(values) is np.ndarray and values.dtype.kind in "biuf"
+    matrix = values if plain else _converted(values)
     if matrix is None and invalid == "repair":
         matrix = _cell_by_cell(values)
     # Raised here and not where the conversion failed, whose message holds the cell.
@@ -190,27 +205,39 @@ def check_orientation(shape: tuple[int, ...], points: int) -> None:
 
 
 def _completed(matrix: Floats, grid_points: Floats) -> Floats:
-    """Fill NaN by linear interpolation, row by row; rows without any number stay NaN."""
-    completed = matrix.copy()
+    """Fill NaN by linear interpolation, row by row and in place; rows without any number stay NaN."""
     for index in np.flatnonzero(np.isnan(matrix).any(axis=1)):
-        row = completed[index]
+        row = matrix[index]
         known = ~np.isnan(row)
         if known.any() and np.isfinite(row[known]).all():
             row[~known] = np.interp(grid_points[~known], grid_points[known], row[known])
-    return completed
+    return matrix
 
 
-def _refuse_first_unusable(matrix: Floats, usable: NDArray[np.bool_]) -> None:
-    if usable.all():
-        return
-    row = int(np.argmin(usable))
-    column = int(np.argmin(np.isfinite(matrix[row])))
-    kind = "missing value (NaN)" if np.isnan(matrix[row, column]) else "infinity (inf)"
-    raise DataError(
-        f"X must be complete and finite; found a {kind} in row {row}, column {column}. "
-        "Use missing='complete' to fill gaps within a record, or invalid='repair' to replace "
-        "unusable records by a fixed public element. This check is outside the privacy guarantee."
-    )
+def refuse_unusable(matrix: NDArray[Any], first_row: int = 0) -> None:
+    """Refuse a matrix in which some record is not finite.
+
+    Raises
+    ------
+    DataError
+        With row and column of the first such value; rows are counted from `first_row`.
+    """
+    step = max(1, 2**20 // matrix.shape[1])
+    for start in range(0, matrix.shape[0], step):
+        with np.errstate(all="ignore"):
+            block = matrix[start : start + step].astype(np.float64)
+        usable = np.isfinite(block).all(axis=1)
+        if usable.all():
+            continue
+        row = int(np.argmin(usable))
+        column = int(np.argmin(np.isfinite(block[row])))
+        kind = "missing value (NaN)" if np.isnan(block[row, column]) else "infinity (inf)"
+        raise DataError(
+            f"X must be complete and finite; found a {kind} in row {first_row + start + row}, column "
+            f"{column}. Use missing='complete' to fill gaps within a record, or invalid='repair' to "
+            "replace unusable records by a fixed public element. This check is outside the privacy "
+            "guarantee."
+        )
 
 
 def standardized(curves: Curves, weights: Floats) -> Curves:

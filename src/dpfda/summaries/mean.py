@@ -15,29 +15,26 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
-from dpfda.bounds import OnGrid, read_bounds
-from dpfda.embedding import project
+from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, ParameterError
-from dpfda.gridsums import grid_sum
 from dpfda.guarantees import Neighbours, guarantee_for
 from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
 from dpfda.publication import Request, publish
 from dpfda.records import (
-    Curves,
     LongCurves,
     curves_from_array,
     curves_from_long,
     standardized,
     units,
 )
-from dpfda.records.curves import check_choice, refuse_kinds, unit_codes
+from dpfda.records.curves import check_choice, check_orientation, matrix_of, refuse_kinds, unit_codes
 from dpfda.records.headers import grid_from_labels
 from dpfda.session import FunctionalSession
+from dpfda.summaries.sums import Summation
 
 Floats = NDArray[np.float64]
 
-# Rows that are embedded at a time: a public number, so that memory does not depend on the data.
-BLOCK = 8192
 LONG_GRID = 101
 
 
@@ -205,7 +202,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         """
         prepared = self.prepare(X, groups)
         self.release_ = publish(prepared.total, prepared.request, self.ledger, self.dataset)
-        self.n_features_in_ = int(prepared.request.basis.grid_points.size)
+        self.n_features_in_ = int(prepared.request.basis.weights.size)
         self._set_feature_names(X)
         return self
 
@@ -261,7 +258,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
     ) -> PreparedMean:
-        guarantee = guarantee_for(self.epsilon, self.delta)
+        guarantee_for(self.epsilon, self.delta)
         neighbours = Neighbours.parse(self.neighbours)
         bound = read_bounds(self.bounds, self.standardize)
         check_choice(self.missing, "missing", ("refuse", "complete"))
@@ -271,21 +268,60 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             groups = X.record_groups(self.invalid) if groups is None else groups
             curves = curves_from_long(X, basis, self.smoothing, self.invalid, progress)
         else:
-            curves = curves_from_array(values, basis.grid_points, self.missing, self.invalid)
+            values = self._on_common_grid(values, basis)
+            if groups is None:
+                # Nothing needs all records at once: they are read block by block, where they lie.
+                request = self._request(basis, bound, self._size(neighbours, len(values)), None)
+                summation = self._summation(request, request.components())
+                total = summation.empty()
+                summation.add(total, values)
+                return PreparedMean(request, summation.finish(total, request))
+            curves = curves_from_array(values, flat_grid(basis), self.missing, self.invalid)
         if self.standardize:
             curves = standardized(curves, basis.weights)
         if groups is not None:
             codes = unit_codes(groups, curves.usable.size, self.invalid)
             curves = units(curves, codes)
-        size = self._size(neighbours, curves)
-        request = Request(
-            basis, bound, guarantee, neighbours, self.mechanism, size, self._unit(groups),
-            {"summary": "mean curve", "standardized": bool(self.standardize), **self._labels()},
-        )  # fmt: skip
-        return PreparedMean(request, integer_sum(curves, request))
+        request = self._request(basis, bound, self._size(neighbours, curves.usable.size), groups)
+        summation = self._summation(request, request.components())
+        total = summation.empty()
+        summation.add_curves(total, curves)
+        return PreparedMean(request, summation.finish(total, request))
 
-    def _size(self, neighbours: Neighbours, curves: Curves) -> int | None:
-        count = int(curves.usable.size)
+    def _request(self, basis: Any, bound: Any, size: int | None, groups: Any) -> Request:
+        return Request(
+            basis,
+            bound,
+            guarantee_for(self.epsilon, self.delta),
+            Neighbours.parse(self.neighbours),
+            self.mechanism,
+            size,
+            self._unit(groups),
+            {"summary": "mean curve", "standardized": bool(self.standardize), **self._labels()},
+        )
+
+    def _summation(self, request: Request, components: int) -> Summation:
+        return Summation(request, components, self.missing, self.invalid, bool(self.standardize))
+
+    def _on_common_grid(self, values: Any, basis: Basis | BoxFunctions) -> NDArray[Any]:
+        """Records as a matrix; on a box also images (n, m_1, ..., m_d), flattened in C order."""
+        if isinstance(basis, BoxFunctions):
+            if self.missing == "complete":
+                raise ParameterError(
+                    "missing",
+                    "be 'refuse' on a box",
+                    "'complete'",
+                    "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
+                    " within each record.",
+                )
+            cells = tuple(axis.size for axis in basis.grid_points)
+            if np.shape(values)[1:] == cells and len(cells) > 1:
+                values = np.asarray(values).reshape(len(values), -1)
+        matrix = matrix_of(values, self.invalid)
+        check_orientation(matrix.shape, basis.weights.size)
+        return matrix
+
+    def _size(self, neighbours: Neighbours, count: int) -> int | None:
         if neighbours is Neighbours.ADD_REMOVE:
             if count < 2 and self.invalid == "refuse":
                 raise DataError(
@@ -372,36 +408,6 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         elif isinstance(kernel, str):
             kernel = parse_kernel(kernel, domain)
         return KernelBasis.on_grid(kernel, grid, domain, self.quadrature)
-
-
-def integer_sum(curves: Curves, request: Request) -> IntegerSum:
-    """Clip, round, embed and add up; unusable rows count as the bound's center.
-
-    Bounds on values and on the length of a record are enforced on the grid, and the exact sum is
-    embedded; under other bounds each record is embedded and clipped by itself.
-    """
-    if request.on_grid is not None:
-        return _sum_on_grid(curves, request.on_grid, request.components())
-    ball, basis = request.ball, request.basis
-    components = request.components()
-    analysis = basis.analysis[:, :components]
-    total = IntegerSum(components)
-    for start in range(0, curves.usable.size, BLOCK):
-        rows = slice(start, start + BLOCK)
-        centered = request.bound.restrict(curves.values[rows], basis.grid_points)
-        centered = np.where(curves.usable[rows, None], centered, 0.0)
-        total.add(ball.clip(project(centered, analysis)))
-    return total
-
-
-def _sum_on_grid(curves: Curves, placed: OnGrid, components: int) -> IntegerSum:
-    total = IntegerSum(placed.rule.center.size)
-    for start in range(0, curves.usable.size, BLOCK):
-        values, usable = curves.values[start : start + BLOCK], curves.usable[start : start + BLOCK]
-        if not usable.all():
-            values = np.where(usable[:, None], values, np.nan)
-        total.add_totals(grid_sum(values, placed.rule)[0], usable.size)
-    return total.through(placed.matrix[:components])
 
 
 def _positive(value: Any, name: str) -> int | None:

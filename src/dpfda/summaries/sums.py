@@ -1,0 +1,109 @@
+"""From records to exact integer sums, block by block; shared by fits, streams and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.embedding import Rows, project, transform
+from dpfda.gridsums import grid_sum
+from dpfda.publication import Request
+from dpfda.records import Curves, curves_from_array, standardized
+from dpfda.records.curves import refuse_unusable
+
+Floats = NDArray[np.float64]
+
+# Numbers that are worked on at a time: public, so that memory does not depend on the data.
+NUMBERS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Summation:
+    """How records become integers that are added up. Public; sums of parts may be merged in any order.
+
+    Where a bound is enforced on the grid, the integers are those of the grid, and the exact sum is taken
+    to coefficients once, at the end. Otherwise each record is embedded and clipped by itself.
+
+    Parameters
+    ----------
+    request : Request
+        Basis and bound are used; of the number of units only what `components` says.
+    components : int
+        How many coefficients are needed.
+    missing, invalid : str
+        As in `dpfda.PrivateMean`.
+    standardize : bool
+        As in `dpfda.PrivateMean`.
+    """
+
+    request: Request
+    components: int
+    missing: str = "refuse"
+    invalid: str = "refuse"
+    standardize: bool = False
+
+    def empty(self) -> IntegerSum:
+        """The sum over no records. Private from the first record on."""
+        placed = self.request.on_grid
+        return IntegerSum(self.components if placed is None else placed.rule.center.size)
+
+    def add(self, total: IntegerSum, matrix: NDArray[Any], first_row: int = 0) -> None:
+        """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
+
+        Raises
+        ------
+        DataError
+            With the place of a value that is not finite, unless repairing. The sum is then useless.
+        """
+        placed = self.request.on_grid
+        if placed is not None and self.missing == "refuse" and not self.standardize:
+            totals, unusable = grid_sum(matrix, placed.rule)
+            if unusable and self.invalid == "refuse":
+                refuse_unusable(matrix, first_row)
+            total.add_totals(totals, matrix.shape[0])
+            return
+        grid = flat_grid(self.request.basis)
+        step = max(1, NUMBERS_AT_ONCE // matrix.shape[1])
+        for start in range(0, matrix.shape[0], step):
+            block = matrix[start : start + step]
+            curves = curves_from_array(block, grid, self.missing, self.invalid, first_row + start)
+            if self.standardize:
+                curves = standardized(curves, self.request.basis.weights)
+            self.add_curves(total, curves)
+
+    def add_curves(self, total: IntegerSum, curves: Curves) -> None:
+        """Add curves that have been checked; unusable ones count as the bound's center."""
+        step = max(1, NUMBERS_AT_ONCE // curves.values.shape[1])
+        for start in range(0, curves.usable.size, step):
+            rows = slice(start, start + step)
+            self._add_block(total, curves.values[rows], curves.usable[rows])
+
+    def finish(self, total: IntegerSum, request: Request) -> IntegerSum:
+        """The integers that get noise, under the request that is published."""
+        if request.on_grid is None:
+            return total
+        return total.through(request.grid_matrix(request.on_grid))
+
+    def _add_block(self, total: IntegerSum, values: Floats, usable: NDArray[np.bool_]) -> None:
+        request = self.request
+        if request.on_grid is not None:
+            if not usable.all():
+                values = np.where(usable[:, None], values, np.nan)
+            total.add_totals(grid_sum(values, request.on_grid.rule)[0], usable.size)
+            return
+        centered = request.bound.restrict(values, flat_grid(request.basis))
+        total.add(request.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
+
+    @property
+    def _embed(self) -> Callable[[Floats], Rows]:
+        basis = self.request.basis
+        if isinstance(basis, BoxFunctions):
+            return partial(transform, basis=basis.truncate(self.components))
+        return partial(project, analysis=basis.analysis[:, : self.components])
