@@ -72,7 +72,7 @@ def test_a_design_spends_the_budget_and_no_more_or_is_refused(name, bound, guara
         return
     problem, design = request.problem(SIZE), request.public_design
     assert problem.width == neighbours.differences(problem.ball.radius)
-    stated = stated_guarantee(design.noise, problem.ball.norm, problem.width, guarantee)
+    stated = stated_guarantee(design.noise, *problem.differences(design), guarantee)
     assert within(stated, guarantee)
     # Not loose either: scales too large by sqrt(2) would state well below 0.9 of the budget.
     assert loss_of(stated) > loss_of(guarantee) * Fraction(9, 10)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis, BernsteinBasis
-from dpfda.bounds import Bound, IntegerBall, on_grid
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, ball_of, on_grid
 from dpfda.errors import ParameterError
 from dpfda.guarantees import (
     ApproximateDP,
@@ -21,7 +21,8 @@ from dpfda.guarantees import (
     ZeroConcentratedDP,
     readable,
 )
-from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
+from dpfda.mechanisms import AdaptingMechanism, Design, Mechanism, Problem, read_mechanism
+from dpfda.mechanisms.cells import Cells, measured_error
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
@@ -88,8 +89,7 @@ def make_problem(
     if placed is not None:
         ball, cube = placed.ball, placed.cube
         return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours, cube)
-    radius = bound.radius_on(basis.grid_points, basis.weights)
-    ball = IntegerBall.of(bound.norm, radius, basis.eigenvalues.size)
+    ball = ball_of(bound, basis.grid_points, basis.weights, basis.eigenvalues.size)
     return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours)
 
 
@@ -109,6 +109,8 @@ def adapted(
         If the mechanism cannot use them: coefficients that are lattice values are for those alone that
         ask for them.
     """
+    if isinstance(bound, BoxBound | Ellipsoid):
+        bound = bound.on_basis(basis.eigenvalues)
     if mechanism != "auto":
         made = read_mechanism(mechanism)
         if isinstance(made, AdaptingMechanism):
@@ -134,7 +136,7 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """
     _check_workable(problem.guarantee)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
-        return _genuine(read_mechanism(mechanism).design(problem))
+        return _genuine(_designed(read_mechanism(mechanism), problem))
     designs = []
     if not isinstance(problem.guarantee, PureDP):
         designs.append(Gaussian().design(problem))
@@ -142,8 +144,15 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
         problem = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
     if isinstance(problem.guarantee, PureDP):
         designs.append(KNorm().design(problem))
+        if problem.cube is not None:
+            designs.append(Cells().design(problem))
     designs.append(Laplace().design(problem))
     return min(designs, key=lambda design: sum(_error_parts(problem, design)))
+
+
+def _designed(mechanism: Mechanism, problem: Problem) -> Design:
+    """Ask a mechanism; one that knows balls only is given a ball around a box or an ellipsoid."""
+    return mechanism.design(problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed)
 
 
 def _genuine(design: Any) -> Design:
@@ -167,6 +176,7 @@ def _genuine(design: Any) -> Design:
         law(**parts),
         np.array(design.shrinkage, dtype=np.float64),
         tuple(design.thresholds),
+        design.measurement,
     )
 
 
@@ -182,7 +192,7 @@ def _check_workable(guarantee: Guarantee) -> None:
 def expected_error(problem: Problem, design: Design, basis: Basis) -> ExpectedError:
     """Expected error of a design, in the units of the data."""
     scale = (problem.ball.radius * problem.ball.unit) ** 2
-    norms = basis.square_norms[: design.components]
+    norms = basis.square_norms[: design.functions]
     bias, noise = (part * scale for part in _error_parts(problem, design, norms))
     # A function whose values are below the radius has a square that integrates to at most the length.
     start, end = basis.domain_range
@@ -227,6 +237,8 @@ def _error_parts(
     problem: Problem, design: Design, square_norms: Floats | float = 1.0
 ) -> tuple[float, float]:
     """Bias and noise in units of the squared radius."""
+    if design.measurement is not None:
+        return measured_error(problem, design, square_norms)
     kept = problem.prior[: design.components]
     lost = float(problem.prior[design.components :].sum())
     power = problem.noise_power(design.noise.variances())

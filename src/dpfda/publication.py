@@ -9,23 +9,28 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
-from dpfda.bounds import Bound, IntegerBall, Norm, OnGrid, on_grid
-from dpfda.calibration import knorm_noise, stated_guarantee, within
+from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bounds import Bound, IntegerBall, IntegerBody, Norm, OnGrid, ball_of, on_grid
+from dpfda.calibration import AnyNorm, Width, knorm_noise, stated_guarantee, within
 from dpfda.composition import Cost, law_of
 from dpfda.design import adapted, choose
 from dpfda.errors import DpfdaError, ParameterError
+from dpfda.field import ReleasedField
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, split
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design, Problem
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, NoiseLaw
 from dpfda.release import NoisyCount, ReleasedFunction
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
@@ -84,14 +89,12 @@ class Request:
         return on_grid(self.bound, self.basis)
 
     @cached_property
-    def ball(self) -> IntegerBall:
+    def ball(self) -> IntegerBall | IntegerBody:
         """Where integer coefficients lie: a function of public numbers without the size."""
         if self.on_grid is not None:
             return self.on_grid.ball
-        radius = self.bound.radius_on(self.basis.grid_points, self.basis.weights)
-        if not (radius > 0 and radius < float("inf")):
-            raise ParameterError("bounds", "give a positive finite radius", f"{radius}")
-        return IntegerBall.of(self.bound.norm, radius, self.basis.eigenvalues.size)
+        basis = self.basis
+        return ball_of(self.bound, flat_grid(basis), basis.weights, basis.eigenvalues.size)
 
     @property
     def function_guarantee(self) -> Guarantee:
@@ -111,8 +114,15 @@ class Request:
         )
 
     def design(self, size: int) -> Design:
-        """The mechanism's design for a public or released number of units."""
-        return choose(self.problem(size), self.mechanism)
+        """The mechanism's design for a public or released number of units.
+
+        What is measured on the grid is fixed before the sum is made; "auto" would choose it by the
+        number of units, so it leaves that out where the number is private.
+        """
+        problem = self.problem(size)
+        if self.public_size is None and isinstance(self.mechanism, str):
+            problem = replace(problem, cube=None)
+        return choose(problem, self.mechanism)
 
     @cached_property
     def public_design(self) -> Design | None:
@@ -126,6 +136,14 @@ class Request:
             self.design(1)
             return int(self.basis.eigenvalues.size)
         return self.public_design.components
+
+    def grid_matrix(self, placed: OnGrid) -> NDArray[np.int64]:
+        """Public matrix from sums on the grid to the integers that get noise: coefficients, mostly."""
+        components = self.components()
+        design = self.public_design or self.design(1)
+        if design.measurement is not None:
+            return design.measurement.matrix
+        return placed.matrix[:components]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +162,10 @@ class Paid:
     design: Design
     public: Mapping[str, Any]
 
-    def release(self, noisy_sum: tuple[int, ...]) -> ReleasedFunction:
-        """The released function around the mechanism's output."""
-        return ReleasedFunction(noisy_sum=noisy_sum, **self.public)
+    def release(self, noisy_sum: tuple[int, ...]) -> Any:
+        """The released function around the mechanism's output: on an interval or on a box."""
+        made = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
+        return made(noisy_sum=noisy_sum, **self.public)
 
 
 def publish(
@@ -154,7 +173,7 @@ def publish(
     request: Request,
     ledger: Ledger | None = None,
     dataset: str | None = None,
-) -> ReleasedFunction:
+) -> Any:
     """Charge, draw, add: turn a private sum into a released function.
 
     Parameters
@@ -305,7 +324,8 @@ def _cost(request: Request) -> Guarantee | Cost:
     if request.public_design is None:
         return request.guarantee
     noise, guarantee = request.public_design.noise, request.guarantee
-    if isinstance(noise, KNormNoise) and isinstance(guarantee, ApproximateDP):
+    pure = isinstance(noise, KNormNoise | BoxNoise | EllipsoidNoise)
+    if pure and isinstance(guarantee, ApproximateDP):
         guarantee = PureDP(guarantee.epsilon)
     return Cost(guarantee, law_of(noise, guarantee))
 
@@ -320,13 +340,14 @@ def _release_count(total: IntegerSum, request: Request) -> NoisyCount:
 
 def _paid(request: Request, size: int, design: Design, divisor: float | NoisyCount) -> Paid:
     problem = request.problem(size)
-    stated = _recomputed(design.noise, problem.ball.norm, problem.width, problem.guarantee)
+    stated = _recomputed(design.noise, *problem.differences(design), problem.guarantee)
     public = {
-        "basis": request.basis.truncate(design.components),
-        "exponent": problem.ball.exponent,
+        "basis": request.basis.truncate(design.functions),
+        "exponent": design.exponent(problem),
         "divisor": divisor,
         "shrinkage": design.shrinkage,
-        "center": request.bound.center_on(request.basis.grid_points),
+        "synthesis": None if design.measurement is None else design.measurement.synthesis,
+        "center": request.bound.center_on(flat_grid(request.basis)),
         "noise": design.noise,
         "guarantee": request.guarantee,
         "stated": request.guarantee if isinstance(divisor, NoisyCount) else stated,
@@ -339,7 +360,7 @@ def _paid(request: Request, size: int, design: Design, divisor: float | NoisyCou
     return Paid(design, public)
 
 
-def _recomputed(noise: NoiseLaw, norm: Norm, width: int, part: Guarantee) -> Guarantee:
+def _recomputed(noise: NoiseLaw, norm: AnyNorm, width: Width, part: Guarantee) -> Guarantee:
     """The guarantee of the scales in force, which must not exceed the part of the budget."""
     stated = stated_guarantee(noise, norm, width, part)
     if not within(stated, part):

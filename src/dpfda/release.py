@@ -87,6 +87,9 @@ class Release:
         Its name and its public tuning.
     about : mapping
         Versions, date, units of the axes.
+    synthesis : array (K, M), optional
+        Public matrix that takes shrunk noisy integers to coefficients, where those were not measured
+        themselves.
     """
 
     basis: Any
@@ -103,9 +106,12 @@ class Release:
     bound: Mapping[str, Any]
     mechanism: Mapping[str, Any]
     about: Mapping[str, Any] = field(default_factory=dict)
+    synthesis: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("shrinkage", "center"):
+        for name in ("shrinkage", "center", "synthesis"):
+            if getattr(self, name) is None:
+                continue
             array = np.array(getattr(self, name), dtype=np.float64)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -129,14 +135,18 @@ class Release:
     def coefficients(self) -> Floats:
         """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
         raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        coefficients: Floats = self.shrinkage * raw / self.count
+        coefficients: Floats = self._synthesized(self.shrinkage * raw) / self.count
         coefficients.setflags(write=False)
         return coefficients
+
+    def _synthesized(self, shrunk: Floats) -> Floats:
+        """Coefficients (..., K) from what was measured (..., M)."""
+        return shrunk if self.synthesis is None else np.asarray(shrunk @ self.synthesis.T)
 
     def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
         scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
-        errors = self.noise.simulate(generator, draws) * scale
+        errors = self._synthesized(self.noise.simulate(generator, draws) * scale)
         if not isinstance(self.divisor, NoisyCount):
             return np.asarray(errors / self.divisor)
         # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').

@@ -103,7 +103,7 @@ def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotP
     prepared = estimator.prepare(X, groups)
     if (prepared.request.public_design or prepared.request.design(1)).measurement is not None:
         # What was measured is not the mean itself: take all coefficients, as other mechanisms do.
-        prepared = clone(estimator).set_params(mechanism="laplace").prepare(X, groups)
+        prepared = clone(estimator).set_params(mechanism="laplace", delta=0.0).prepare(X, groups)
     request, total = prepared.request, prepared.total
     coefficients = np.array(total._total, dtype=float) * request.ball.unit / total._count
     basis = request.basis

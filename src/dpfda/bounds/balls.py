@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
@@ -71,13 +72,7 @@ class IntegerBall:
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         with np.errstate(all="ignore"):
             clipped = np.trunc(self._scaled(rows.mantissas, exponents))
-            # Whatever is no number, or too large for an integer, must not reach the cast.
-            sound = np.asarray((np.abs(clipped) <= self.radius + 1).all(axis=1))
-        integers = np.where(sound[:, None], clipped, 0.0).astype(np.int64)
-        signs, sizes = np.sign(integers), np.abs(integers)
-        for repaired in (integers - signs, signs * (sizes // 2), np.zeros_like(integers)):
-            integers = np.where(self._inside(integers)[:, None], integers, repaired)
-        return integers
+        return repaired(clipped, self.radius, self._inside)
 
     def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
         if self.norm == "l1":
@@ -97,6 +92,30 @@ class IntegerBall:
         elif self.norm == "l2":
             inside &= (safe**2).sum(axis=1) <= self.radius**2
         return inside
+
+
+def repaired(clipped: Floats, largest: int, inside: Callable[[Integers], NDArray[np.bool_]]) -> Integers:
+    """Rows of integers held in floats, moved toward zero until an integer check finds them inside.
+
+    A row outside is moved by one unit a coordinate, then halved, then it becomes the zero vector.
+
+    Parameters
+    ----------
+    clipped : array (n, K)
+        Private.
+    largest : int
+        Entries beyond it by more than one, and what is no number, make a row the zero vector.
+    inside : callable
+        Which of n rows of integers are inside; true for the zero vector.
+    """
+    # Whatever is no number, or too large for an integer, must not reach the cast.
+    with np.errstate(all="ignore"):
+        sound = np.asarray((np.abs(clipped) <= largest + 1).all(axis=1))
+    integers = np.where(sound[:, None], clipped, 0.0).astype(np.int64)
+    signs, sizes = np.sign(integers), np.abs(integers)
+    for closer in (integers - signs, signs * (sizes // 2), np.zeros_like(integers)):
+        integers = np.where(inside(integers)[:, None], integers, closer)
+    return integers
 
 
 def _onto_l1_ball(rows: Floats, radius: float) -> Floats:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bounds.balls import Norm
+from dpfda.bounds.balls import IntegerBall, Norm
+from dpfda.bounds.bodies import BodyNorm, IntegerBody
+from dpfda.bounds.sized import BoxBound, Ellipsoid
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -18,7 +20,9 @@ Floats = NDArray[np.float64]
 class Bound(Protocol):
     """A set of records, as a user states it."""
 
-    norm: ClassVar[Norm]
+    @property
+    def norm(self) -> Norm | BodyNorm:
+        """Kind of the set in which coefficients lie."""
 
     def radius_on(self, grid_points: Floats, weights: Floats) -> float:
         """Radius of the coefficient ball, for a public grid with quadrature weights."""
@@ -213,16 +217,47 @@ def read_bounds(bounds: Any, standardize: bool) -> Bound:
             "bounds",
             "be given",
             "None",
-            "Pass bounds=(lower, upper) in the units of the data, L2Ball(radius) or L1Ball(radius),"
-            " from knowledge of the measurement and never from these data; or standardize=True.",
+            "Pass bounds=(lower, upper) in the units of the data, L2Ball(radius), L1Ball(radius),"
+            " BoxBound(half_widths) or Ellipsoid(semi_axes), from knowledge of the measurement and never"
+            " from these data; or standardize=True.",
         )
-    if isinstance(bounds, ValueBounds | L2Ball | L1Ball):
+    if isinstance(bounds, ValueBounds | L2Ball | L1Ball | BoxBound | Ellipsoid):
         return bounds
     if isinstance(bounds, tuple | list) and len(bounds) == 2:
         return ValueBounds(*bounds)
     raise ParameterError(
-        "bounds", "be (lower, upper), ValueBounds, L2Ball or L1Ball", type(bounds).__name__
+        "bounds",
+        "be (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid",
+        type(bounds).__name__,
     )
+
+
+def ball_of(
+    bound: Bound, grid_points: Floats, weights: Floats, components: int
+) -> IntegerBall | IntegerBody:
+    """Where integer coefficients lie under a bound that is enforced on them.
+
+    Parameters
+    ----------
+    bound : Bound
+        Already on its basis, where it has a size for each function.
+    grid_points, weights : array (m,)
+        Public grid and its quadrature weights.
+    components : int
+        Number of functions of the basis.
+
+    Raises
+    ------
+    ParameterError
+        If the bound gives no positive finite radius.
+    """
+    if isinstance(bound, BoxBound | Ellipsoid):
+        return bound.body(components)
+    radius = bound.radius_on(grid_points, weights)
+    if not (radius > 0 and math.isfinite(radius)) or bound.norm not in get_args(Norm):
+        raise ParameterError("bounds", "give a positive finite radius", f"{radius}")
+    norm: Any = bound.norm
+    return IntegerBall.of(norm, radius, components)
 
 
 def _numbers(value: ArrayLike, name: str) -> Any:

@@ -7,6 +7,16 @@ so it holds for the scales in force and not for their real-valued targets.
 """
 
 from dpfda.calibration.blocks import knorm_loss, knorm_noise, knorm_targets, pure_budget
+from dpfda.calibration.bodies import (
+    AnyNorm,
+    Width,
+    body_length,
+    body_loss,
+    body_noise,
+    enclosing_width,
+    gaussian_on_body,
+    laplace_on_body,
+)
 from dpfda.calibration.elliptical import elliptical_noise, mixture_delta, t_loss
 from dpfda.calibration.gaussian import (
     gaussian_delta,
@@ -17,14 +27,22 @@ from dpfda.calibration.gaussian import (
 from dpfda.calibration.stated import stated_guarantee, within
 
 __all__ = [
+    "AnyNorm",
+    "Width",
+    "body_length",
+    "body_loss",
+    "body_noise",
     "elliptical_noise",
+    "enclosing_width",
     "gaussian_delta",
     "gaussian_length",
     "gaussian_noise",
+    "gaussian_on_body",
     "gaussian_ratio",
     "knorm_loss",
     "knorm_noise",
     "knorm_targets",
+    "laplace_on_body",
     "mixture_delta",
     "pure_budget",
     "stated_guarantee",

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from dpfda.bounds import Norm
+from collections.abc import Sequence
+from fractions import Fraction
+
 from dpfda.calibration.blocks import block_rho, knorm_loss
+from dpfda.calibration.bodies import (
+    ONE_BLOCK,
+    AnyNorm,
+    Width,
+    body_length,
+    body_loss,
+    enclosing_width,
+)
 from dpfda.calibration.elliptical import stated_elliptical
 from dpfda.calibration.gaussian import gaussian_delta, gaussian_length
 from dpfda.errors import RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise, NoiseLaw
+from dpfda.noise import (
+    BoxNoise,
+    EllipsoidNoise,
+    EllipticalNoise,
+    GaussianNoise,
+    KNormNoise,
+    NoiseLaw,
+)
 
 
-def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarantee) -> Guarantee:
+def stated_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
     """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
 
-    The result is of the requested kind: a pure epsilon, the delta at the requested epsilon, or rho.
+    Parameters
+    ----------
+    noise : NoiseLaw
+        In force.
+    norm : {"l1", "l2", "linf", "box", "ellipsoid"}
+        Kind of the set in which neighbouring sums differ.
+    width : int or tuple of int
+        Its radius; for a box or an ellipsoid its size in each coordinate, in grid units.
+    requested : Guarantee
+        Of the kind that is wanted: a pure epsilon, the delta at the requested epsilon, or rho.
     """
     # The types themselves: a subclass may draw another law.
     if type(noise) is KNormNoise:
-        epsilon = knorm_loss(noise.scales, norm, width, noise.block_sizes)
-        if isinstance(requested, ZeroConcentratedDP):
-            return ZeroConcentratedDP(block_rho(noise.block_sizes)(epsilon))
-        return PureDP(epsilon)
+        return _pure(_block_loss(noise, norm, width), noise.block_sizes, requested)
+    if type(noise) is BoxNoise or type(noise) is EllipsoidNoise:
+        return _pure(body_loss(noise, norm, width), ONE_BLOCK, requested)
     if norm == "linf":
         raise RefusedMechanismError(
             "mechanism",
@@ -30,14 +55,36 @@ def stated_guarantee(noise: NoiseLaw, norm: Norm, width: int, requested: Guarant
             "Gaussian and elliptical noise are calibrated to the l2 norm. Use mechanism='bernstein'.",
         )
     if type(noise) is GaussianNoise:
-        mu = gaussian_length(noise, width)
+        mu = _length(noise, norm, width)
         if isinstance(requested, ApproximateDP):
             return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
         if isinstance(requested, ZeroConcentratedDP):
             return ZeroConcentratedDP(mu**2 / 2)
     if type(noise) is EllipticalNoise:
-        return stated_elliptical(noise, width, requested)
+        return stated_elliptical(noise, _radius(norm, width), requested)
     raise RefusedMechanismError("mechanism", "suit the guarantee", f"{noise.describe()} for {requested}")
+
+
+def _pure(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:
+    if isinstance(requested, ZeroConcentratedDP):
+        return ZeroConcentratedDP(block_rho(block_sizes)(epsilon))
+    return PureDP(epsilon)
+
+
+def _block_loss(noise: KNormNoise, norm: AnyNorm, width: Width) -> Fraction:
+    if isinstance(width, int) and norm in ("l1", "l2", "linf"):
+        return knorm_loss(noise.scales, norm, width, noise.block_sizes)
+    return body_loss(noise, norm, width)
+
+
+def _length(noise: GaussianNoise, norm: AnyNorm, width: Width) -> Fraction:
+    if isinstance(width, int) and norm in ("l1", "l2"):
+        return gaussian_length(noise, width)
+    return body_length(noise, norm, width)
+
+
+def _radius(norm: AnyNorm, width: Width) -> int:
+    return width if isinstance(width, int) else enclosing_width(norm, width)
 
 
 def within(stated: Guarantee, requested: Guarantee) -> bool:

@@ -38,9 +38,9 @@ def block_design(
         )
     prior = problem.prior[:components]
     relative = np.ones(blocks.size)
-    if not equal and blocks.size > 1 and problem.ball.norm == "l2":
+    if not equal and blocks.size > 1 and problem.norm == "l2":
         relative = _matched(problem, blocks, prior)
-    noise = knorm_noise(sizes, relative, problem.ball.norm, problem.width, problem.guarantee)
+    noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
     shrinkage = wiener(prior, problem.noise_power(noise.variances()))
     return Design(mechanism, parameters, noise, shrinkage if shrink else np.ones(components))
 
@@ -49,7 +49,7 @@ def _matched(problem: Problem, blocks: NDArray[np.int64], prior: Floats) -> Floa
     epsilon = float(pure_budget(problem.guarantee, blocks.tolist()))
     relative = np.ones(blocks.size)
     for _ in range(ROUNDS):
-        scales = knorm_targets(blocks.tolist(), relative, problem.ball.norm, problem.width, epsilon)
+        scales = knorm_targets(blocks.tolist(), relative, problem.norm, problem.width, epsilon)
         variances = np.repeat(scales**2 * (blocks + 1.0), blocks)
         relative = _best_scales(wiener(prior, problem.noise_power(variances)), blocks)
     return relative

@@ -67,12 +67,12 @@ class ICLP:
         # Scale b_j / s_j on the raw coefficients; written so that it does not divide 0 by 0.
         relative = (problem.eigenvalues**eta + psi) / problem.eigenvalues ** (eta - 0.5)
         sizes = (1,) * problem.eigenvalues.size
-        noise = knorm_noise(sizes, relative, problem.ball.norm, problem.width, problem.guarantee)
+        noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
         return Design(self.name, {"eta": eta, "psi": psi}, noise, np.asarray(shrinkage))
 
     @staticmethod
     def _plug_in(problem: Problem, eta: float) -> float:
-        return float(problem.signal ** -(eta if problem.ball.norm == "l1" else 1.0))
+        return float(problem.signal ** -(eta if problem.norm == "l1" else 1.0))
 
 
 def _check(problem: Problem, eta: float, psi: float) -> None:
@@ -87,10 +87,10 @@ def _check(problem: Problem, eta: float, psi: float) -> None:
             "Lin & Reimherr 2023, Theorem 6",
         )
     # Sum or supremum over j of lambda_j^(2 eta - 1): l2 ball or l1 ball.
-    slowest = 0.0 if problem.ball.norm == "l1" else 1.0
+    slowest = 0.0 if problem.norm == "l1" else 1.0
     exponent = 2 * eta - 1
     diverges = exponent < 0 or (
-        problem.ball.norm == "l2"
+        problem.norm == "l2"
         and (exponent == 0 or (problem.decay is not None and exponent * problem.decay <= slowest))
     )
     if diverges:

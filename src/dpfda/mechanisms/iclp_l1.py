@@ -63,7 +63,7 @@ class ICLPL1:
         kept = max(1, int(np.sum(levels < 1)))
         sizes = (1,) * kept
         relative = np.sqrt(problem.eigenvalues[:kept])
-        noise = knorm_noise(sizes, relative, problem.ball.norm, problem.width, problem.guarantee)
+        noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
         largest = problem.ball.radius * problem.size
         thresholds = tuple(math.floor(min(float(level), 1.0) * largest) for level in levels[:kept])
         parameters = {"eta": eta, "psi": psi, "components": kept}

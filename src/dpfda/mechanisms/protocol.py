@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
-from dpfda.bounds import Bound, Cube, IntegerBall
+from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
@@ -30,7 +31,7 @@ class Problem:
         Relative prior variances of the coefficients, decreasing.
     decay : float or None
         Exponent a in variances ~ j^-a, where known.
-    ball : IntegerBall
+    ball : IntegerBall or IntegerBody
         Where every record's integer coefficients lie.
     size : int
         Number of privacy units: public, or already released with noise.
@@ -45,16 +46,51 @@ class Problem:
 
     variances: Floats
     decay: float | None
-    ball: IntegerBall
+    ball: IntegerBall | IntegerBody
     size: int
     guarantee: Guarantee
     neighbours: Neighbours
     cube: Cube | None = None
 
     @property
+    def norm(self) -> Norm:
+        """Norm of the ball that every record lies in: for a box or an ellipsoid an l2 ball around it."""
+        return "l2" if isinstance(self.ball, IntegerBody) else self.ball.norm
+
+    @property
     def width(self) -> int:
-        """Norm by which neighbouring integer sums differ at most."""
+        """That norm, by which neighbouring integer sums differ at most."""
         return self.neighbours.differences(self.ball.radius)
+
+    @property
+    def body(self) -> tuple[BodyNorm, tuple[int, ...]] | None:
+        """Kind and sizes of the set in which sums differ, where it is a box or an ellipsoid."""
+        if not isinstance(self.ball, IntegerBody):
+            return None
+        return self.ball.norm, tuple(self.neighbours.differences(axis) for axis in self.ball.axes)
+
+    @property
+    def enclosed(self) -> Problem:
+        """The problem with an l2 ball around a box or ellipsoid, for mechanisms that know balls only."""
+        if not isinstance(self.ball, IntegerBody):
+            return self
+        return replace(self, ball=self.ball.enclosing)
+
+    def differences(self, design: Design) -> tuple[Norm | BodyNorm, int | tuple[int, ...]]:
+        """Set in which the integers that a design adds noise to differ between neighbours.
+
+        Returns
+        -------
+        str, int or tuple of int
+            Kind of the set and its radius; for a box or an ellipsoid its size in each coordinate.
+            Measured integers A x with |x_k| <= h_k lie in the box of half-widths sum_k |A_jk| h_k.
+        """
+        if design.measurement is not None:
+            if self.cube is None:
+                raise ParameterError("cube", "be known where values on the grid are measured", "None")
+            largest = exact_product(np.abs(design.measurement.matrix), self.cube.half_widths.tolist())
+            return "box", tuple(self.neighbours.differences(width) for width in largest)
+        return self.body or (self.norm, self.width)
 
     @cached_property
     def eigenvalues(self) -> Floats:
@@ -65,11 +101,19 @@ class Problem:
     def prior(self) -> Floats:
         """Prior E mu_j^2 of the mean, in units of the squared radius.
 
-        l2 ball: sum_j E mu_j^2 = 1. l1 ball: sum_j (E mu_j^2)^(1/2) = 1. linf ball: average one.
+        l2 ball: sum_j E mu_j^2 = 1. l1 ball: sum_j (E mu_j^2)^(1/2) = 1. linf ball: average one. Box of
+        half-widths a_j: uniform on it, E mu_j^2 = a_j^2 / 3. Ellipsoid: sum_j E mu_j^2 / a_j^2 = 1, the
+        terms in proportion to the eigenvalues.
         """
-        if self.ball.norm == "linf":
+        if isinstance(self.ball, IntegerBody):
+            squares = np.zeros(self.variances.size)
+            axes = np.asarray(self.ball.axes, dtype=np.float64) / self.ball.radius
+            shares = self.variances[: axes.size] / self.variances[: axes.size].sum()
+            squares[: axes.size] = axes**2 * (1 / 3 if self.ball.norm == "box" else shares)
+            return squares
+        if self.norm == "linf":
             return np.asarray(self.eigenvalues * self.variances.size)
-        if self.ball.norm == "l1":
+        if self.norm == "l1":
             return np.asarray(self.eigenvalues / np.sqrt(self.eigenvalues).sum() ** 2)
         return self.eigenvalues
 
@@ -84,6 +128,37 @@ class Problem:
         if isinstance(guarantee, ZeroConcentratedDP):
             return self.size * 2 * float(guarantee.rho)
         return self.size * float(guarantee.epsilon) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Integers that get noise in place of coefficients: linear forms of the exact sum on the grid.
+
+    Parameters
+    ----------
+    matrix : array (M, m) of int64
+        Public. Takes the sum of the records' integers on the grid to what gets noise.
+    exponent : int
+        The integers are in units of 2^-exponent of a value.
+    synthesis : array (K, M)
+        Public. Takes noisy integers, in those units and over the number of units, to coefficients.
+    """
+
+    matrix: NDArray[np.int64]
+    exponent: int
+    synthesis: Floats
+
+    def __post_init__(self) -> None:
+        matrix, synthesis = np.asarray(self.matrix), np.asarray(self.synthesis, dtype=np.float64)
+        whole = matrix.dtype == np.int64 and matrix.ndim == 2
+        if not whole or synthesis.ndim != 2 or synthesis.shape[1] != matrix.shape[0]:
+            raise ParameterError(
+                "measurement",
+                "have an integer matrix (M, m) and a synthesis (K, M)",
+                f"{matrix.dtype} {matrix.shape} and {synthesis.shape}",
+            )
+        if not np.all(np.isfinite(synthesis)):
+            raise ParameterError("synthesis", "be finite", "NaN or infinity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +177,8 @@ class Design:
         Factors in [0, 1] applied to the noisy coefficients: post-processing.
     thresholds : tuple of int
         Soft thresholds of the exact sum before the noise, in grid units; empty for none.
+    measurement : Measurement, optional
+        What gets noise, where that is not the leading coefficients. Factors are then ones.
     """
 
     mechanism: str
@@ -109,6 +186,7 @@ class Design:
     noise: NoiseLaw
     shrinkage: Floats
     thresholds: tuple[int, ...] = ()
+    measurement: Measurement | None = None
 
     def __post_init__(self) -> None:
         count = self.noise.components
@@ -123,11 +201,31 @@ class Design:
         ):
             # A negative level would move values apart and so raise the sensitivity.
             raise ParameterError("thresholds", f"be {count} integers of at least 0", "others")
+        if self.measurement is not None and len(self.measurement.matrix) != count:
+            raise ParameterError(
+                "measurement", f"have {count} rows, as the noise", f"{len(self.measurement.matrix)}"
+            )
 
     @property
     def components(self) -> int:
-        """Number of coefficients that are released."""
+        """Number of integers that get noise: leading coefficients, unless others are measured."""
         return self.noise.components
+
+    @property
+    def functions(self) -> int:
+        """Number of leading functions that the release consists of."""
+        if self.measurement is None:
+            return self.components
+        return int(self.measurement.synthesis.shape[0])
+
+    def exponent(self, problem: Problem) -> int:
+        """The integers that get noise are in units of 2^-exponent."""
+        return problem.ball.exponent if self.measurement is None else self.measurement.exponent
+
+    def coefficients(self, means: Floats) -> Floats:
+        """Coefficients (..., functions) from means (..., components) of what gets noise, shrunk."""
+        shrunk = means * self.shrinkage
+        return shrunk if self.measurement is None else shrunk @ self.measurement.synthesis.T
 
 
 class Mechanism(Protocol):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfda.bases.encoding import array_from_json, array_to_json
 from dpfda.guarantees import Neighbours
 from dpfda.release import Release, ReleasedFunction
 from dpfda.storage.parts import (
@@ -62,6 +63,7 @@ def numbers(release: Release) -> dict[str, Any]:
         "exponent": release.exponent,
         "divisor": divisor_to_json(release.divisor),
         "shrinkage": release.shrinkage.tolist(),
+        **({} if release.synthesis is None else {"synthesis": array_to_json(release.synthesis)}),
         "center": release.center.tolist(),
         "noise": noise_to_json(release.noise),
         "basis": release.basis.to_json(),
@@ -85,13 +87,16 @@ def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, An
         "bound": written["bound"],
         "mechanism": written["mechanism"],
         "about": written["about"],
+        "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
     }
 
 
 def check_parts(release: Release) -> None:
     """Refuse parts that do not fit each other."""
-    parts = (release.noisy_sum, release.shrinkage, release.basis.eigenvalues)
-    if {len(part) for part in parts} != {release.noise.components}:
+    measured, functions = release.noise.components, len(release.basis.eigenvalues)
+    synthesis = np.eye(measured) if release.synthesis is None else release.synthesis
+    counts = {len(release.noisy_sum), len(release.shrinkage)}
+    if counts != {measured} or synthesis.shape != (functions, measured):
         raise ValueError("coefficients, factors, functions and scales differ in number")
     if not release.count > 0:
         raise ValueError("the divisor must be positive")

@@ -1,0 +1,235 @@
+"""Averages over cells of the grid with the K-norm noise of a cube: pure privacy for bounds on values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.aggregate import exact_product
+from dpfda.bases import Basis
+from dpfda.bounds import Bound, Cube
+from dpfda.calibration import body_noise, pure_budget
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.mechanisms.protocol import Design, Floats, Measurement, Problem
+from dpfda.noise import NoiseLaw
+
+Integers = NDArray[np.int64]
+
+# The most cells that are tried, and the factor by which their number grows in the search.
+LARGEST = 512
+GROWTH = 1.2
+# What the basis cannot express is taken for white noise of this share of the prior's variance, so that
+# without privacy noise the estimate of all values is their projection.
+OUTSIDE = 1e-12
+
+
+@dataclass(frozen=True)
+class Cells:
+    """K-norm noise of a cube on the sums over M cells of the grid, then the best linear estimate.
+
+    Where every value of a record is bounded, |x_k| <= h_k, the sums over disjoint cells of the grid fill
+    a box exactly: d_j = sum of x_k over cell j takes every value with |d_j| <= H_j = sum of h_k over it,
+    whatever the others. The l2 ball around it, which is all that other mechanisms use, is far larger.
+    The M sums get noise of density proportional to exp(-max_j |z_j| / b_j), and the coefficients of the
+    mean are estimated from the M noisy averages by their conditional expectation under the prior
+    (kriging), which is post-processing.
+
+    **Guarantee.** Pure epsilon (rho-zCDP at the price of any pure mechanism). Neighbouring integer sums
+    over the cells differ by a vector d with |d_j| <= w_j, w_j = 2 H_j (replace-one) or H_j (add/remove),
+    rounding of the records included, as they are clipped and rounded on the grid. By the triangle
+    inequality the log density ratio is at most max_j |d_j| / b_j, so epsilon = max_j w_j / b_j, and the
+    integer scales b_j = w_j / epsilon are rounded up.
+
+    **Error.** An average over a cell gets variance (w_j / (n epsilon))^2 (M + 1)(M + 2) / 3: for many
+    cells a third of that of the l2 block on as many coefficients. M averages tell less of the mean than
+    M leading coefficients do; under Matern priors the expected error is .57 to .68 of that of the l2
+    block, below the limit that `least_error` sets for the ball.
+
+    Parameters
+    ----------
+    cells : int, optional
+        Number M of cells, of equal quadrature weight as far as the grid allows. By default the number
+        with the least expected error under the prior.
+
+    Raises
+    ------
+    RefusedMechanismError
+        On `design`, if records are not bounded value by value on the grid.
+    ParameterError
+        If there are more cells than grid points; on `adapt`, if the number of units is private and
+        `cells` is not given.
+
+    References
+    ----------
+    Hardt & Talwar (2010) for K-norm noise; the documentation page on bodies.
+
+    Examples
+    --------
+    >>> Cells(cells=12).cells
+    12
+    """
+
+    cells: int | None = None
+    name: ClassVar[str] = "cells"
+
+    def adapt(
+        self,
+        basis: Basis,
+        bound: Bound,
+        size: int | None,
+        guarantee: Guarantee,
+        neighbours: Neighbours,
+    ) -> tuple[Basis, Bound]:
+        """Basis and bound as they are; see `AdaptingMechanism`."""
+        if size is None and self.cells is None:
+            raise ParameterError(
+                "cells",
+                "be given where the number of units is private",
+                "None",
+                "What is summed cannot depend on the count: use Cells(cells=20), say, or public_size.",
+            )
+        return basis, bound
+
+    def design(self, problem: Problem) -> Design:
+        """Cells, scales and the matrix of the conditional expectation."""
+        cube = problem.cube
+        if cube is None:
+            raise RefusedMechanismError(
+                "mechanism",
+                "have bounds on values",
+                f"'cells' with records in the {problem.ball.norm} "
+                f"{'body' if problem.body else 'ball'} of coefficients",
+                "Give bounds=(lower, upper) and a basis of orthonormal functions, or use"
+                " mechanism='knorm'.",
+            )
+        # Refused for the wrong kind of guarantee before any search.
+        pure_budget(problem.guarantee, (2,))
+        count = _best(problem, cube) if self.cells is None else self.cells
+        if not (isinstance(count, int | np.integer) and 1 <= count <= cube.weights.size):
+            raise ParameterError("cells", f"be from 1 to {cube.weights.size} grid points", repr(count))
+        matrix = _sums(cube.weights, int(count))
+        noise = _noise(problem, cube, matrix)
+        forms, prior, power = _scene(problem, cube, matrix, noise)
+        synthesis = _conditional(forms, prior, power + _outside(prior, cube, matrix))
+        measurement = Measurement(matrix, cube.exponent, synthesis)
+        parameters = {"cells": len(matrix)}
+        return Design(self.name, parameters, noise, np.ones(len(matrix)), measurement=measurement)
+
+
+def measured_error(
+    problem: Problem, design: Design, square_norms: Floats | float = 1.0
+) -> tuple[float, float]:
+    """Bias and noise of a design that measures on the grid, in units of the squared radius.
+
+    With coefficients c of prior covariance P, forms T and synthesis S: the trace of
+    (I - S T) P (I - S T)' and that of S V S', V the covariance of the noise, which is diagonal.
+    """
+    forms, power = measured_forms(problem, design)
+    synthesis = design.coefficients(np.eye(design.components)).T
+    missed = np.eye(forms.shape[1])[: len(synthesis)] - synthesis @ forms
+    lost = float(problem.prior[len(synthesis) :].sum())
+    bias = float(np.sum(missed**2 @ problem.prior)) + lost
+    return bias, float(np.sum(synthesis**2 @ power * square_norms))
+
+
+def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
+    """What a design measures, and how noisily.
+
+    Returns
+    -------
+    forms : array (M, K)
+        Takes the coefficients of the mean to the means of what gets noise, in units of the data.
+    power : array (M,)
+        Noise variances of those means, over the squared radius, as in `Problem.noise_power`.
+    """
+    if design.measurement is None or problem.cube is None:
+        raise ParameterError("design", "measure values on the grid", design.mechanism)
+    forms, _, power = _scene(problem, problem.cube, design.measurement.matrix, design.noise)
+    return forms, power / (problem.ball.radius * problem.ball.unit) ** 2
+
+
+def _labels(weights: Floats, count: int) -> Integers:
+    """Cell of each grid point: neighbours of about equal weight together, no cell empty."""
+    middles = np.cumsum(weights) - weights / 2
+    shares = np.floor(middles / weights.sum() * count).astype(np.int64)
+    places = np.arange(weights.size)
+    # Late enough for every cell to have a point, and never more than one cell further on.
+    wanted = np.maximum(np.minimum(shares, count - 1), count - weights.size + places)
+    return np.asarray(places + np.minimum(np.minimum.accumulate(wanted - places), 0), dtype=np.int64)
+
+
+def _sums(weights: Floats, count: int) -> Integers:
+    """Matrix (M, m) that adds up the points of each cell."""
+    return np.equal.outer(np.arange(count), _labels(weights, count)).astype(np.int64)
+
+
+def _noise(problem: Problem, cube: Cube, matrix: Integers) -> NoiseLaw:
+    largest = exact_product(matrix, cube.half_widths.tolist())
+    widths = [problem.neighbours.differences(width) for width in largest]
+    return body_noise("box", widths, problem.guarantee)
+
+
+def _scene(
+    problem: Problem, cube: Cube, matrix: Integers, noise: NoiseLaw
+) -> tuple[Floats, Floats, Floats]:
+    """Forms T (M, K), prior variances (K,) and noise variances (M,) of means, in units of the data."""
+    forms = matrix @ cube.functions
+    prior = problem.prior * (problem.ball.radius * problem.ball.unit) ** 2
+    power = noise.variances() * (math.ldexp(1.0, -cube.exponent) / problem.size) ** 2
+    return forms, prior, power
+
+
+def _outside(prior: Floats, cube: Cube, matrix: Integers) -> Floats:
+    """Variance of the sums over cells from white noise outside the basis."""
+    return np.asarray(OUTSIDE * prior.sum() * (matrix @ (1 / cube.weights)))
+
+
+def _whitened(forms: Floats, prior: Floats, power: Floats) -> Floats:
+    """V^(-1/2) T P^(1/2), whose singular values are signal-to-noise ratios."""
+    return np.asarray(forms * np.sqrt(prior) / np.sqrt(power)[:, None])
+
+
+def _conditional(forms: Floats, prior: Floats, power: Floats) -> Floats:
+    """P T' (T P T' + V)^(-1), by a singular value decomposition: no small number is divided by."""
+    left, ratios, right = np.linalg.svd(_whitened(forms, prior, power), full_matrices=False)
+    gains = ratios / (1 + ratios**2)
+    return np.asarray(np.sqrt(prior)[:, None] * (right.T * gains) @ left.T / np.sqrt(power))
+
+
+def _risk(problem: Problem, cube: Cube, count: int) -> float:
+    """Expected squared error: the trace of P^(1/2) (I + B'B)^(-1) P^(1/2), B as in `_whitened`."""
+    matrix = _sums(cube.weights, count)
+    forms, prior, power = _scene(problem, cube, matrix, _noise(problem, cube, matrix))
+    power = power + _outside(prior, cube, matrix)
+    _, ratios, right = np.linalg.svd(_whitened(forms, prior, power), full_matrices=False)
+    return float(prior.sum() - np.sum(ratios**2 / (1 + ratios**2) * (right**2 @ prior)))
+
+
+def _best(problem: Problem, cube: Cube) -> int:
+    """Number of cells with the least risk: found among growing numbers, then among those between."""
+    known: dict[int, float] = {}
+
+    def risk(count: int) -> float:
+        if count not in known:
+            known[count] = _risk(problem, cube, count)
+        return known[count]
+
+    largest = min(cube.weights.size, LARGEST)
+    counts = [1]
+    while counts[-1] < largest:
+        counts.append(min(largest, max(counts[-1] + 1, math.floor(counts[-1] * GROWTH))))
+    place = int(np.argmin([risk(count) for count in counts]))
+    low, high = counts[max(place - 1, 0)], counts[min(place + 1, len(counts) - 1)]
+    return _least(risk, low, high)
+
+
+def _least(risk: Callable[[int], float], low: int, high: int) -> int:
+    """The best whole number from low to high, by at most a few dozen evaluations."""
+    step = max(1, (high - low) // 24)
+    return min(range(low, high + 1, step), key=risk)
