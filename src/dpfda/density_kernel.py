@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from dpfda.bases import Basis, BoxBasis, KernelBasis
+from dpfda.bases import BoxBasis, KernelBasis
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
@@ -192,7 +192,7 @@ class Elements:
     noise : str
     """
 
-    basis: Basis
+    basis: Any
     integers: Integers
     exponent: int
     scales: Floats

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import eigh
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
 from dpfda.errors import ParameterError
@@ -38,11 +38,13 @@ Floats = NDArray[np.float64]
 SMOOTHNESS = (0.5, 1.0, 2.0, 4.0)
 SCALES = 7
 SIZES = tuple(np.geomspace(0.03, 100.0, 8).tolist())
+# Weights of the mixture below this are left out.
+NEGLIGIBLE = 1e-9
 # Modes along an axis for one cell, by dimension; more on an interval, where they cost little.
 MODES_PER_CELL = {1: 8, 2: 2, 3: 2}
 LARGEST_MODES = 2048
 # Cells of unequal width need a dense system.
-LARGEST_UNEQUAL = 512
+LARGEST_UNEQUAL = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +198,7 @@ def _mixed_families(
         found.append(hyper)
     factors = np.zeros(modes)
     for hyper, weight in zip(found, _weights(likelihoods), strict=True):
-        if weight > 1e-6:
+        if weight > NEGLIGIBLE:
             prior = _prior(radius, *hyper)
             total = _gather(prior * gains**2, cells, modes) + noise
             factors += weight * prior * gains / _spread(total, modes)
@@ -204,19 +206,20 @@ def _mixed_families(
 
 
 def _mixed_dense(cells: CellGrid, modes: int, shares: Floats, privacy: float, size: float) -> Floats:
-    averages = cell_averages(modes, _unit(cells.edges[0])) * cells.shares[:, None]
-    noise = np.diag(privacy + cells.shares / size)
-    rest = shares - cells.shares
+    # In units of the noise's deviations: eigenvalues are then at least one, whatever rounding does.
+    deviations = np.sqrt(privacy + cells.shares / size)
+    averages = cell_averages(modes, _unit(cells.edges[0])) * (cells.shares / deviations)[:, None]
+    rest = (shares - cells.shares) / deviations
     radius = _radius((modes,))
     likelihoods: list[float] = []
     found: list[Floats] = []
     for hyper in _hyperparameters(cells):
-        prior = _prior(radius, *hyper)
-        factor = cho_factor(averages * prior @ averages.T + noise, lower=True)
-        solved = cho_solve(factor, averages * prior)
-        log_determinant = 2 * float(np.sum(np.log(np.diag(factor[0]))))
-        likelihoods.append(-0.5 * (log_determinant + float(rest @ cho_solve(factor, rest))))
-        found.append(solved.T)
+        weighted = averages * _prior(radius, *hyper)
+        values, vectors = eigh(weighted @ averages.T, driver="evd")
+        total = np.maximum(values, 0.0) + 1.0
+        inverse = (vectors / total) @ vectors.T
+        likelihoods.append(-0.5 * float(np.sum(np.log(total)) + rest @ inverse @ rest))
+        found.append((inverse @ weighted).T / deviations)
     mixed = np.zeros((modes, cells.size))
     for matrix, weight in zip(found, _weights(likelihoods), strict=True):
         mixed += weight * matrix

@@ -124,8 +124,8 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     units differ by |u - u'|_1 <= |u|_1 + |u'|_1 <= 2 w and, because u.u' >= 0, by
     |u - u'|_2^2 <= |u|_2^2 + |u'|_2^2 <= 2 w^2. The exact integer sum moves by such a difference
     (replace one) or by such a u (add or remove one). The density ratio of independent Laplace noise of
-    scale B is at most exp(|difference|_1 / B), and rounding it is post-processing: B >= 2 w / epsilon (or
-    w / epsilon), rounded up, gives pure epsilon. In persons this noise has standard deviation
+    scale B is at most exp(|difference|_1 / B), and rounding it is post-processing: B >= 2 w / epsilon
+    (or w / epsilon), rounded up, gives pure epsilon. In persons this noise has standard deviation
     8^(1/2) / epsilon (or 2^(1/2) / epsilon) in each cell however many there are, because a person is in
     one cell. Gaussian noise is calibrated to the l2 difference. The loss of the integer scales in force
     is computed again, exactly, before anything is drawn.
