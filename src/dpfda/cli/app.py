@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from dpfda import __version__
+from dpfda.cli.classify import classify
 from dpfda.cli.demo import demo
 from dpfda.cli.evaluate import evaluate
 from dpfda.cli.ledger import ledger
 from dpfda.cli.mean import mean
 from dpfda.cli.plan import plan
+from dpfda.cli.regress import regress
 from dpfda.cli.running import EXIT_CODES, epilog, flowing
 from dpfda.cli.show import show
 
@@ -67,6 +69,26 @@ app.command(
         EXIT_CODES,
     ),
 )(mean)
+app.command(
+    "regress",
+    help=flowing(regress.__doc__),
+    epilog=epilog(
+        "Example",
+        "dpfda regress visits.csv --epsilon 1 --input age:18:90 --target pressure "
+        "--target-bounds 60 200 --out pressure.json --plot pressure.png",
+        EXIT_CODES,
+    ),
+)(regress)
+app.command(
+    "classify",
+    help=flowing(classify.__doc__),
+    epilog=epilog(
+        "Example",
+        "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0 1 "
+        "--groups ID --out case.json",
+        EXIT_CODES,
+    ),
+)(classify)
 app.command(
     "eval",
     help=flowing(evaluate.__doc__),

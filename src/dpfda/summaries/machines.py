@@ -49,8 +49,8 @@ FEATURES = ("auto", "linear", "fourier", "grid")
 # Rows whose products are formed at a time: a public number.
 BLOCK = 1024
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
-# Default penalties in units of the noise at psi = 1, found on simulated and public data.
-OUTPUT_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 1.5, 0.5
+# Default penalties in units of the noise, chosen on public and simulated data.
+OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -312,7 +312,9 @@ def default_kernel(inputs: int) -> Any:
 def default_components(inputs: int, units: int, guarantee: Guarantee) -> int:
     """Number of kernel features from public numbers: more where n epsilon is larger."""
     signal = units * float(getattr(guarantee, "epsilon", 1))
-    return int(np.clip(round(signal ** (1 / 3)), 4, 25 if inputs == 1 else 100))
+    if inputs <= 2:
+        return int(np.clip(round(signal ** (1 / 3)), 4, 30))
+    return int(np.clip(round(signal ** (1 / 2)), 8, 200))
 
 
 def default_psi(
@@ -335,6 +337,9 @@ def default_psi(
     if road == "output":
         output = OutputRoad(trial)
         ratio = math.sqrt(float(output.noise.variances()[0])) / output.width
+        if loss.lipschitz is None:
+            # Its sensitivity is of order psi^(-3/2).
+            return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e3))
         return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e3))
     block = OBJECTIVE_PENALTY * steep * math.sqrt(components + 1) / (units * epsilon)
     return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e3))

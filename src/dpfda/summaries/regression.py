@@ -38,7 +38,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         to them. No default: from knowledge of the measurement, never from these data.
     target_bounds : (lower, upper)
         Public bounds of the target, in its units; targets are clipped to them. No default.
-    loss : {"squared", "huber"}
+    loss : {"huber", "squared"}
+        At the same budget huber needs far less noise, since its slope is bounded.
     width : float
         Huber: where the square turns into a line, on the scale of targets in [-1, 1].
     road : {"auto", "objective", "output", "sums"}
@@ -80,7 +81,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         *,
         bounds: Any = None,
         target_bounds: Any = None,
-        loss: str = "squared",
+        loss: str = "huber",
         width: float = 0.5,
         road: str = "auto",
         features: Any = "auto",

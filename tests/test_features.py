@@ -1,0 +1,126 @@
+"""Public features: each row from its own input, never longer than one, with the kernel they stand for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+
+from dpfda import FourierFeatures, KernelBasis, LandmarkFeatures, LinearFeatures
+from dpfda.errors import ParameterError, StorageError
+from dpfda.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
+
+POINTS = np.random.default_rng(4).uniform(size=(300, 3))
+MAPS: dict[str, FeatureMap] = {
+    "linear": LinearFeatures.of_columns(3),
+    "short": LinearFeatures.of_columns(3, norm_bound=0.5),
+    "no constant": LinearFeatures.of_columns(3, constant=0.0),
+    "fourier": FourierFeatures.drawn(Matern(0.4, nu=1.5), 3, 21),
+    "points": LandmarkFeatures.on_points(RBF(0.5), POINTS[:23]),
+    "grid": LandmarkFeatures.on_grid(Matern(0.5, nu=2.5), 3, 4, 10),
+}
+both = pytest.mark.parametrize("features", MAPS.values(), ids=MAPS.keys())
+
+
+def integers(features: FeatureMap, points: np.ndarray) -> np.ndarray:
+    return embedded(features, feature_ball(features.components), points)
+
+
+@both
+def test_a_row_does_not_depend_on_other_rows(features):
+    together = integers(features, POINTS)
+    for count in (1, 33, 34, 256, 257):
+        np.testing.assert_array_equal(integers(features, POINTS[:count]), together[:count])
+    order = np.random.default_rng(0).permutation(len(POINTS))
+    np.testing.assert_array_equal(integers(features, POINTS[order]), together[order])
+
+
+@both
+@settings(max_examples=30, deadline=None)
+@given(points=st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=1, max_size=4))
+def test_no_row_is_longer_than_one(features, points):
+    rows = integers(features, np.array(points, dtype=float)).astype(object)
+    radius = feature_ball(features.components).radius
+    assert all(sum(int(v) ** 2 for v in row) <= radius**2 for row in rows)
+
+
+def test_fourier_features_have_the_kernel_and_length_one():
+    for kernel in (RBF(0.5), Matern(0.5, nu=1.5)):
+        rows = FourierFeatures.drawn(kernel, 3, 20_000, seed=1).values(POINTS[:12])
+        # The error of a mean of 10,000 cosines is .01 at one deviation.
+        np.testing.assert_allclose(rows @ rows.T, kernel(POINTS[:12]), atol=0.05)
+        np.testing.assert_allclose(np.sum(rows**2, axis=1), 1.0, atol=1e-12)
+
+
+def test_landmark_features_are_a_projection_in_the_kernels_space():
+    kernel = Matern(0.4, nu=2.5)
+    marks = POINTS[:15]
+    features = LandmarkFeatures.on_points(kernel, marks)
+    assert features.components == 15
+    # |P k(t, .)|^2 and <P k(s, .), P k(t, .)>, by another road than the eigendecomposition.
+    cross = kernel(POINTS[20:60], marks)
+    expected = cross @ np.linalg.solve(kernel(marks), cross.T)
+    rows = features.values(POINTS[20:60])
+    np.testing.assert_allclose(rows @ rows.T, expected, atol=1e-4)
+    assert np.all(np.sum(features.values(np.random.default_rng(1).uniform(size=(2000, 3))) ** 2, 1) < 1)
+
+
+def test_a_kernel_is_scaled_to_length_one():
+    features = LandmarkFeatures.on_points(9.0 * RBF(0.3), POINTS[:10])
+    same = LandmarkFeatures.on_points(RBF(0.3), POINTS[:10])
+    rows, others = (np.abs(made.values(POINTS[:10])) for made in (features, same))
+    np.testing.assert_allclose(np.sum(rows**2, axis=1), 1.0, atol=1e-3)
+    np.testing.assert_allclose(rows, others, atol=1e-3)
+
+
+def test_curves_become_coefficients():
+    basis = KernelBasis.on_grid(Matern(0.3, nu=1.5), np.linspace(0, 1, 30))
+    curves = np.random.default_rng(3).uniform(2, 5, size=(7, 30))
+    features = LinearFeatures.of_curves(basis.analysis[:, :6], (2, 5), norm_bound=4.0, center=3.0)
+    rows = features.values(InputBox.of((2, 5), 30).scaled(curves))
+    np.testing.assert_allclose(rows[:, 1:] * 4.0, (curves - 3.0) @ basis.analysis[:, :6], atol=1e-6)
+    np.testing.assert_allclose(rows[:, 0], 0.25)
+
+
+@both
+def test_json_gives_them_back_to_the_bit(features):
+    again = features_from_json(features.to_json())
+    np.testing.assert_array_equal(again.values(POINTS), features.values(POINTS))
+    assert again.describe() == features.describe()
+
+
+def test_inputs_are_clipped_to_their_bounds():
+    box = InputBox.of(([0, -1], [10, 1]), 2)
+    scaled = box.scaled(np.array([[5.0, 0.0], [-1e300, 1e300], [11.0, -1.0]]))
+    np.testing.assert_array_equal(scaled, [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (lambda: InputBox.of(None, 2), "bounds must be given; found None. Pass bounds="),
+    (lambda: InputBox.of((1, 0), 2), "bounds must be finite with lower < upper in every column"),
+    (lambda: InputBox.of(([0, 0, 0], 1), 2), r"bounds must be numbers or one a column \(2\)"),
+    (lambda: InputBox.of((0, np.inf), 2), "bounds must be finite"),
+    (lambda: InputBox.of("ab", 2), "bounds must be .lower, upper."),
+    (lambda: FourierFeatures.drawn(DotProduct(), 2, 8), "kernel must be RBF or Matern"),
+    (lambda: FourierFeatures.drawn(RBF([1.0, 2.0]), 2, 8), "with one length scale"),
+    (lambda: FourierFeatures.drawn(RBF(), 2, 0), "components must be an integer of at least 1"),
+    (lambda: LandmarkFeatures.on_points(DotProduct(), [[0.0]]), "known scikit-learn kernel"),
+    (lambda: LandmarkFeatures.on_points(RBF(), [[np.nan]]), "landmarks must be finite points"),
+    (lambda: LandmarkFeatures.on_grid(RBF(), 4, 10), "at most 4096 grid points; found 10000"),
+    (lambda: LinearFeatures(np.zeros((2, 2)), np.zeros(2), 1.0, 1.0), "matrix must not be zero"),
+    (lambda: LinearFeatures.of_columns(2, norm_bound=0.0), "norm_bound positive"),
+    (lambda: LinearFeatures(np.eye(2), np.zeros(3), 1.0, 1.0), "one row an input"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_bad_features_are_refused_in_these_words(make, words):
+    with pytest.raises(ParameterError, match=words):
+        make()
+
+
+def test_an_unknown_kind_in_a_file_is_refused():
+    with pytest.raises(StorageError, match="Unknown kind of features 'neural'"):
+        features_from_json({"kind": "neural"})
