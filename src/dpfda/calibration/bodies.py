@@ -68,12 +68,10 @@ def body_loss(noise: KNormNoise | BoxNoise | EllipsoidNoise, norm: AnyNorm, widt
     parts, start = [], 0
     for size, scale in zip(noise.block_sizes, noise.scales, strict=True):
         block = sizes[start : start + size]
-        square = sum(w**2 for w in block) if norm == "box" else max(block) ** 2
-        parts.append(Fraction(square, scale**2))
+        whole = max(block) if norm == "ellipsoid" else _root(sum(w**2 for w in block))
+        parts.append(Fraction(whole) / scale)
         start += size
-    if norm == "box":
-        return sum((root_at_least(part) for part in parts if part), Fraction(0))
-    return root_at_least(sum(parts, Fraction(0)))
+    return sum(parts, Fraction(0)) if norm == "box" else root_at_least(_squares(parts))
 
 
 def body_length(noise: GaussianNoise, norm: AnyNorm, width: Width) -> Fraction:
@@ -145,6 +143,12 @@ def _sizes(components: int, norm: AnyNorm, width: Width) -> tuple[int, ...]:
     if len(sizes) < components:
         raise DpfdaError(f"{len(sizes)} sizes for {components} coordinates of noise.")
     return sizes
+
+
+def _root(square: int) -> Fraction:
+    """Square root of an integer, exact where it is an integer too, else rounded up."""
+    whole = math.isqrt(square)
+    return Fraction(whole) if whole**2 == square else root_at_least(Fraction(square))
 
 
 def _largest(sizes: Sequence[int], scales: Sequence[int]) -> Fraction:

@@ -12,7 +12,7 @@ from typing import Any
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import AdaptingMechanism, Design, Mechanism, Problem
 
-_SHARED = {"protocol", "blocks"}
+_SHARED = {"protocol", "blocks", "bodies"}
 
 
 def mechanisms() -> dict[str, type[Any]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfda.calibration import gaussian_noise
 from dpfda.errors import InfiniteSensitivityError, ParameterError
+from dpfda.mechanisms.bodies import gaussian_design
 from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent, wiener
 
 
@@ -19,7 +20,8 @@ class Gaussian:
 
     **Guarantee.** (epsilon, delta) or rho-zCDP. Neighbouring sums differ by d with |d|_2 <= w, and
     noise of deviation sigma has the exact profile of Balle & Wang at mu = w / sigma. On l1 and l2 balls
-    no other shape of Gaussian noise has a smaller error after the same shrinkage.
+    no other shape of Gaussian noise has a smaller error after the same shrinkage. On a box or an
+    ellipsoid mu is the largest Cameron-Martin length of a difference; the shape is the best one there.
 
     Parameters
     ----------
@@ -38,9 +40,12 @@ class Gaussian:
 
     calibration: str = "exact"
     name: ClassVar[str] = "gaussian"
+    takes_bodies: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
-        """Equal scales and Wiener shrinkage."""
+        """Equal scales (on a box or an ellipsoid matched ones) and Wiener shrinkage."""
+        if problem.body is not None:
+            return gaussian_design(problem, self.name, self.calibration)
         shape = np.ones(problem.prior.size)
         noise = gaussian_noise(shape, problem.width, problem.guarantee, self.calibration)
         shrinkage = wiener(problem.prior, problem.noise_power(noise.variances()))

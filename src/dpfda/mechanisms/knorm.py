@@ -10,6 +10,7 @@ import numpy as np
 from dpfda.calibration import pure_budget
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.blocks import block_design
+from dpfda.mechanisms.bodies import knorm_on_body
 from dpfda.mechanisms.protocol import Design, Problem, wiener
 
 
@@ -25,6 +26,10 @@ class KNorm:
     w (sum_B c_B^-2)^(1/2), on the l1 ball w max_B 1/c_B, where |d| <= w between neighbours. One block
     is the elliptical mechanism of Reimherr & Awan (Example 4); blocks of size one are product Laplace
     noise. Unlike an elliptical law alone (their Theorem 4) infinitely many blocks are possible.
+
+    Where records are bounded by a box or an ellipsoid the one block has the K-norm law of that body:
+    density proportional to exp(-epsilon |z|), |d| <= 1 being the set of differences, so epsilon is
+    exact again. Several blocks are calibrated to an l2 ball around the body.
 
     Parameters
     ----------
@@ -49,6 +54,7 @@ class KNorm:
 
     block_sizes: int | tuple[int, ...] | None = None
     name: ClassVar[str] = "knorm"
+    takes_bodies: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Block scales and Wiener shrinkage."""
@@ -60,6 +66,8 @@ class KNorm:
         if len(sizes) == 0 or any(size < 1 or size != int(size) for size in sizes):
             raise ParameterError("block_sizes", "be positive integers", repr(self.block_sizes))
         sizes = tuple(int(size) for size in sizes)
+        if problem.body is not None and len(sizes) == 1:
+            return knorm_on_body(problem, self.name, {}, None if self.block_sizes is None else sizes[0])
         return block_design(problem, sizes, self.name, {"block_sizes": list(sizes)})
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpfda.calibration import pure_budget
 from dpfda.mechanisms.blocks import block_design
+from dpfda.mechanisms.bodies import laplace_design
 from dpfda.mechanisms.protocol import Design, Problem
 
 
@@ -18,7 +19,9 @@ class Laplace:
 
     **Guarantee.** Pure epsilon: the log density ratio is at most sum_j |d_j| / B_j, which is
     w max_j 1/B_j on the l1 ball and at most w (sum_j B_j^-2)^(1/2) on the l2 ball, for |d| <= w
-    between neighbours. With equal scales on the l2 ball that is B = w M^(1/2) / epsilon.
+    between neighbours; where sums differ by a box of half-widths w_j it is sum_j w_j / B_j, by an
+    ellipsoid (sum_j w_j^2 / B_j^2)^(1/2). With equal scales on the l2 ball that is
+    B = w M^(1/2) / epsilon.
 
     Matched scales are those that minimise the expected error after shrinkage; on the l1 ball they are
     equal on the raw sum. They are never larger than those of ICLP at the same estimate and budget.
@@ -47,11 +50,14 @@ class Laplace:
     matched: bool = True
     shrink: bool = True
     name: ClassVar[str] = "laplace"
+    takes_bodies: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Scales and shrinkage."""
         count = problem.prior.size if self.components is None else int(self.components)
         parameters = {"components": count, "matched": self.matched, "shrink": self.shrink}
+        if problem.body is not None and self.shrink:
+            return laplace_design(problem, self.name, parameters, count, self.matched)
         return block_design(problem, (1,) * count, self.name, parameters, not self.matched, self.shrink)
 
 

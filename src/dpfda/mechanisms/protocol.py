@@ -90,7 +90,11 @@ class Problem:
                 raise ParameterError("cube", "be known where values on the grid are measured", "None")
             largest = exact_product(np.abs(design.measurement.matrix), self.cube.half_widths.tolist())
             return "box", tuple(self.neighbours.differences(width) for width in largest)
-        return self.body or (self.norm, self.width)
+        if self.body is None:
+            return self.norm, self.width
+        # Coefficients without a size are zero in every record.
+        kind, sizes = self.body
+        return kind, sizes + (0,) * (self.variances.size - len(sizes))
 
     @cached_property
     def eigenvalues(self) -> Floats:

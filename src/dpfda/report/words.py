@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -251,6 +251,18 @@ def _bound(release: ReleasedFunction) -> list[str]:
             "Before anything was added up, every curve whose size (the root of the integral of its "
             f"square) was above {bound['radius']:g} was scaled down to that size."
         )
+    elif kind == "box":
+        rule = (
+            "Before anything was added up, every curve was written as a sum of basic curves, and a part "
+            f"whose size was above its own public limit ({_limits(bound)}) was cut to it."
+        )
+    elif kind == "ellipsoid":
+        rule = (
+            "Before anything was added up, every curve was written as a sum of basic curves, and if "
+            "their sizes, each as a share of its own public limit, had squares that added up to more "
+            "than one, the curve was scaled down until they did not. The limits: "
+            f"{_limits(bound)}."
+        )
     else:
         rule = (
             "Before anything was added up, every curve was written as a sum of basic curves, and if "
@@ -269,6 +281,12 @@ def _bound(release: ReleasedFunction) -> list[str]:
         "read off these data, the promise does not hold: it has to come from knowledge of the "
         "measurement.",
     ]
+
+
+def _limits(bound: Mapping[str, Any]) -> str:
+    sizes = bound.get("half_widths", bound.get("semi_axes"))
+    first, last = number(float(sizes[0])), number(float(sizes[-1]))
+    return f"{len(sizes)} of them, from {first} for the first part to {last} for the last that is kept"
 
 
 def _accurate(release: ReleasedFunction) -> list[str]:

@@ -1,0 +1,109 @@
+"""Shared by the families: their best noise where sums differ by a box or an ellipsoid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpfda.bounds import BodyNorm
+from dpfda.calibration import body_noise, gaussian_on_body, laplace_on_body, pure_budget
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
+from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
+
+ROUNDS = 8
+# Shrinkage below this no longer widens the noise of a coefficient that is shrunk to nothing.
+FLOOR = 1e-12
+
+
+def knorm_on_body(
+    problem: Problem, mechanism: str, parameters: Mapping[str, Any], components: int | None
+) -> Design:
+    """K-norm noise of the body itself on the leading coefficients, then Wiener shrinkage.
+
+    On M coefficients a box gives coefficient j the variance (w_j / epsilon)^2 (M + 1)(M + 2) / 3, an
+    ellipsoid (w_j / epsilon)^2 (M + 1). By default M has the least expected error.
+    """
+    kind, sizes = _body(problem)
+    epsilon = float(pure_budget(problem.guarantee, (2,)))
+    unit = problem.noise_power((np.array(sizes, dtype=np.float64) / epsilon) ** 2)
+    prior = problem.prior
+
+    def risk(count: int) -> float:
+        power = unit[:count] * _growth(kind, count)
+        return float(np.sum(wiener(prior[:count], power) * power) + prior[count:].sum())
+
+    count = components or min(range(1, len(sizes) + 1), key=risk)
+    if count > len(sizes):
+        raise ParameterError("block sizes", f"add up to at most {len(sizes)} components", f"{count}")
+    noise = body_noise(kind, sizes[:count], problem.guarantee)
+    return _shrunk(problem, mechanism, {**parameters, "block_sizes": [count]}, noise)
+
+
+def laplace_design(
+    problem: Problem, mechanism: str, parameters: Mapping[str, Any], count: int, matched: bool
+) -> Design:
+    """Independent Laplace noise on a body; matched scales go like (w / s^2)^(1/3) or (w / s)^(1/2).
+
+    With factors s_j, sum_j s_j^2 c_j^2 is least at a given loss, sum_j w_j / c_j on a box, the root of
+    sum_j w_j^2 / c_j^2 on an ellipsoid.
+    """
+    kind, sizes = _body(problem)
+    count = min(count, len(sizes))
+    widths = np.array(sizes[:count], dtype=np.float64)
+
+    def noise(relative: Floats) -> KNormNoise:
+        return laplace_on_body(relative, kind, sizes[:count], problem.guarantee)
+
+    def best(factors: Floats) -> Floats:
+        return np.asarray(np.cbrt(widths / factors**2) if kind == "box" else np.sqrt(widths / factors))
+
+    made = _settled(problem, count, noise, best) if matched else noise(np.ones(count))
+    return _shrunk(problem, mechanism, {**parameters, "components": count}, made)
+
+
+def gaussian_design(problem: Problem, mechanism: str, calibration: str) -> Design:
+    """Gaussian noise on a body: deviations like (w / s)^(1/2) on a box, like w on an ellipsoid."""
+    kind, sizes = _body(problem)
+    widths = np.array(sizes, dtype=np.float64)
+
+    def noise(relative: Floats) -> GaussianNoise:
+        return gaussian_on_body(relative, kind, sizes, problem.guarantee, calibration)
+
+    made = (
+        _settled(problem, len(sizes), noise, lambda factors: np.sqrt(widths / factors))
+        if kind == "box"
+        else noise(widths)
+    )
+    return _shrunk(problem, mechanism, {"calibration": calibration}, made)
+
+
+def _body(problem: Problem) -> tuple[BodyNorm, tuple[int, ...]]:
+    if problem.body is None:
+        raise ParameterError("bounds", "be a box or an ellipsoid", problem.norm)
+    return problem.body
+
+
+def _growth(kind: BodyNorm, count: int) -> float:
+    return (count + 1) * (count + 2) / 3 if kind == "box" else count + 1.0
+
+
+def _settled(
+    problem: Problem,
+    count: int,
+    noise: Callable[[Floats], NoiseLaw],
+    best: Callable[[Floats], Floats],
+) -> NoiseLaw:
+    """Scales and shrinkage in turn, a few rounds; any scales are private."""
+    made = noise(np.ones(count))
+    for _ in range(ROUNDS):
+        factors = wiener(problem.prior[: made.components], problem.noise_power(made.variances()))
+        made = noise(best(np.maximum(factors, FLOOR)))
+    return made
+
+
+def _shrunk(problem: Problem, mechanism: str, parameters: Mapping[str, Any], noise: NoiseLaw) -> Design:
+    power = problem.noise_power(noise.variances())
+    return Design(mechanism, parameters, noise, wiener(problem.prior[: noise.components], power))
