@@ -19,7 +19,10 @@ if TYPE_CHECKING:
         LegendreBasis,
         SineBasis,
     )
-    from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+    from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
+    from dpfda.comparison_release import ReleasedComparison
+    from dpfda.components import ReleasedComponents
+    from dpfda.covariance_release import ReleasedCovariance
     from dpfda.density_kernel import DensityKernel
     from dpfda.density_release import ReleasedDensity
     from dpfda.features import FourierFeatures, LandmarkFeatures, LinearFeatures
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from dpfda.storage import load
     from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
     from dpfda.summaries.classification import PrivateKernelClassifier
+    from dpfda.summaries.comparison import PrivateComparison
+    from dpfda.summaries.covariance import PrivateCovariance
+    from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.tuning import cross_validate, plug_in, private_selection
 
@@ -40,9 +46,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "BernsteinBasis": "bases",
     "BoxBasis": "bases",
+    "BoxBound": "bounds",
     "CosineBasis": "bases",
     "FourierBasis": "bases",
     "DensityKernel": "density_kernel",
+    "Ellipsoid": "bounds",
     "FourierFeatures": "features",
     "FunctionalSession": "session",
     "KernelBasis": "bases",
@@ -54,10 +62,16 @@ _HOMES = {
     "LatticeRelease": "lattice",
     "LinearFeatures": "features",
     "LongCurves": "records",
+    "PrivateComparison": "summaries.comparison",
+    "PrivateCovariance": "summaries.covariance",
     "PrivateDensity": "summaries",
+    "PrivateFPCA": "summaries.fpca",
     "PrivateKernelClassifier": "summaries.classification",
     "PrivateKernelRegressor": "summaries.regression",
     "PrivateMean": "summaries",
+    "ReleasedComparison": "comparison_release",
+    "ReleasedComponents": "components",
+    "ReleasedCovariance": "covariance_release",
     "ReleasedDensity": "density_release",
     "ReleasedField": "field",
     "ReleasedFunction": "release",
@@ -74,9 +88,11 @@ _HOMES = {
 __all__ = [
     "BernsteinBasis",
     "BoxBasis",
+    "BoxBound",
     "CosineBasis",
     "FourierBasis",
     "DensityKernel",
+    "Ellipsoid",
     "FourierFeatures",
     "FunctionalSession",
     "KernelBasis",
@@ -88,10 +104,16 @@ __all__ = [
     "LatticeRelease",
     "LinearFeatures",
     "LongCurves",
+    "PrivateComparison",
+    "PrivateCovariance",
     "PrivateDensity",
+    "PrivateFPCA",
     "PrivateKernelClassifier",
     "PrivateKernelRegressor",
     "PrivateMean",
+    "ReleasedComparison",
+    "ReleasedComponents",
+    "ReleasedCovariance",
     "ReleasedDensity",
     "ReleasedField",
     "ReleasedFunction",

@@ -6,9 +6,9 @@ below 2^62 in 64-bit integers; blocks are added up in Python integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ LARGEST = 2**24
 BLOCK = 2**14
 
 Matrix = list[list[int]]
+Drawn = TypeVar("Drawn")
 
 
 def outer_ball(radius: float) -> IntegerBall:
@@ -105,6 +106,10 @@ class OuterSum:
             # A fraction would show in the last digits what was added.
             raise DpfdaError("Noise must be integers.")
         return tuple(entry + added for entry, added in zip(entries, noise, strict=True))
+
+    def through(self, mechanism: Callable[[Matrix], Drawn]) -> Drawn:
+        """What a mechanism makes of the sum; the mechanism is private by itself and has been charged."""
+        return mechanism([list(row) for row in self._matrix])
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""

@@ -26,7 +26,7 @@ Losses, each an upper end of a ball or exact:
   variables of M + 1 degrees of freedom, whose tails fall like exp(-x / (2c)).
 
 The expected square of the noise, |.|_F^2, is M (M + 1) / 2 times the power: for K-norm noise it grows
-like M^4, for the difference of Wishart matrices like M^3, because that law is fitted to the nuclear norm.
+like M^4, for the difference of Wishart matrices like M^3, because that law fits the nuclear norm.
 (Adding one Wishart matrix is not private at all: X >= S is then certain, and a neighbour may break it.)
 """
 

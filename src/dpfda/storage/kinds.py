@@ -46,6 +46,9 @@ KINDS = {
         "dpfda.storage.densities", "released density", "dpfda.ReleasedDensity.load"
     ),
     "dpfda-field": Kind("dpfda.storage.fields", "dpfda release on a box", "dpfda.load"),
+    "dpfda-covariance": Kind("dpfda.storage.covariances", "released dpfda covariance", "dpfda.load"),
+    "dpfda-components": Kind("dpfda.storage.principal", "dpfda release of components", "dpfda.load"),
+    "dpfda-comparison": Kind("dpfda.storage.comparisons", "dpfda comparison of groups", "dpfda.load"),
 }
 
 

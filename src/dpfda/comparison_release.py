@@ -1,0 +1,239 @@
+"""Released means of several groups, and their differences; all public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bands import DRAWS, Band, band_from_errors, check_level
+from dpfda.bases.grids import check_points
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.release import ReleasedFunction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedDifference:
+    """The mean of one group minus that of another, as a function on the domain.
+
+    Parameters
+    ----------
+    first, second : ReleasedFunction
+        Of the two groups, on one domain.
+    names : (str, str)
+        Of the two groups.
+    """
+
+    first: ReleasedFunction
+    second: ReleasedFunction
+    names: tuple[str, str]
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self.first.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self.first.grid_points
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """Values, in the units of the data, at points of the domain."""
+        return self.first(points) - self.second(points)
+
+    def derivative(self) -> ReleasedDifference:
+        """The difference of the derivatives."""
+        return ReleasedDifference(self.first.derivative(), self.second.derivative(), self.names)
+
+    def integral(self, start: float | None = None, end: float | None = None) -> float:
+        """Integral from `start` to `end`, by default over the domain."""
+        return self.first.integral(start, end) - self.second.integral(start, end)
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band for the difference that would have been released without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability, between 0 and 1, that the band contains the difference of the means of the
+            clipped records with the same shrinkage.
+        simultaneous : bool
+            At all points at once, or at each point by itself.
+        points : array (k,), optional
+            Where; by default 201 points of the domain and the grid.
+
+        Notes
+        -----
+        The two noises are independent and both laws are public: the band comes from simulated
+        differences of both. About the privacy noise alone; a difference that leaves the band around zero
+        is not explained by the noise, but may be by sampling.
+        """
+        check_level(level)
+        if points is None:
+            points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
+        at = check_points(points, self.domain_range)
+        # One generator after the other: independent noise, and the same band whenever it is asked for.
+        generator = np.random.Generator(np.random.Philox(key=0))
+        errors = np.zeros((DRAWS, at.size))
+        for release, sign in ((self.first, 1.0), (self.second, -1.0)):
+            functions = release.basis.evaluate(at, release.order)
+            errors += sign * (release.noise_draws(generator, DRAWS) @ functions.T)
+        return band_from_errors(self(at), np.abs(errors), level, simultaneous, at)
+
+    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
+        """Draw the difference, its simultaneous band and the line of no difference."""
+        from dpfda.covariance_plots import plot_difference
+
+        return plot_difference(self, ax, level)
+
+    def __repr__(self) -> str:
+        start, end = self.domain_range
+        return f"ReleasedDifference on [{start:g}, {end:g}]: {self.names[0]} minus {self.names[1]}"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedComparison:
+    """Mean curves of disjoint groups, released at the cost of one.
+
+    Parameters
+    ----------
+    means : mapping from str to ReleasedFunction
+        The release of every group, by name. All have one guarantee, relation and privacy unit.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two groups, or they differ in what they promise or in their domain.
+    """
+
+    means: Mapping[str, ReleasedFunction]
+
+    def __post_init__(self) -> None:
+        terms = {
+            (mean.guarantee, mean.neighbours, mean.unit, mean.domain_range)
+            for mean in self.means.values()
+        }
+        if len(self.means) < 2 or len(terms) != 1:
+            raise ParameterError(
+                "groups", "be two or more with one guarantee, relation, unit and domain",
+                f"{len(self.means)} with {len(terms)} kinds",
+            )  # fmt: skip
+        object.__setattr__(self, "means", MappingProxyType(dict(self.means)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
+        return {"means": dict(self.means)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def _any(self) -> ReleasedFunction:
+        return next(iter(self.means.values()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        return tuple(self.means)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of all releases together: that of each, because the groups share no privacy unit."""
+        return self._any.guarantee
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets it makes hard to tell apart."""
+        return self._any.neighbours
+
+    @property
+    def unit(self) -> str:
+        """Who is protected."""
+        return self._any.unit
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Labels, date and versions."""
+        return self._any.about
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self._any.domain_range
+
+    def __getitem__(self, name: str) -> ReleasedFunction:
+        """The release of a group."""
+        if name not in self.means:
+            raise ParameterError("group", f"be one of {', '.join(self.names)}", repr(name))
+        return self.means[name]
+
+    def difference(self, first: str, second: str) -> ReleasedDifference:
+        """The mean of one group minus that of another.
+
+        Raises
+        ------
+        ParameterError
+            If a name is unknown.
+        """
+        return ReleasedDifference(self[first], self[second], (first, second))
+
+    def describe_composition(self) -> str:
+        """Say in words why the groups together cost what one of them costs."""
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return (
+                f"parallel composition: every {self.unit} is in one group, and which group, like the "
+                f"number of {self.unit}s of each, is public; neighbours replace the data of one "
+                f"{self.unit}, who stays in the same group"
+            )
+        return (
+            f"parallel composition: every {self.unit} is in one group, which is private like the "
+            f"numbers of {self.unit}s; neighbours add or remove one {self.unit}. To move one from a "
+            "group to another is to remove and to add: twice the guarantee"
+        )
+
+    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
+        """Draw the mean of every group and its simultaneous band."""
+        from dpfda.covariance_plots import plot_comparison
+
+        return plot_comparison(self, ax, level)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `dpfda.load` reads back exactly."""
+        from dpfda.storage import save_as
+
+        return save_as("dpfda-comparison", self, path)
+
+    @staticmethod
+    def load(path: str | Path, kernel: Any = None) -> ReleasedComparison:
+        """Read a comparison from a JSON file; `kernel` is needed if it was made with a custom one."""
+        from dpfda.storage import load_kind
+
+        loaded: ReleasedComparison = load_kind(path, "dpfda-comparison", kernel)
+        return loaded
+
+    def __repr__(self) -> str:
+        start, end = self.domain_range
+        return "\n".join(
+            [
+                f"ReleasedComparison of {', '.join(self.names)} on [{start:g}, {end:g}]",
+                f"  guarantee:    {self.guarantee}, all groups together",
+                f"  because of:   {self.describe_composition()}",
+                f"  privacy unit: {self.unit}",
+                f"  bound:        {self._any.bound['description']}",
+            ]
+        )

@@ -1,0 +1,349 @@
+"""The released covariance function: noisy integers, basis, noise law and guarantee; all public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bands import DRAWS, Band, check_level
+from dpfda.bases import Basis
+from dpfda.bases.grids import check_points
+from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.components import ReleasedComponents, ordered_components
+from dpfda.covariance_design import fitted_shrinkage, nearest_positive
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.symmetric_noise import SymmetricNoise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+FLOOR_DRAWS = 2000
+# Points of a band that are simulated at a time, so that memory stays small.
+CHUNK = 128
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCovariance:
+    """A covariance function C(s, t) published under differential privacy.
+
+    C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
+    `center`, for deviations clipped to a public ball, plus noise. It is symmetric and positive
+    semidefinite. Evaluating, decomposing, plotting and saving cost no privacy. It holds nothing private.
+
+    Parameters
+    ----------
+    basis : Basis
+        M orthonormal public functions.
+    noisy_sum : tuple of int
+        The mechanism's output: lower triangle of the exact integer sum of outer products plus rounded
+        noise, row by row.
+    exponent : int
+        The integers are in units of 2^-exponent.
+    divisor : float or NoisyCount
+        What the sum is divided by.
+    center : array (m,)
+        Public curve that was subtracted from every record, on the grid; linear between.
+    noise : SymmetricNoise
+        Law of the noise in `noisy_sum`, in grid units.
+    guarantee : Guarantee
+        Of the whole release, a private center and a released count included.
+    stated : Guarantee
+        What the noise in force gives, recomputed and rounded outward, where it is all that was drawn.
+    neighbours : Neighbours
+    unit : str
+        Who is protected.
+    bound : mapping
+        The public bound.
+    mechanism : mapping
+        Its name and tuning, and how the budget was split.
+    about : mapping
+        Labels, date, versions.
+    mean : ReleasedFunction or None
+        The released mean that is the center, where a share of the budget paid for it.
+    shrunk : bool
+        Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
+    """
+
+    basis: Basis
+    noisy_sum: tuple[int, ...]
+    exponent: int
+    divisor: float | NoisyCount
+    center: Floats
+    noise: SymmetricNoise
+    guarantee: Guarantee
+    stated: Guarantee
+    neighbours: Neighbours
+    unit: str
+    bound: Mapping[str, Any]
+    mechanism: Mapping[str, Any]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    mean: ReleasedFunction | None = None
+    shrunk: bool = True
+
+    def __post_init__(self) -> None:
+        center = np.array(self.center, dtype=np.float64)
+        center.setflags(write=False)
+        object.__setattr__(self, "center", center)
+        for name in ("bound", "mechanism", "about"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
+        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain of s and of t."""
+        return self.basis.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self.basis.grid_points
+
+    @property
+    def count(self) -> float:
+        """What the sum was divided by."""
+        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
+
+    @cached_property
+    def tensor(self) -> SymmetricTensorBasis:
+        """The symmetric tensor basis."""
+        return SymmetricTensorBasis(self.basis)
+
+    @property
+    def _unit_size(self) -> float:
+        return math.ldexp(1.0, -self.exponent) / self.count
+
+    @cached_property
+    def noisy_coordinates(self) -> Floats:
+        """Orthonormal coordinates (N,) as the mechanism gave them: unbiased for the clipped records."""
+        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
+        return np.asarray(raw / self.count * self.tensor.roots)
+
+    @property
+    def noise_power(self) -> float:
+        """Variance of the noise in each orthonormal coordinate."""
+        return self.noise.power * self._unit_size**2
+
+    @cached_property
+    def shrinkage(self) -> Floats:
+        """Factors (N,) on the coordinates, chosen from the noisy coordinates: post-processing."""
+        if not self.shrunk:
+            return np.ones(self.noisy_coordinates.size)
+        return fitted_shrinkage(
+            self.noisy_coordinates, self.noise_power, self.basis.eigenvalues, self.noise.size
+        )
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Coefficients (M, M) of the estimate: shrunk, then made positive semidefinite."""
+        matrix = nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates))
+        matrix.setflags(write=False)
+        return matrix
+
+    def __call__(self, first: ArrayLike, second: ArrayLike) -> Any:
+        """Values C(s, t) at pairs of points.
+
+        Parameters
+        ----------
+        first, second : float or array (q,)
+            s and t; a single point goes with every point of the other.
+
+        Returns
+        -------
+        float or array (q,)
+            Values, in squared units of the data.
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain, or the lengths differ.
+        """
+        at_s, at_t = self._pairs(first, second)
+        values = np.einsum(
+            "qj,jk,qk->q", self.basis.evaluate(at_s), self.matrix, self.basis.evaluate(at_t)
+        )
+        return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
+
+    def _pairs(self, first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+        at_s, at_t = (check_points(points, self.domain_range) for points in (first, second))
+        if at_s.size != at_t.size and 1 not in (at_s.size, at_t.size):
+            raise ParameterError("points", "come in pairs", f"{at_s.size} and {at_t.size}")
+        both = np.broadcast_arrays(at_s, at_t)
+        return np.asarray(both[0]), np.asarray(both[1])
+
+    def on_grid(self, points: ArrayLike | None = None) -> Floats:
+        """Values (q, q) at all pairs of q points, by default of the public grid."""
+        functions = self.basis.evaluate(self.grid_points if points is None else points)
+        return np.asarray(functions @ self.matrix @ functions.T)
+
+    def variance(self, points: ArrayLike) -> Any:
+        """Variance C(t, t), in squared units of the data; never negative."""
+        return self(points, points)
+
+    def correlation(self, first: ArrayLike, second: ArrayLike) -> Any:
+        """Correlation C(s, t) / (C(s, s) C(t, t))^(1/2); NaN where a variance is zero."""
+        at_s, at_t = self._pairs(first, second)
+        product = np.asarray(self.variance(at_s) * self.variance(at_t))
+        known = product > 0
+        values = np.where(known, self(at_s, at_t) / np.sqrt(np.where(known, product, 1.0)), np.nan)
+        values = np.clip(values, -1.0, 1.0)
+        return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
+
+    def noise_floor(self, level: float = 0.95) -> float:
+        """What the largest eigenvalue of the noise stays below with this probability.
+
+        An eigenvalue of the estimate below it may be noise alone. Of the noise after shrinkage, whose
+        factors are taken as given; simulated from the public law with a fixed key.
+        """
+        check_level(level)
+        draws = self._noise_matrices(FLOOR_DRAWS)
+        shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
+        largest = np.abs(np.linalg.eigvalsh(shrunk)).max(axis=1)
+        return float(np.quantile(largest, level, method="higher"))
+
+    def _noise_matrices(self, draws: int) -> Floats:
+        generator = np.random.Generator(np.random.Philox(key=0))
+        return self.noise.simulate(generator, draws) * self._unit_size
+
+    def components(self, count: int | None = None) -> ReleasedComponents:
+        """Eigenfunctions and eigenvalues, largest first.
+
+        Parameters
+        ----------
+        count : int, optional
+            How many; by default those above the noise floor, at least one.
+
+        Raises
+        ------
+        ParameterError
+            If it is not between 1 and M.
+        """
+        floor = self.noise_floor()
+        values, vectors = np.linalg.eigh(self.matrix)
+        if count is None:
+            count = max(1, int(np.sum(values > floor)))
+        if not 1 <= count <= values.size:
+            raise ParameterError("n_components", f"be from 1 to {values.size}", repr(count))
+        return ordered_components(vectors[:, -count:], values[-count:], float(values.sum()), floor, self)
+
+    def band(
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        first: ArrayLike | None = None,
+        second: ArrayLike | None = None,
+    ) -> Band:
+        """Band for the covariance of the clipped records, in the M functions, without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability of the band, between 0 and 1.
+        simultaneous : bool
+            For all pairs at once, or for each pair by itself.
+        first, second : array (q,), optional
+            The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
+
+        Returns
+        -------
+        Band
+            Around the unbiased noisy values, not around the shrunk and projected estimate, which may
+            lie outside. Its points are (q, 2), or (q,) on the diagonal.
+
+        Notes
+        -----
+        About the privacy noise alone, whose law is public: nothing on the bias of clipping, truncation
+        and the public center, nor on sampling. Refused where the count was released with noise.
+        """
+        if isinstance(self.divisor, NoisyCount):
+            raise ParameterError(
+                "public_size",
+                "be given for a band",
+                "a count that was released with noise",
+                "The error of the ratio depends on exact values.",
+            )
+        check_level(level)
+        given = self.grid_points if first is None else first
+        at_s, at_t = self._pairs(given, given if second is None else second)
+        functions = self.tensor.evaluate(at_s, at_t)
+        noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
+        values = functions @ self.noisy_coordinates
+        if not simultaneous:
+            widths = [
+                np.quantile(np.abs(noise @ part.T), level, axis=0, method="higher")
+                for part in _chunks(functions)
+            ]
+            return Band(_points(at_s, at_t), *_around(values, np.concatenate(widths)), level, False)
+        deviations = np.sqrt(np.sum(functions**2, axis=1) * self.noise_power)
+        largest = np.zeros(DRAWS)
+        for part, scale in zip(_chunks(functions), _chunks(deviations), strict=True):
+            errors = np.abs(noise @ part.T) / np.where(scale > 0, scale, 1.0)
+            largest = np.maximum(largest, errors.max(axis=1))
+        width = np.quantile(largest, level, method="higher") * deviations
+        return Band(_points(at_s, at_t), *_around(values, width), level, True)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw C as an image over the square, with a colour bar in squared units of the data."""
+        from dpfda.covariance_plots import plot_covariance
+
+        return plot_covariance(self, ax)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `dpfda.load` reads back exactly."""
+        from dpfda.storage import save_as
+
+        return save_as("dpfda-covariance", self, path)
+
+    @staticmethod
+    def load(path: str | Path, kernel: Any = None) -> ReleasedCovariance:
+        """Read a covariance from a JSON file; `kernel` is needed if it was made with a custom one."""
+        from dpfda.storage import load_kind
+
+        loaded: ReleasedCovariance = load_kind(path, "dpfda-covariance", kernel)
+        return loaded
+
+    def __repr__(self) -> str:
+        start, end = self.domain_range
+        center = "a released mean (its cost included)" if self.mean is not None else "a public curve"
+        return "\n".join(
+            [
+                f"ReleasedCovariance on [{start:g}, {end:g}] x [{start:g}, {end:g}]",
+                f"  guarantee:    {self.guarantee}",
+                f"  neighbours:   {self.neighbours.describe(self.unit)}",
+                f"  privacy unit: {self.unit}",
+                f"  bound:        {self.bound['description']}",
+                f"  center:       {center}",
+                f"  kernel:       {self.basis.describe()}",
+                f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
+            ]
+        )
+
+
+def _chunks(array: Floats) -> list[Floats]:
+    return [array[start : start + CHUNK] for start in range(0, array.shape[0], CHUNK)]
+
+
+def _around(values: Floats, width: Floats) -> tuple[Floats, Floats]:
+    return values - width, values + width
+
+
+def _points(at_s: Floats, at_t: Floats) -> Floats:
+    return at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])

@@ -1,0 +1,180 @@
+"""The exponential mechanism over directions, a Bingham law, sampled exactly.
+
+For a positive semidefinite matrix S of size M the law on unit vectors v is
+
+    p(v)  proportional to  exp(rate v' S v).
+
+It is sampled by rejection: with Omega = t I - 2 rate S positive definite, z a standard normal vector and
+y = Omega^(-1/2) z, the direction v = y / |y| has density proportional to w^(-M/2), w = v' Omega v
+(angular central Gaussian; Tyler 1987). The ratio of the two densities is, up to a constant,
+e^(-w/2) w^(M/2), largest at w = M, so a draw is accepted with probability
+
+    e^((M - w) / 2) (w / M)^(M/2),     w = z'z / y'y
+
+(Kent, Ganeiber & Mardia 2013). That is the exact law for every admissible t, which decides only how many
+draws it takes; it is chosen in floats to make them few (about two).
+
+Normal variables and the acceptance are functions of uniform variables that are known by their leading
+bits, as in `dpfda.exactness`. Whether a draw is accepted, and to which integers it is rounded, is read
+off only where the enclosures determine it; else more bits are appended to the same uniforms. What is
+returned is thus the rounding of an exact draw. The number of rejected draws depends on S: time is not
+protected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpfda.exactness import (
+    GUARD_BITS,
+    INITIAL_BITS,
+    BitSource,
+    ball,
+    nearest_integer,
+    normals,
+    precision,
+    system_bits,
+    uniform_ball,
+)
+
+# Directions are rounded to 2^-30, finer than any noise on the variance along them.
+DIRECTION_BITS = 30
+
+Matrix = Sequence[Sequence[int]]
+
+
+def draw_direction(
+    matrix: Matrix,
+    rate: Fraction,
+    source: BitSource | None = None,
+    initial_bits: int = INITIAL_BITS,
+) -> list[int]:
+    """Draw a direction from the Bingham law, exactly.
+
+    Parameters
+    ----------
+    matrix : M rows of M int
+        Positive semidefinite and symmetric. Private.
+    rate : Fraction
+        Positive.
+    source : callable, optional
+        Gives fair bits; the operating system's except in tests of this function.
+    initial_bits : int
+        Leading bits that each uniform starts with.
+
+    Returns
+    -------
+    list of M int
+        The unit vector times 2^30, rounded.
+    """
+    proposal = _Proposal(matrix, rate)
+    while True:
+        drawn = _one_trial(proposal, system_bits if source is None else source, initial_bits)
+        if drawn is not None:
+            return drawn
+
+
+class _Proposal:
+    """Omega = t I - 2 rate S and its Cholesky factor, at any precision."""
+
+    def __init__(self, matrix: Matrix, rate: Fraction) -> None:
+        self.size = len(matrix)
+        self._doubled = [[2 * rate * entry for entry in row] for row in matrix]
+        self._shift = _good_shift(np.array(self._doubled, dtype=np.float64))
+        self._factors: dict[int, list[list[arb]]] = {}
+
+    def factor(self, bits: int) -> list[list[arb]]:
+        """Lower Cholesky factor as enclosures; the precision is already set to `bits`."""
+        if bits not in self._factors:
+            found = self._cholesky()
+            if found is None:
+                # The trace exceeds every eigenvalue of a positive matrix. In floats the other shift
+                # was misjudged, which changes the number of draws and not their law.
+                trace = sum((self._doubled[i][i] for i in range(self.size)), Fraction(0))
+                self._shift, self._factors = trace + self.size, {}
+                found = self._cholesky()
+            if found is None:
+                # More bits, in the next round, will tell the pivots from zero.
+                return [[arb("nan")] * self.size for _ in range(self.size)]
+            self._factors[bits] = found
+        return self._factors[bits]
+
+    def _cholesky(self) -> list[list[arb]] | None:
+        size = self.size
+        lower = [[arb(0)] * size for _ in range(size)]
+        for j in range(size):
+            pivot = ball(self._shift - self._doubled[j][j]) - _dot(lower[j][:j], lower[j][:j])
+            if not pivot > 0:
+                return None
+            lower[j][j] = pivot.sqrt()
+            for i in range(j + 1, size):
+                cross = _dot(lower[i][:j], lower[j][:j])
+                lower[i][j] = (-ball(Fraction(self._doubled[i][j])) - cross) / lower[j][j]
+        return lower
+
+
+def _good_shift(doubled: NDArray[np.float64]) -> Fraction:
+    """The t with sum_i 1 / (t - 2 rate lambda_i) = 1, for which draws are accepted most often."""
+    values = np.linalg.eigvalsh(doubled)
+    gaps = values[-1] - values
+    low, high = 1.0, float(values.size)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(np.sum(1 / (middle + gaps))) > 1 else (low, middle)
+    return Fraction(float(values[-1])) + Fraction(high)
+
+
+def _one_trial(proposal: _Proposal, source: BitSource, bits: int) -> list[int] | None:
+    """One draw of the proposal: its rounded direction, or None where it is rejected."""
+    size = proposal.size
+    numerators = [source(bits) for _ in range(size + size % 2 + 1)]
+    while True:
+        with precision(bits + GUARD_BITS):
+            uniforms = [uniform_ball(numerator, bits) for numerator in numerators]
+            gaussians = normals(uniforms[1:])[:size]
+            accepted, direction = _judged(proposal.factor(bits), gaussians, uniforms[0])
+        if accepted is False:
+            return None
+        if accepted and direction is not None:
+            return direction
+        numerators = [(numerator << bits) | source(bits) for numerator in numerators]
+        bits *= 2
+
+
+def _judged(
+    lower: list[list[arb]], gaussians: list[arb], uniform: arb
+) -> tuple[bool | None, list[int] | None]:
+    """Whether to accept (None: undecided), and the rounded direction (None: undecided)."""
+    size = len(lower)
+    solved = _back_substituted(lower, gaussians)
+    square = _dot(solved, solved)
+    ratio = _dot(gaussians, gaussians) / square
+    difference = uniform.log() - ((size - ratio) + size * (ratio / size).log()) / 2
+    # Comparisons of balls hold only where they hold for all of both; for undefined ones neither does.
+    if difference > 0:
+        return False, None
+    if not difference < 0:
+        return None, None
+    scale = 2**DIRECTION_BITS / square.sqrt()
+    rounded = [nearest_integer(entry * scale) for entry in solved]
+    whole = [entry for entry in rounded if entry is not None]
+    return True, whole if len(whole) == size else None
+
+
+def _back_substituted(lower: list[list[arb]], right: list[arb]) -> list[arb]:
+    """The y with L' y = right."""
+    size = len(lower)
+    solution = [arb(0)] * size
+    for i in reversed(range(size)):
+        known = sum((lower[j][i] * solution[j] for j in range(i + 1, size)), arb(0))
+        solution[i] = (right[i] - known) / lower[i][i]
+    return solution
+
+
+def _dot(first: Sequence[arb], second: Sequence[arb]) -> arb:
+    return sum((a * b for a, b in zip(first, second, strict=True)), arb(0))

@@ -1,0 +1,329 @@
+"""Mean curves of several groups under one budget, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases import Basis
+from dpfda.comparison_release import ReleasedComparison
+from dpfda.errors import DataError, ParameterError
+from dpfda.guarantees import Neighbours
+from dpfda.publication import publish_parallel
+from dpfda.records import LongCurves
+from dpfda.records.curves import check_choice, is_missing
+from dpfda.summaries.mean import PreparedMean, PrivateMean
+
+Labels = NDArray[Any]
+
+
+class PrivateComparison(BaseEstimator):  # type: ignore[misc]
+    """Mean curves of disjoint groups, and their differences, under one budget.
+
+    Every group's mean is released with the whole of epsilon, and together they cost epsilon: the data of
+    one privacy unit are in one group only (parallel composition).
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, standardize, kernel, basis, grid_points, domain_range, quadrature, mechanism
+        As in `dpfda.PrivateMean`; the same for all groups.
+    levels : sequence of str or numbers, optional
+        Names of the groups, public. By default, under replace-one neighbours, those found; required
+        under add/remove, where membership is private.
+    neighbours : {"replace-one", "add-remove"}
+        *replace-one*: which unit is in which group, and so the size of every group, is public; what is
+        hidden is the data of any one unit, who stays in the same group. *add-remove*: one unit more or
+        less, in whichever group; membership and sizes are private. Moving a unit from one group to
+        another is one removal and one addition: twice epsilon.
+    public_size : int or mapping, optional
+        Under add/remove only: a public number to divide each group's sum by, one for all or one a level.
+        Without it a tenth of epsilon is spent on each group's count.
+    missing, invalid, smoothing, unit, labels, ledger, dataset
+        As in `dpfda.PrivateMean`.
+
+    Attributes
+    ----------
+    release_ : ReleasedComparison
+        The published means by group, and their differences.
+    n_features_in_ : int
+        Number of grid points.
+
+    Notes
+    -----
+    **Guarantee.** Let two neighbouring data sets differ in one unit, of group g. The sums of all other
+    groups are the same integers, so their releases have the same law; all noises are independent, so
+    the density ratio of all releases together is that of group g alone: epsilon (and delta) of one
+    mean. See `dpfda.publication.publish_parallel`. The ledger is charged once.
+
+    The argument needs every unit to be in one group. A unit with records in two is an error; with
+    ``invalid="repair"`` all of its records count for the group of its first one, and a unit whose group
+    is not among `levels` counts for none: either depends on that unit's own records alone.
+
+    References
+    ----------
+    McSherry (2009), Theorem 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 60)[:, None]
+    >>> comparison = PrivateComparison(epsilon=1.0, bounds=(-1.5, 1.5))
+    >>> release = comparison.fit(curves, ["case", "control"] * 30).release_
+    >>> release.difference("case", "control")([0.5]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        levels: Sequence[Any] | None = None,
+        standardize: bool = False,
+        kernel: Any = None,
+        basis: Basis | None = None,
+        grid_points: ArrayLike | None = None,
+        domain_range: tuple[float, float] | None = None,
+        quadrature: Any = "trapezoid",
+        mechanism: Any = "auto",
+        neighbours: str = "replace-one",
+        public_size: Any = None,
+        missing: str = "refuse",
+        invalid: str = "refuse",
+        smoothing: float = 0.01,
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.levels = levels
+        self.standardize = standardize
+        self.kernel = kernel
+        self.basis = basis
+        self.grid_points = grid_points
+        self.domain_range = domain_range
+        self.quadrature = quadrature
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.public_size = public_size
+        self.missing = missing
+        self.invalid = invalid
+        self.smoothing = smoothing
+        self.unit = unit
+        self.labels = labels
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the mean of every group.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, FDataGrid or LongCurves
+            One curve a row, in the units of the data. Private.
+        y : array (n,)
+            The group of each record (of each observation for LongCurves). Public under replace-one
+            neighbours, private under add/remove.
+        groups : array (n,), optional
+            Privacy unit of each record, for example the person. Private under add/remove.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used, a unit is in two groups, or a group has fewer than two units.
+        BudgetError
+            If the ledger refuses.
+        """
+        names, parts = self.prepare(X, y, groups)
+        requests = [part.request for part in parts]
+        entry = {
+            "summary": "mean curves of groups",
+            "neighbours": str(requests[0].neighbours),
+            "privacy_unit": requests[0].unit,
+            "bound": requests[0].bound.describe(),
+            "basis": requests[0].basis.describe(),
+            "mechanism": str(self.mechanism),
+            "groups": names,
+            "composition": "parallel",
+        }
+        pairs = [(part.total, part.request) for part in parts]
+        released = publish_parallel(pairs, entry, self.ledger, self.dataset)
+        self.release_ = ReleasedComparison(dict(zip(names, released, strict=True)))
+        self.n_features_in_ = int(requests[0].basis.grid_points.size)
+        return self
+
+    def prepare(self, X: Any, y: Any, groups: Any = None) -> tuple[list[str], list[PreparedMean]]:
+        """Everything before the noise: split, check, embed, clip, round, add up. Private.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        list of str, list of PreparedMean
+            Names of the groups, and the private sum of each with its request.
+        """
+        neighbours = Neighbours.parse(self.neighbours)
+        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        own = _unit_labels(X, groups)
+        memberships = _memberships(y, own, self.invalid)
+        levels = _levels(self.levels, memberships, neighbours)
+        rows = [_rows(memberships, level) for level in levels]
+        known = np.any(rows, axis=0)
+        if not known.all() and (neighbours is Neighbours.REPLACE_ONE or self.invalid == "refuse"):
+            raise DataError(
+                "Every record must be in one of the groups of `levels`; found another label in row "
+                f"{int(np.argmin(known))}. Name all groups, or leave records out beforehand."
+            )
+        names = [str(level) for level in levels]
+        if len(set(names)) != len(names):
+            raise ParameterError("levels", "have different names", repr(names))
+        sizes = _sizes(self.public_size, levels)
+        parts = []
+        for level, chosen, size in zip(levels, rows, sizes, strict=True):
+            if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
+                raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
+            reader = self._reader(size)
+            if chosen.any():
+                parts.append(reader.prepare(*_part(X, groups, chosen)))
+            else:
+                # Only under add/remove: nobody may be in a group, and that is private.
+                parts.append(_empty(reader, X, groups))
+        return names, parts
+
+    def _reader(self, size: int | None) -> PrivateMean:
+        shared = (
+            "epsilon", "delta", "bounds", "standardize", "kernel", "basis", "grid_points",
+            "domain_range", "quadrature", "mechanism", "neighbours", "missing", "invalid", "smoothing",
+            "unit", "labels",
+        )  # fmt: skip
+        parameters = {name: getattr(self, name) for name in shared}
+        return PrivateMean(public_size=size, **parameters)
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: noise in every fit, and a label for every record."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
+        return tags
+
+
+def _unit_labels(X: Any, groups: Any) -> Labels | None:
+    """The privacy unit of each record, or observation; None where every record is one."""
+    if isinstance(X, LongCurves):
+        if groups is not None:
+            raise ParameterError("groups", "be part of LongCurves", "a separate argument")
+        return np.asarray(X.ids if X.groups is None else X.groups, dtype=object)
+    return None if groups is None else np.asarray(groups, dtype=object)
+
+
+def _memberships(y: Any, own: Labels | None, invalid: str) -> Labels:
+    """The group of each record; one group a unit.
+
+    Raises
+    ------
+    DataError
+        If labels are missing, or a unit is in two groups and nothing is to be repaired.
+    """
+    if y is None:
+        raise DataError("y must hold the group of each record; requires y to be passed, found None.")
+    labels = np.asarray(y, dtype=object)
+    if labels.ndim != 1 or (own is not None and labels.shape != own.shape):
+        raise DataError(f"y must hold one label a record; found shape {labels.shape}.")
+    missing = np.array([is_missing(label) for label in labels], dtype=bool)
+    if invalid == "refuse" and missing.any():
+        raise DataError(
+            f"y must have a group for every record; found none in row {int(missing.argmax())}."
+        )
+    if own is None:
+        return labels
+    first: dict[Any, Any] = {}
+    settled = np.empty(labels.size, dtype=object)
+    for row, (unit, label) in enumerate(zip(own, labels, strict=True)):
+        # Units without a label of their own are one unit, as in `PrivateMean`.
+        key = (True, "") if is_missing(unit) else (False, unit)
+        settled[row] = first.setdefault(key, label)
+        if invalid == "refuse" and settled[row] != label:
+            raise DataError(
+                f"Every unit must be in one group; found a unit in two, at row {row}. Then its data "
+                "would be released twice and cost twice. Keep one group a unit, or use "
+                "invalid='repair' to count it for the group of its first record."
+            )
+    return settled
+
+
+def _levels(given: Sequence[Any] | None, memberships: Labels, neighbours: Neighbours) -> list[Any]:
+    if given is not None:
+        levels = list(given)
+    elif neighbours is Neighbours.ADD_REMOVE:
+        raise ParameterError(
+            "levels",
+            "be given under add/remove neighbours",
+            "None",
+            "Which groups occur is private there; name them from public knowledge.",
+        )
+    else:
+        levels = sorted({label for label in memberships if not is_missing(label)}, key=str)
+    if len(levels) < 2 or len(set(levels)) != len(levels):
+        raise ParameterError(
+            "levels", "be two or more different groups", f"{len(levels)}", "Compare at least two."
+        )
+    return levels
+
+
+def _rows(memberships: Labels, level: Any) -> NDArray[np.bool_]:
+    return np.array([not is_missing(label) and label == level for label in memberships], dtype=bool)
+
+
+def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
+    if not hasattr(public_size, "keys"):
+        return [public_size] * len(levels)
+    if set(public_size) != set(levels):
+        raise ParameterError("public_size", "have one number a level", f"{len(public_size)} numbers")
+    return [public_size[level] for level in levels]
+
+
+def _empty(reader: PrivateMean, X: Any, groups: Any) -> PreparedMean:
+    """The request of a group and a sum of nothing: made from one record that cannot be used."""
+    label = None if groups is None else ["nobody"]
+    if isinstance(X, LongCurves):
+        start = 0.0 if reader.domain_range is None else float(reader.domain_range[0])
+        nothing: Any = LongCurves(["nobody"], [start], [np.inf])
+    else:
+        nothing = np.full((1, *np.shape(X)[1:]), np.nan)
+    reader.set_params(invalid="repair")
+    prepared = reader.prepare(nothing, label)
+    return PreparedMean(prepared.request, IntegerSum(prepared.request.components()))
+
+
+def _part(X: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:
+    """The records of one group, and their privacy units."""
+    if isinstance(X, LongCurves):
+        own = None if X.groups is None else np.asarray(X.groups, dtype=object)[chosen]
+        ids = np.asarray(X.ids, dtype=object)[chosen]
+        return LongCurves(ids, X.times[chosen], X.values[chosen], own), None
+    if hasattr(X, "iloc"):
+        values = X.iloc[np.flatnonzero(chosen)]
+    else:
+        # FDataGrid takes an index of rows; plain sequences become arrays.
+        values = (X if hasattr(X, "grid_points") else np.asarray(X))[np.flatnonzero(chosen)]
+    return values, None if groups is None else np.asarray(groups, dtype=object)[chosen]

@@ -1,0 +1,469 @@
+"""The covariance function of many records, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases import Basis
+from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.bounds import L2Ball, ValueBounds, read_bounds
+from dpfda.covariance_publication import (
+    CovarianceRequest,
+    Shares,
+    release_covariance,
+    released_count,
+)
+from dpfda.covariance_release import ReleasedCovariance
+from dpfda.embedding import project
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Neighbours, exact, guarantee_for
+from dpfda.publication import charge, publish
+from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
+from dpfda.records.curves import check_choice, unit_codes
+from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.second_moments import OuterSum
+from dpfda.summaries.mean import PrivateMean
+
+Floats = NDArray[np.float64]
+
+# Rows that are embedded at a time: a public number, below the limit of the exact sum.
+BLOCK = 8192
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedCovariance:
+    """The public request and the private curves that answer it, before anything is charged or drawn."""
+
+    request: CovarianceRequest
+    curves: Curves
+    center: Floats | None
+    mean: PrivateMean | None
+    groups: Any
+    values: Any
+
+
+class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
+    """Covariance function under differential privacy.
+
+    Each record (or the average of each person's records) minus a public curve is taken to M
+    coefficients in a public basis, shortened to a public length and rounded to integers c; the integer
+    matrices c c' are added up exactly, and exact noise is added to the sum. What is released is a
+    symmetric, positive semidefinite function on the square of the domain.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss of the whole release, positive.
+    delta : float
+        Failure mass; 0 means pure differential privacy.
+    bounds : (lower, upper), ValueBounds or L2Ball, optional
+        Public bound on a record, in the units of the data, enforced by clipping. It may be left out
+        where `radius` and a public `center` are given.
+    radius : float, optional
+        Public L2 length (units of the data times the root of those of the domain) to which a record's
+        deviation from the center is shortened. By default what `bounds` imply. Noise grows with its
+        square: about twice the root mean square deviation is a good value, from public knowledge.
+    center : None, curve, callable, ReleasedFunction or "private"
+        What is subtracted from every record. None is the center of the bound: the release is then a
+        second moment around it. A curve, a number or a function is public, for example an earlier
+        release of the mean. "private" releases the mean first, with a share of the budget, and takes
+        that; deviations are then measured, and shortened, around a curve close to the mean, and the
+        covariance exceeds that around the exact mean by the square of the released mean's error.
+    mean_share : float
+        Share of the budget that the mean gets under ``center="private"``, between 0 and 1.
+    components : int, optional
+        Number M of functions. By default the one with the least expected error, from public numbers.
+    mechanism : {"auto", "wishart", "knorm", "gaussian"}
+        Law of the noise: a difference of Wishart matrices or a K-norm law (both pure), or Gaussian
+        (delta > 0). "auto" is the one with the least expected error.
+    shrinkage : {"prior", "none"}
+        Shrink the noisy coordinates under the kernel's prior, its scale fitted to the noisy release
+        (free); or leave them. Either way negative eigenvalues are then removed.
+    standardize, kernel, basis, grid_points, domain_range, quadrature, neighbours, public_size
+        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval.
+    missing, invalid, smoothing, unit, labels, ledger, dataset
+        As in `dpfda.PrivateMean`.
+
+    Attributes
+    ----------
+    release_ : ReleasedCovariance
+        The published covariance function.
+    mean_release_ : ReleasedFunction or None
+        The mean that was released as the center.
+    n_features_in_ : int
+        Number of grid points.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon or (epsilon, delta) for the whole release. Between neighbours the
+    integer sum of outer products moves by D with |D|_F^2 <= 2 R^4 and tr|D| <= 2 R^2 (replace-one) or
+    R^4 and R^2 (add/remove), R the integer length that every row is verified against; see
+    `dpfda.calibration.symmetric` for the proof and for the laws. A released count and a released mean
+    have budgets of their own, which add up to epsilon (basic composition); the second stage may depend
+    on what the first released, because composition is adaptive. The ledger is charged once, for the
+    whole, before anything is drawn. All that follows the noisy integers is post-processing.
+
+    Parameters are public. `X` and `groups` are private.
+
+    References
+    ----------
+    Hardt & Talwar (2010) and Reimherr & Awan (2019), Example 4, for K-norm noise; Balle & Wang (2018)
+    for Gaussian noise; the difference of Wishart matrices is proved here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> waves = np.sin(np.linspace(0, 3, 20)) * np.linspace(-0.2, 0.2, 50)[:, None]
+    >>> estimator = PrivateCovariance(epsilon=1.0, center=0.0, radius=0.4, domain_range=(0, 3))
+    >>> estimator.fit(waves).release_.on_grid().shape
+    (20, 20)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        radius: float | None = None,
+        center: Any = None,
+        mean_share: float = 0.25,
+        components: int | None = None,
+        mechanism: str = "auto",
+        shrinkage: str = "prior",
+        standardize: bool = False,
+        kernel: Any = None,
+        basis: Basis | None = None,
+        grid_points: ArrayLike | None = None,
+        domain_range: tuple[float, float] | None = None,
+        quadrature: Any = "trapezoid",
+        neighbours: str = "replace-one",
+        public_size: int | None = None,
+        missing: str = "refuse",
+        invalid: str = "refuse",
+        smoothing: float = 0.01,
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.radius = radius
+        self.center = center
+        self.mean_share = mean_share
+        self.components = components
+        self.mechanism = mechanism
+        self.shrinkage = shrinkage
+        self.standardize = standardize
+        self.kernel = kernel
+        self.basis = basis
+        self.grid_points = grid_points
+        self.domain_range = domain_range
+        self.quadrature = quadrature
+        self.neighbours = neighbours
+        self.public_size = public_size
+        self.missing = missing
+        self.invalid = invalid
+        self.smoothing = smoothing
+        self.unit = unit
+        self.labels = labels
+        self.ledger = ledger
+        self.dataset = dataset
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the covariance of the curves.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, FDataGrid or LongCurves
+            One curve a row, in the units of the data; NaN marks a missing value. Private.
+        y : None
+            Ignored.
+        groups : array (n,), optional
+            Privacy unit of each record. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; row and column, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        prepared = prepare(self, X, groups)
+        request = prepared.request
+        charge(self.ledger, self.dataset, request.cost(), request.entry("covariance"))
+        stage = first_stage(prepared)
+        total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
+        self.release_: ReleasedCovariance = release_covariance(
+            total, stage.request, stage.divisor, stage.center, stage.mean
+        )
+        self.mean_release_ = stage.mean
+        self.n_features_in_ = int(request.basis.grid_points.size)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
+        return tags
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stage:
+    """What is known once the count and the center are public."""
+
+    request: CovarianceRequest
+    divisor: float | NoisyCount
+    center: Floats
+    mean: ReleasedFunction | None
+
+    @property
+    def size(self) -> int:
+        """Number of units that designs are made for."""
+        return (
+            max(1, round(self.divisor.value))
+            if isinstance(self.divisor, NoisyCount)
+            else int(self.divisor)
+        )
+
+
+def prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
+    """Check everything that is public, and read the curves. Nothing is charged or drawn."""
+    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    with np.errstate(all="ignore"):
+        return _prepare(estimator, X, groups)
+
+
+def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
+    whole = guarantee_for(estimator.epsilon, estimator.delta)
+    neighbours = Neighbours.parse(estimator.neighbours)
+    check_choice(estimator.shrinkage, "shrinkage", ("prior", "none"))
+    private = isinstance(estimator.center, str)
+    if private and estimator.center != "private":
+        raise ParameterError(
+            "center", "be 'private', a curve, a function or None", repr(estimator.center)
+        )
+    reader = _reader(estimator, "private" if private else None)
+    basis, curves, size, groups = _read(reader, X, groups, neighbours)
+    SymmetricTensorBasis(basis)
+    center = None if private else public_center(estimator, basis)
+    share = _share(estimator.mean_share) if private else None
+    shares = Shares.of(whole, size is None, share)
+    radius = deviation_radius(estimator, basis, center)
+    standardize = bool(estimator.standardize)
+    request = CovarianceRequest(
+        basis, radius, shares, neighbours, estimator.mechanism, estimator.components, size,
+        estimator.unit or ("record" if groups is None else "group"), _described_bound(estimator, radius),
+        {"summary": "covariance", "standardized": standardize, **_labels(estimator.labels)},
+        estimator.shrinkage == "prior",
+    )  # fmt: skip
+    # A trial design, so that what is refused is refused before anything is charged.
+    request.noise(size or 1)
+    mean = None
+    if private and shares.mean is not None:
+        mean = reader.set_params(epsilon=shares.mean.epsilon, delta=0, ledger=None, dataset=None)
+        if size is None or neighbours is Neighbours.ADD_REMOVE:
+            mean.set_params(public_size=size or 1)
+        mean.prepare(X, groups)
+    return PreparedCovariance(request, curves, center, mean, groups, X)
+
+
+def _reader(estimator: Any, center: str | None) -> PrivateMean:
+    names = (
+        "standardize", "kernel", "basis", "grid_points", "domain_range", "quadrature", "neighbours",
+        "public_size", "missing", "invalid", "smoothing", "unit", "labels",
+    )  # fmt: skip
+    bounds = estimator.bounds
+    if bounds is None and center is None and not estimator.standardize and estimator.radius is not None:
+        bounds = L2Ball(estimator.radius)
+    return PrivateMean(bounds=bounds, **{name: getattr(estimator, name) for name in names})
+
+
+def _read(
+    reader: PrivateMean, X: Any, groups: Any, neighbours: Neighbours
+) -> tuple[Basis, Curves, int | None, Any]:
+    """Basis, curves of the privacy units, their number where it is public, and the groups."""
+    check_choice(reader.missing, "missing", ("refuse", "complete"))
+    check_choice(reader.invalid, "invalid", ("refuse", "repair"))
+    read_bounds(reader.bounds, reader.standardize)
+    values, basis = reader._read(X)
+    if isinstance(X, LongCurves):
+        groups = X.record_groups(reader.invalid) if groups is None else groups
+        curves = curves_from_long(X, basis, reader.smoothing, reader.invalid)
+    else:
+        curves = curves_from_array(values, basis.grid_points, reader.missing, reader.invalid)
+    if reader.standardize:
+        curves = standardized(curves, basis.weights)
+    if groups is not None:
+        curves = units(curves, unit_codes(groups, curves.usable.size, reader.invalid))
+    return basis, curves, reader._size(neighbours, int(curves.usable.size)), groups
+
+
+def public_center(estimator: Any, basis: Basis) -> Floats:
+    """The public center on the grid (m,).
+
+    Raises
+    ------
+    ParameterError
+        If it does not fit the grid, is not finite, or a released function has another domain.
+    """
+    center, grid = estimator.center, basis.grid_points
+    if center is None:
+        return _own_bound(estimator).center_on(grid)
+    if callable(center):
+        center = center(grid)
+    try:
+        values = np.array(center, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("center", "be a curve, a number or a function", repr(center)) from None
+    if values.ndim > 1 or values.shape not in ((), grid.shape) or not np.all(np.isfinite(values)):
+        raise ParameterError(
+            "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
+        )
+    return np.asarray(values * np.ones_like(grid))
+
+
+def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> float:
+    """Public length of a deviation: `radius`, but no more than bounds and center imply.
+
+    With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice its
+    radius: the released mean is moved into the bound.
+    """
+    bound = _own_bound(estimator)
+    grid, weights = basis.grid_points, basis.weights
+    own = bound.center_on(grid)
+    implied = 2 * bound.radius_on(grid, weights)
+    if center is not None:
+        away = np.abs(center - own)
+        if isinstance(bound, ValueBounds):
+            # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
+            lower, upper = np.broadcast_arrays(
+                np.asarray(bound.lower) + 0 * grid, np.asarray(bound.upper) + 0 * grid
+            )
+            implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
+        else:
+            implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
+    if estimator.radius is None:
+        return implied
+    radius = L2Ball(estimator.radius).radius
+    return radius if estimator.bounds is None and not estimator.standardize else min(radius, implied)
+
+
+def _own_bound(estimator: Any) -> ValueBounds | L2Ball:
+    if estimator.bounds is None and not estimator.standardize and estimator.radius is not None:
+        if estimator.center is None or isinstance(estimator.center, str):
+            raise ParameterError(
+                "bounds",
+                "be given where the center is not",
+                "None",
+                "Pass center= a public curve, or bounds=(lower, upper).",
+            )
+        return L2Ball(estimator.radius)
+    bound = read_bounds(estimator.bounds, estimator.standardize)
+    if not isinstance(bound, ValueBounds | L2Ball):
+        raise ParameterError(
+            "bounds",
+            "be (lower, upper), ValueBounds or L2Ball for a covariance",
+            type(bound).__name__,
+            "Outer products are bounded through the l2 length of a deviation.",
+        )
+    return bound
+
+
+def _described_bound(estimator: Any, radius: float) -> dict[str, Any]:
+    words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
+    if estimator.bounds is None and not estimator.standardize:
+        return {"description": words, "kind": "deviation", "radius": radius, "records": None}
+    bound = _own_bound(estimator)
+    return {
+        "description": f"{bound.describe()}; {words}",
+        "kind": "deviation",
+        "radius": radius,
+        "records": bound.to_json(),
+    }
+
+
+def _share(value: Any) -> Fraction:
+    share = exact(value, "mean_share")
+    if not 0 < share < 1:
+        raise ParameterError("mean_share", "lie strictly between 0 and 1", repr(value))
+    return share
+
+
+def _labels(labels: Any) -> dict[str, str]:
+    given = {} if labels is None else dict(labels)
+    if not set(given) <= {"domain", "value"}:
+        raise ParameterError("labels", "have the keys 'domain' and 'value'", sorted(given))
+    return {key: str(value) for key, value in given.items()}
+
+
+def first_stage(prepared: PreparedCovariance) -> Stage:
+    """Release the count and the mean, where they are private. The ledger has been charged."""
+    request, size = prepared.request, prepared.request.size
+    divisor: float | NoisyCount = float(size or 1)
+    if request.shares.count is not None:
+        counted = IntegerSum(1).add(np.zeros((prepared.curves.usable.size, 1), dtype=np.int64))
+        divisor = released_count(counted, request.shares.count)
+    units_now = max(1, round(divisor.value)) if isinstance(divisor, NoisyCount) else int(divisor)
+    if prepared.mean is None or prepared.center is not None:
+        center = prepared.center if prepared.center is not None else np.zeros(0)
+        return Stage(request, divisor, center, None)
+    if request.neighbours is Neighbours.ADD_REMOVE:
+        # The count is public by now.
+        prepared.mean.set_params(public_size=units_now)
+    inner = prepared.mean.prepare(prepared.values, prepared.groups)
+    mean = publish(inner.total, inner.request)
+    grid = request.basis.grid_points
+    center = mean(grid)
+    bound = inner.request.bound
+    if isinstance(bound, ValueBounds):
+        center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
+    return Stage(request, divisor, np.asarray(center), mean)
+
+
+def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
+    """Subtract the center, embed, clip, round, multiply out and add up.
+
+    Unusable rows count as the center itself: they add nothing.
+    """
+    request = stage.request
+    analysis, ball = request.basis.analysis[:, :components], request.ball
+    grid, restrict = request.basis.grid_points, _restriction(request)
+    total = OuterSum(components)
+    with np.errstate(all="ignore"):
+        for start in range(0, curves.usable.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            centered = restrict(curves.values[rows], grid) - stage.center
+            # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
+            largest = np.finfo(np.float64).max / 4
+            centered = np.clip(centered, -largest, largest)
+            centered = np.where(curves.usable[rows, None], centered, 0.0)
+            total.add(ball.clip(project(centered, analysis)))
+    return total
+
+
+def _restriction(request: CovarianceRequest) -> Callable[[Floats, Floats], Floats]:
+    """Values clipped to the bounds on a record, where these are on values."""
+    written = request.bound["records"]
+    if written is None or written["kind"] != "values":
+        return lambda values, grid: values
+    lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
+    return lambda values, grid: np.asarray(np.clip(values, lower, upper))
