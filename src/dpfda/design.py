@@ -87,8 +87,9 @@ def make_problem(
     """Put public numbers together: basis, bound, number of units, guarantee."""
     placed = on_grid(bound, basis)
     if placed is not None:
-        ball, cube = placed.ball, placed.cube
-        return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours, cube)
+        return Problem(
+            basis.eigenvalues, basis.decay, placed.ball, size, guarantee, neighbours, placed.cube
+        )
     ball = ball_of(bound, basis.grid_points, basis.weights, basis.eigenvalues.size)
     return Problem(basis.eigenvalues, basis.decay, ball, size, guarantee, neighbours)
 
