@@ -105,11 +105,23 @@ def _ritz(product: Product, space: Floats) -> EigenPairs:
 
 def _largest_outside(product: Product, pairs: EigenPairs, seed: int) -> Floats | None:
     """A vector orthogonal to the found ones with a larger quotient than the least of theirs, if any."""
-    size, least = pairs.vectors.shape[0], pairs.values[-1]
-    shift = float(max(least, NEGLIGIBLE * pairs.values[0]))
+    largest, least = float(pairs.values[0]), float(pairs.values[-1])
+    yardstick = max(least, NEGLIGIBLE * largest)
+    value, _ = _first_outside(product, pairs.vectors, seed, yardstick, 1e-6)
+    if value <= least + 1e-6 * yardstick:
+        return None
+    # Roughly is enough to know that there is one; what joins the others is found as well as they were.
+    return _first_outside(product, pairs.vectors, seed, largest, 0.0)[1]
+
+
+def _first_outside(
+    product: Product, found: Floats, seed: int, shift: float, tolerance: float
+) -> tuple[float, Floats]:
+    """The largest eigenpair on the complement of orthonormal vectors (m, k)."""
+    size = found.shape[0]
 
     def outside(vector: Floats) -> Floats:
-        return np.asarray(vector - pairs.vectors @ (pairs.vectors.T @ vector))
+        return np.asarray(vector - found @ (found.T @ vector))
 
     def deflated(vector: Floats) -> Floats:
         kept = outside(vector.ravel())
@@ -117,8 +129,9 @@ def _largest_outside(product: Product, pairs: EigenPairs, seed: int) -> Floats |
 
     operator = LinearOperator((size, size), matvec=deflated, dtype=np.float64)
     start = outside(start_vector(size, seed))
-    values, vectors = eigsh(operator, k=1, which="LA", v0=start, ncv=min(size, 20), tol=1e-6)
-    return vectors[:, 0] if values[0] - shift > least + 1e-6 * shift else None
+    width = min(size, 20)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, ncv=width, tol=tolerance)
+    return float(values[0] - shift), vectors[:, 0]
 
 
 def start_vector(size: int, seed: int) -> Floats:
