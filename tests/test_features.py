@@ -1,4 +1,4 @@
-"""Public features: each row from its own input, never longer than one, with the kernel they stand for."""
+"""Public features: each row from its own input, never longer than one, with the right kernel."""
 
 from typing import Any
 

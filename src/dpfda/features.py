@@ -231,7 +231,7 @@ class LinearFeatures:
     def describe(self) -> str:
         constant = "a constant and " if self.constant else ""
         return (
-            f"{constant}{self.matrix.shape[1]} linear functions of {self.inputs} inputs, clipped to "
+            f"{constant}{self.matrix.shape[1]} linear functions of {_inputs(self)}, clipped to "
             f"length {self.norm_bound:g}"
         )
 
@@ -318,7 +318,7 @@ class FourierFeatures:
         return _by_blocks(points, block, self.components) / math.sqrt(pairs)
 
     def describe(self) -> str:
-        return f"{self.components} random Fourier features of {self.kernel} on {self.inputs} inputs"
+        return f"{self.components} random Fourier features of {self.kernel} on {_inputs(self)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -433,7 +433,7 @@ class LandmarkFeatures:
     def describe(self) -> str:
         return (
             f"{self.components} eigenfunctions of {self.kernel} on {self.landmarks.shape[0]} landmarks"
-            f" of {self.inputs} inputs"
+            f" of {_inputs(self)}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -480,6 +480,10 @@ def _by_blocks(points: Floats, function: Callable[[Floats], Floats], components:
         block[: rows.shape[0]] = rows
         values[start : start + BLOCK] = function(block)[: rows.shape[0]]
     return values
+
+
+def _inputs(features: FeatureMap) -> str:
+    return "1 input" if features.inputs == 1 else f"{features.inputs} inputs"
 
 
 def _count(value: Any, name: str, least: int) -> int:

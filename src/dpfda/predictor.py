@@ -216,9 +216,10 @@ class ReleasedPredictor:
 
     def __repr__(self) -> str:
         classes = f", classes {self.classes[0]!r} and {self.classes[1]!r}" if self.classes else ""
+        plural = "" if self.dimensions == 1 else "s"
         return "\n".join(
             [
-                f"ReleasedPredictor ({self.task} on {self.dimensions} inputs{classes})",
+                f"ReleasedPredictor ({self.task} on {self.dimensions} input{plural}{classes})",
                 f"  guarantee:    {self.guarantee}",
                 f"  neighbours:   {self.neighbours.describe(self.unit)}",
                 f"  privacy unit: {self.unit}",
