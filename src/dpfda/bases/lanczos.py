@@ -17,7 +17,7 @@ Product = Callable[[Floats], Floats]
 
 # Largest |A u - l u| that is accepted, relative to the largest eigenvalue.
 LARGEST_DEFECT = 1e-10
-# Eigenvalues below this share of the largest need not be told apart.
+# Eigenvalues below this share of the largest are not looked for.
 NEGLIGIBLE = 1e-10
 
 
@@ -108,7 +108,7 @@ def _largest_outside(product: Product, pairs: EigenPairs, seed: int) -> Floats |
     largest, least = float(pairs.values[0]), float(pairs.values[-1])
     yardstick = max(least, NEGLIGIBLE * largest)
     value, _ = _first_outside(product, pairs.vectors, seed, yardstick, 1e-6)
-    if value <= least + 1e-6 * yardstick:
+    if value <= (1 + 1e-6) * yardstick:
         return None
     # Roughly is enough to know that there is one; what joins the others is found as well as they were.
     return _first_outside(product, pairs.vectors, seed, largest, 0.0)[1]
