@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpfda.summaries.covariance import PrivateCovariance
     from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.regression import PrivateKernelRegressor
+    from dpfda.summaries.streams import MeanStream, row_blocks
     from dpfda.tuning import cross_validate, plug_in, private_selection
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ _HOMES = {
     "LatticeRelease": "lattice",
     "LinearFeatures": "features",
     "LongCurves": "records",
+    "MeanStream": "summaries.streams",
     "PrivateComparison": "summaries.comparison",
     "PrivateCovariance": "summaries.covariance",
     "PrivateDensity": "summaries",
@@ -83,6 +85,7 @@ _HOMES = {
     "plug_in": "tuning",
     "private_selection": "tuning",
     "release_bernstein": "summaries",
+    "row_blocks": "summaries.streams",
 }
 
 __all__ = [
@@ -104,6 +107,7 @@ __all__ = [
     "LatticeRelease",
     "LinearFeatures",
     "LongCurves",
+    "MeanStream",
     "PrivateComparison",
     "PrivateCovariance",
     "PrivateDensity",
@@ -125,6 +129,7 @@ __all__ = [
     "plug_in",
     "private_selection",
     "release_bernstein",
+    "row_blocks",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,9 +38,9 @@ class IntegerSum:
         self._count += rows.shape[0]
         return self
 
-    def add_totals(self, totals: NDArray[np.int64], rows: int) -> IntegerSum:
-        """Add the exact totals (components,) of many rows; returns self."""
-        self._total = [a + b for a, b in zip(self._total, totals.tolist(), strict=True)]
+    def add_totals(self, totals: Iterable[Any], rows: int) -> IntegerSum:
+        """Add the exact integer totals (components,) of many rows; returns self."""
+        self._total = [a + int(b) for a, b in zip(self._total, totals, strict=True)]
         self._count += rows
         return self
 

@@ -69,6 +69,11 @@ class GridRule:
         """Whether records are shrunk to a length, rather than clipped entry by entry."""
         return bool(np.isfinite(self.limit))
 
+    def same(self, other: GridRule) -> bool:
+        """Whether both make the same integers of every record."""
+        names = ("center", "half_widths", "weights", "exponent", "limit")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
 
 def integers(values: NDArray[Any], rule: GridRule) -> Integers:
     """The integers (n, m) of each record; row i is a function of ``values[i]`` alone.

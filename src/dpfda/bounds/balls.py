@@ -69,6 +69,10 @@ class IntegerBall:
         is halved, and in the end it becomes the zero vector. Nothing is raised, because an error
         would depend on the value of a record.
         """
+        if rows.mantissas.shape[1] * self.radius ** (2 if self.norm == "l2" else 1) >= 2**63:
+            raise ParameterError(
+                "radius", "be small enough to verify a row in 64 bits", f"{self.radius}"
+            )
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         with np.errstate(all="ignore"):
             clipped = np.trunc(self._scaled(rows.mantissas, exponents))

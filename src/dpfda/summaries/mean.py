@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,10 +15,11 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
-from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours, guarantee_for
+from dpfda.interop.dask_arrays import is_dask
 from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
 from dpfda.publication import Request, publish
 from dpfda.records import (
@@ -28,10 +29,11 @@ from dpfda.records import (
     standardized,
     units,
 )
-from dpfda.records.curves import check_choice, check_orientation, matrix_of, refuse_kinds, unit_codes
+from dpfda.records.curves import check_choice, refuse_kinds, unit_codes
 from dpfda.records.headers import grid_from_labels
 from dpfda.session import FunctionalSession
-from dpfda.summaries.sums import Summation
+from dpfda.summaries.streams import MeanStream, add_all
+from dpfda.summaries.sums import Summation, matrix_on
 
 Floats = NDArray[np.float64]
 
@@ -179,7 +181,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array (n, m), DataFrame, FDataGrid or LongCurves
+        X : array (n, m), DataFrame, FDataGrid, LongCurves, Dask array or Dask DataFrame
             One curve a row, in the units of the data; NaN marks a missing value. Private.
         y : None
             Ignored.
@@ -225,6 +227,40 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         """
         return FunctionalSession.open(self, X, path, groups)
 
+    def stream(self) -> MeanStream:
+        """Take the records in blocks, for data larger than memory; see `MeanStream`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> stream = PrivateMean(1.0, bounds=(-1, 1)).stream()
+        >>> stream.add(np.zeros((50, 8))).add(np.ones((50, 8))).release().count
+        100.0
+        """
+        return MeanStream(self)
+
+    def fit_blocks(self, blocks: Iterable[Any]) -> Self:
+        """Release the mean of records that come in blocks: any iterator of arrays or data frames.
+
+        For example the row groups of a Parquet file, ``(group.to_pandas() for group in
+        pyarrow.parquet.ParquetFile(path).iter_batches())``, or `dpfda.row_blocks` of a Zarr array.
+
+        Parameters
+        ----------
+        blocks : iterable
+            Each as X in `fit`, but for irregular curves. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+        """
+        stream = add_all(MeanStream(self), blocks)
+        self.release_ = stream.release()
+        self.n_features_in_ = int(self.release_.basis.weights.size)
+        self._set_feature_names(None)
+        return self
+
     def _set_feature_names(self, X: Any) -> None:
         labels = list(getattr(X, "columns", ()))
         if labels and all(isinstance(label, str) for label in labels):
@@ -253,7 +289,19 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         """
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
+            if is_dask(X):
+                return self._prepare_on_cluster(X, groups)
             return self._prepare(X, groups, progress)
+
+    def _prepare_on_cluster(self, X: Any, groups: Any) -> PreparedMean:
+        if groups is not None:
+            raise DataError(
+                "groups cannot be used with Dask: one person's records may lie in several partitions. "
+                "Average each person's records first, one row a person."
+            )
+        from dpfda.summaries.clusters import prepare_on_cluster
+
+        return PreparedMean(*prepare_on_cluster(self, X))
 
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
@@ -268,7 +316,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             groups = X.record_groups(self.invalid) if groups is None else groups
             curves = curves_from_long(X, basis, self.smoothing, self.invalid, progress)
         else:
-            values = self._on_common_grid(values, basis)
+            values = matrix_on(values, basis, self.missing, self.invalid)
             if groups is None:
                 # Nothing needs all records at once: they are read block by block, where they lie.
                 request = self._request(basis, bound, self._size(neighbours, len(values)), None)
@@ -302,24 +350,6 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
     def _summation(self, request: Request, components: int) -> Summation:
         return Summation(request, components, self.missing, self.invalid, bool(self.standardize))
-
-    def _on_common_grid(self, values: Any, basis: Basis | BoxFunctions) -> NDArray[Any]:
-        """Records as a matrix; on a box also images (n, m_1, ..., m_d), flattened in C order."""
-        if isinstance(basis, BoxFunctions):
-            if self.missing == "complete":
-                raise ParameterError(
-                    "missing",
-                    "be 'refuse' on a box",
-                    "'complete'",
-                    "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
-                    " within each record.",
-                )
-            cells = tuple(axis.size for axis in basis.grid_points)
-            if np.shape(values)[1:] == cells and len(cells) > 1:
-                values = np.asarray(values).reshape(len(values), -1)
-        matrix = matrix_of(values, self.invalid)
-        check_orientation(matrix.shape, basis.weights.size)
-        return matrix
 
     def _size(self, neighbours: Neighbours, count: int) -> int | None:
         if neighbours is Neighbours.ADD_REMOVE:
@@ -369,6 +399,11 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             grid = self._spaced_grid(values)
         points = check_grid(grid)
         return values, self._make_basis(points, check_domain(domain, points))
+
+    def _values(self, X: Any) -> Any:
+        """The values as they are, where the basis is known already."""
+        refuse_kinds(X)
+        return read_fdatagrid(X)[0] if is_fdatagrid(X) else X
 
     def _spaced_grid(self, values: Any) -> Floats:
         domain = check_domain((0.0, 1.0) if self.domain_range is None else self.domain_range)

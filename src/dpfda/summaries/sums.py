@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.aggregate import IntegerSum
+from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.embedding import Rows, project, transform
+from dpfda.errors import ParameterError
 from dpfda.gridsums import grid_sum
 from dpfda.publication import Request
 from dpfda.records import Curves, curves_from_array, standardized
-from dpfda.records.curves import refuse_unusable
+from dpfda.records.curves import check_orientation, matrix_of, refuse_unusable
 
 Floats = NDArray[np.float64]
 
@@ -49,10 +51,35 @@ class Summation:
     invalid: str = "refuse"
     standardize: bool = False
 
+    def same_integers(self, other: Summation) -> bool:
+        """Whether both turn every record into the same integers."""
+        mine, theirs = self.request, other.request
+        if (self.missing, self.invalid, self.standardize) != (
+            other.missing,
+            other.invalid,
+            other.standardize,
+        ):
+            return False
+        if mine.on_grid is not None and theirs.on_grid is not None:
+            return mine.on_grid.rule.same(theirs.on_grid.rule) and np.array_equal(
+                mine.on_grid.matrix, theirs.on_grid.matrix
+            )
+        return (
+            mine.on_grid is None
+            and theirs.on_grid is None
+            and mine.ball == theirs.ball
+            and mine.bound.to_json() == theirs.bound.to_json()
+            and mine.basis.to_json() == theirs.basis.to_json()
+        )
+
     def empty(self) -> IntegerSum:
         """The sum over no records. Private from the first record on."""
         placed = self.request.on_grid
         return IntegerSum(self.components if placed is None else placed.rule.center.size)
+
+    def matrix(self, values: Any) -> NDArray[Any]:
+        """A block of records as a matrix that fits the basis; see `matrix_on`."""
+        return matrix_on(values, self.request.basis, self.missing, self.invalid)
 
     def add(self, total: IntegerSum, matrix: NDArray[Any], first_row: int = 0) -> None:
         """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
@@ -107,3 +134,32 @@ class Summation:
         if isinstance(basis, BoxFunctions):
             return partial(transform, basis=basis.truncate(self.components))
         return partial(project, analysis=basis.analysis[:, : self.components])
+
+
+def matrix_on(
+    values: Any, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
+) -> NDArray[Any]:
+    """Records as a matrix (n, m) that fits the basis; on a box also images (n, m_1, ..., m_d).
+
+    Raises
+    ------
+    DataError, OrientationError
+        If the shape or type of the data does not fit.
+    ParameterError
+        If gaps are to be filled on a box.
+    """
+    if isinstance(basis, BoxFunctions):
+        if missing == "complete":
+            raise ParameterError(
+                "missing",
+                "be 'refuse' on a box",
+                "'complete'",
+                "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
+                " within each record.",
+            )
+        cells = tuple(axis.size for axis in basis.grid_points)
+        if np.shape(values)[1:] == cells and len(cells) > 1:
+            values = np.asarray(values).reshape(len(values), -1)
+    matrix = matrix_of(values, invalid)
+    check_orientation(matrix.shape, basis.weights.size)
+    return matrix

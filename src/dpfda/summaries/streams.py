@@ -1,0 +1,224 @@
+"""The mean of more records than memory holds: add blocks in any order, merge, release once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dpfda.bounds import read_bounds
+from dpfda.errors import DataError, DpfdaError, ParameterError
+from dpfda.guarantees import Neighbours
+from dpfda.records import LongCurves
+from dpfda.summaries.sums import Summation
+
+if TYPE_CHECKING:
+    from dpfda.aggregate import IntegerSum
+    from dpfda.summaries.mean import PreparedMean, PrivateMean
+
+# Numbers of units by which it is checked that the basis does not depend on it.
+TRIAL_SIZES = (2, 10**9)
+NUMBERS_A_BLOCK = 2**22
+
+
+class MeanStream:
+    """A mean whose records come in blocks: rows of an array, a row group of a file, a partition.
+
+    The sum is exact, so the result does not depend on how the records are cut into blocks, nor on the
+    order of the blocks: the integers before the noise are those of one fit on all records.
+
+    The columns of the first block (or the estimator's grid or basis) are the public grid of all. Each
+    record is its own privacy unit: there are no `groups`, because a person whose records lie in two
+    blocks would count twice. Average each person's records first, or use `fit`.
+
+    Get one from `PrivateMean.stream`. Whatever it holds is private until `release`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateMean
+    >>> stream = PrivateMean(1.0, bounds=(-1, 1)).stream()
+    >>> for day in range(3):
+    ...     _ = stream.add(np.full((100, 20), 0.1 * day))
+    >>> release = stream.release()
+    >>> release.count
+    300.0
+    """
+
+    def __init__(self, estimator: PrivateMean) -> None:
+        # A copy: the caller's object may change later, what was added would not.
+        self._estimator = copy.copy(estimator)
+        self._summation: Summation | None = None
+        self._total: IntegerSum | None = None
+        self._labels: list[Any] | None = None
+        self._open = True
+
+    def add(self, X: Any) -> Self:
+        """Add a block of records: an array (n, m), a data frame or an FDataGrid. Private.
+
+        Raises
+        ------
+        DataError
+            With row (counted within the block) and column of a value that cannot be used, unless
+            repairing. Nothing of the block was added.
+        """
+        self._check_open()
+        if isinstance(X, LongCurves):
+            raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
+        with np.errstate(all="ignore"):
+            if self._summation is None:
+                values, basis = self._estimator._read(X)
+                self._summation = trial_summation(self._estimator, basis)
+                self._labels = _labels(X)
+            else:
+                values = self._estimator._values(X)
+            if _labels(X) != self._labels:
+                raise DataError("All blocks must have the columns of the first, in its order.")
+            matrix = self._summation.matrix(values)
+            part = self._summation.empty()
+            self._summation.add(part, matrix)
+        self._total = part if self._total is None else self._total.merge(part)
+        return self
+
+    def merge(self, other: MeanStream) -> Self:
+        """Add all that another stream of the same estimator has collected, and close that one.
+
+        Raises
+        ------
+        DpfdaError
+            If the two do not turn records into integers by the same public rule.
+        """
+        self._check_open()
+        other._check_open()
+        if other is self:
+            raise DpfdaError("A stream cannot be merged with itself: its records would count twice.")
+        other._open = False
+        if other._summation is None or other._total is None:
+            return self
+        if self._summation is None or self._total is None:
+            self._summation, self._labels = other._summation, other._labels
+            self._total = self._summation.empty()
+        if not self._summation.same_integers(other._summation):
+            other._open = True
+            raise DpfdaError("The two streams have different bounds, grids or bases.")
+        self._total.merge(other._total)
+        return self
+
+    def prepared(self) -> PreparedMean:
+        """The exact sum with its public request, before anything is charged. Private."""
+        from dpfda.summaries.mean import PreparedMean
+
+        self._check_open()
+        if self._summation is None or self._total is None:
+            raise DataError("X must hold at least two curves; no block was added.")
+        request, total = finished(self._estimator, self._summation, self._total)
+        return PreparedMean(request, total)
+
+    def release(self) -> Any:
+        """Charge the ledger, draw the noise and publish the mean; the stream is closed.
+
+        Returns
+        -------
+        ReleasedFunction
+            As `PrivateMean.fit` would have released on all records at once.
+        """
+        from dpfda.publication import publish
+
+        prepared = self.prepared()
+        released = publish(
+            prepared.total, prepared.request, self._estimator.ledger, self._estimator.dataset
+        )
+        self._open = False
+        return released
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise DpfdaError(
+                "The stream is closed: it was released or merged. Another release of the same records "
+                "is a second release; start a new stream for it."
+            )
+
+    def __repr__(self) -> str:
+        return f"MeanStream({'open' if self._open else 'closed'}, content private)"
+
+    def __reduce__(self) -> Any:
+        raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
+
+
+def row_blocks(array: Any, rows: int | None = None) -> Iterator[Any]:
+    """Blocks of rows of an array on disk, such as a Zarr or HDF5 array or a memory map.
+
+    Parameters
+    ----------
+    array : array-like (n, m)
+        With `shape` and slices. Private.
+    rows : int, optional
+        Rows of a block. By default about 32 MiB of float64, a multiple of the array's own chunks where
+        it has some.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [block.shape for block in row_blocks(np.zeros((5, 3)), rows=2)]
+    [(2, 3), (2, 3), (1, 3)]
+    """
+    count, points = array.shape[0], max(1, int(np.prod(array.shape[1:])))
+    if rows is None:
+        own = int((getattr(array, "chunks", None) or (1,))[0])
+        rows = max(1, NUMBERS_A_BLOCK // points // own) * own
+    if rows < 1:
+        raise ParameterError("rows", "be a positive integer", repr(rows))
+    for start in range(0, count, rows):
+        yield np.asarray(array[start : start + rows])
+
+
+def add_all(stream: MeanStream, blocks: Iterable[Any]) -> MeanStream:
+    """Add blocks one after the other; each may be forgotten before the next is made."""
+    for block in blocks:
+        stream.add(block)
+    return stream
+
+
+def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:
+    """How records become integers where their number is not known yet.
+
+    Raises
+    ------
+    ParameterError
+        If the basis or the bound would depend on the number of records.
+    """
+    bound = read_bounds(estimator.bounds, estimator.standardize)
+    if Neighbours.parse(estimator.neighbours) is Neighbours.ADD_REMOVE:
+        request = estimator._request(basis, bound, estimator._size(Neighbours.ADD_REMOVE, 2), None)
+        return estimator._summation(request, request.components())
+    few, many = (
+        estimator._summation(request, request.basis.eigenvalues.size)
+        for request in (estimator._request(basis, bound, size, None) for size in TRIAL_SIZES)
+    )
+    # A mechanism that cannot give the guarantee is refused before any record is read.
+    few.request.components()
+    if few.components != many.components or not few.same_integers(many):
+        raise ParameterError(
+            "mechanism",
+            "not choose the basis by the number of records, which is not known yet",
+            repr(estimator.mechanism),
+            "Fix what it chooses, for example Bernstein(degree=20).",
+        )
+    return few
+
+
+def finished(estimator: PrivateMean, summation: Summation, total: IntegerSum) -> tuple[Any, IntegerSum]:
+    """The request for the number of records that came, and the integers that get noise."""
+    neighbours = Neighbours.parse(estimator.neighbours)
+    size = estimator._size(neighbours, total.count_with_noise(0, 1))
+    bound = read_bounds(estimator.bounds, estimator.standardize)
+    # The basis before a mechanism adapted it and after: an adapted one is left as it is.
+    request = estimator._request(summation.request.basis, bound, size, None)
+    with np.errstate(all="ignore"):
+        return request, summation.finish(total, request)
+
+
+def _labels(X: Any) -> list[Any] | None:
+    return list(X.columns) if hasattr(X, "columns") else None
