@@ -70,7 +70,7 @@ class ReleasedDifference:
         ----------
         level : float
             Probability, between 0 and 1, that the band contains the difference of the means of the
-            clipped records with the same shrinkage.
+            clipped records with the same shrinkage, which is one for both groups.
         simultaneous : bool
             At all points at once, or at each point by itself.
         points : array (k,), optional

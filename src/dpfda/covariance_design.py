@@ -15,7 +15,7 @@ from dpfda.symmetric_noise import SymmetricNoise
 Floats = NDArray[np.float64]
 
 # With more functions than this the noise on a covariance drowns what they add.
-LARGEST_SIZE = 40
+LARGEST_SIZE = 24
 # A bound that clips few curves is about twice their root mean square length.
 TYPICAL_SHARE = 0.25
 EXPONENTS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)

@@ -32,7 +32,7 @@ def plot_covariance(release: ReleasedCovariance, ax: Axes | None = None) -> Axes
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = new_axis() if ax is None else ax
+    axis = _square_axis() if ax is None else ax
     start, end = release.domain_range
     points = np.linspace(start, end, PIXELS)
     values = release.on_grid(points)
@@ -163,6 +163,14 @@ def plot_difference(
     axis.set_ylabel(f"difference in {_value(about)}")
     axis.set_title(f"{difference.first.guarantee}", fontsize="medium")
     axis.legend(fontsize="small")
+    return axis
+
+
+def _square_axis() -> Axes:
+    axis = new_axis()
+    figure = axis.get_figure(root=True)
+    if figure is not None:
+        figure.set_size_inches(5.6, 4.4)
     return axis
 
 

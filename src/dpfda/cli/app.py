@@ -8,7 +8,10 @@ import typer
 
 from dpfda import __version__
 from dpfda.cli.classify import classify
+from dpfda.cli.compare import compare
+from dpfda.cli.covariance import covariance
 from dpfda.cli.demo import demo
+from dpfda.cli.density import density
 from dpfda.cli.evaluate import evaluate
 from dpfda.cli.ledger import ledger
 from dpfda.cli.mean import mean
@@ -89,6 +92,41 @@ app.command(
         EXIT_CODES,
     ),
 )(classify)
+app.command(
+    "density",
+    help=flowing(density.__doc__),
+    epilog=epilog(
+        "Examples",
+        "dpfda density people.csv --epsilon 1 --column age:0:105 --out ages.json --plot ages.png",
+        "dpfda density visits.csv --epsilon 1 --column lon:-4:4 --column lat:50:54 --groups patient "
+        "--out map.json --plot map.png",
+        "dpfda density deaths.csv --epsilon 1 --counts deaths --edges 0:105:5 --multiplier 1000 "
+        "--unit person --x-label 'age (years)' --out deaths.json --csv deaths-by-age.csv",
+        EXIT_CODES,
+    ),
+)(density)
+app.command(
+    "covariance",
+    help=flowing(covariance.__doc__),
+    epilog=epilog(
+        "Examples",
+        "dpfda covariance demand.csv --epsilon 1 --center mean.json --radius 450 --out cov.json "
+        "--plot cov.png --components pca.json",
+        "dpfda covariance scans.csv --epsilon 1 --center private --bounds 0.2 0.9 --radius 0.12 "
+        "--columns 'cca_*' --groups ID --missing complete --out cov.json",
+        EXIT_CODES,
+    ),
+)(covariance)
+app.command(
+    "compare",
+    help=flowing(compare.__doc__),
+    epilog=epilog(
+        "Example",
+        "dpfda compare scans.csv --by case --groups ID --epsilon 1 --bounds 0.2 0.9 "
+        "--columns 'cca_*' --missing complete --out groups.json --difference-plot difference.png",
+        EXIT_CODES,
+    ),
+)(compare)
 app.command(
     "eval",
     help=flowing(evaluate.__doc__),

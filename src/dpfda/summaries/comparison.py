@@ -18,8 +18,12 @@ from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.curves import check_choice, is_missing
 from dpfda.summaries.mean import PreparedMean, PrivateMean
+from dpfda.summaries.shared_design import SharedDesign, shared_design
 
 Labels = NDArray[Any]
+
+# Units that noise is tuned for where no group's size is public.
+DESIGN_SIZE = 100
 
 
 class PrivateComparison(BaseEstimator):  # type: ignore[misc]
@@ -43,6 +47,10 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
     public_size : int or mapping, optional
         Under add/remove only: a public number to divide each group's sum by, one for all or one a level.
         Without it a tenth of epsilon is spent on each group's count.
+    design_size : int, optional
+        Public number of units that noise and shrinkage are tuned for, the same for all groups: means
+        that are shrunk differently would differ where the data do not. By default the size of the
+        smallest group where sizes are public, else 100.
     missing, invalid, smoothing, unit, labels, ledger, dataset
         As in `dpfda.PrivateMean`.
 
@@ -94,6 +102,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         mechanism: Any = "auto",
         neighbours: str = "replace-one",
         public_size: Any = None,
+        design_size: int | None = None,
         missing: str = "refuse",
         invalid: str = "refuse",
         smoothing: float = 0.01,
@@ -115,6 +124,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         self.mechanism = mechanism
         self.neighbours = neighbours
         self.public_size = public_size
+        self.design_size = design_size
         self.missing = missing
         self.invalid = invalid
         self.smoothing = smoothing
@@ -197,11 +207,16 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         if len(set(names)) != len(names):
             raise ParameterError("levels", "have different names", repr(names))
         sizes = _sizes(self.public_size, levels)
+        if neighbours is Neighbours.REPLACE_ONE:
+            known_sizes = [_count(chosen, own) for chosen in rows]
+        else:
+            known_sizes = [size for size in sizes if size is not None]
+        mechanism = shared_design(self.mechanism, self._design_size(known_sizes))
         parts = []
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
                 raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
-            reader = self._reader(size)
+            reader = self._reader(size, mechanism)
             if chosen.any():
                 parts.append(reader.prepare(*_part(X, groups, chosen)))
             else:
@@ -209,14 +224,22 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
                 parts.append(_empty(reader, X, groups))
         return names, parts
 
-    def _reader(self, size: int | None) -> PrivateMean:
+    def _design_size(self, sizes: list[int]) -> int:
+        size = self.design_size
+        if size is None:
+            return max(1, min(sizes, default=DESIGN_SIZE))
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+            raise ParameterError("design_size", "be None or a positive integer", repr(size))
+        return int(size)
+
+    def _reader(self, size: int | None, mechanism: SharedDesign) -> PrivateMean:
         shared = (
             "epsilon", "delta", "bounds", "standardize", "kernel", "basis", "grid_points",
-            "domain_range", "quadrature", "mechanism", "neighbours", "missing", "invalid", "smoothing",
+            "domain_range", "quadrature", "neighbours", "missing", "invalid", "smoothing",
             "unit", "labels",
         )  # fmt: skip
         parameters = {name: getattr(self, name) for name in shared}
-        return PrivateMean(public_size=size, **parameters)
+        return PrivateMean(public_size=size, mechanism=mechanism, **parameters)
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect: noise in every fit, and a label for every record."""
@@ -292,6 +315,13 @@ def _levels(given: Sequence[Any] | None, memberships: Labels, neighbours: Neighb
 
 def _rows(memberships: Labels, level: Any) -> NDArray[np.bool_]:
     return np.array([not is_missing(label) and label == level for label in memberships], dtype=bool)
+
+
+def _count(chosen: NDArray[np.bool_], own: Labels | None) -> int:
+    """How many privacy units a group has; public under replace-one neighbours."""
+    if own is None:
+        return int(chosen.sum())
+    return len({(is_missing(unit), "" if is_missing(unit) else unit) for unit in own[chosen]})
 
 
 def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:

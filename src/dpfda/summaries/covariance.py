@@ -27,7 +27,7 @@ from dpfda.errors import ParameterError
 from dpfda.guarantees import Neighbours, exact, guarantee_for
 from dpfda.publication import charge, publish
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.curves import check_choice, is_missing, unit_codes
 from dpfda.release import NoisyCount, ReleasedFunction
 from dpfda.second_moments import OuterSum
 from dpfda.summaries.mean import PrivateMean
@@ -71,12 +71,16 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
         Public L2 length (units of the data times the root of those of the domain) to which a record's
         deviation from the center is shortened. By default what `bounds` imply. Noise grows with its
         square: about twice the root mean square deviation is a good value, from public knowledge.
-    center : None, curve, callable, ReleasedFunction or "private"
+    center : None, curve, callable, ReleasedFunction, "private" or "pairs"
         What is subtracted from every record. None is the center of the bound: the release is then a
         second moment around it. A curve, a number or a function is public, for example an earlier
         release of the mean. "private" releases the mean first, with a share of the budget, and takes
         that; deviations are then measured, and shortened, around a curve close to the mean, and the
         covariance exceeds that around the exact mean by the square of the released mean's error.
+        "pairs" needs no center: units 1 and 2, 3 and 4, ... (in the order of the rows or, with `groups`,
+        of the labels) become one record (x - x') / sqrt(2), whose second moment is the covariance.
+        Nothing is spent on a mean, but there are half as many records. Replace-one neighbours only; an
+        odd unit is left out.
     mean_share : float
         Share of the budget that the mean gets under ``center="private"``, between 0 and 1.
     components : int, optional
@@ -135,7 +139,7 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
         bounds: Any = None,
         radius: float | None = None,
         center: Any = None,
-        mean_share: float = 0.25,
+        mean_share: float = 0.5,
         components: int | None = None,
         mechanism: str = "auto",
         shrinkage: str = "prior",
@@ -256,13 +260,19 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
     whole = guarantee_for(estimator.epsilon, estimator.delta)
     neighbours = Neighbours.parse(estimator.neighbours)
     check_choice(estimator.shrinkage, "shrinkage", ("prior", "none"))
-    private = isinstance(estimator.center, str)
-    if private and estimator.center != "private":
+    word = _center_word(estimator.center)
+    private, pairs = word == "private", word == "pairs"
+    if pairs and neighbours is Neighbours.ADD_REMOVE:
         raise ParameterError(
-            "center", "be 'private', a curve, a function or None", repr(estimator.center)
+            "center",
+            "not be 'pairs' under add/remove neighbours",
+            "'pairs'",
+            "One unit more would change who is paired with whom. Use center='private' or a curve.",
         )
     reader = _reader(estimator, "private" if private else None)
     basis, curves, size, groups = _read(reader, X, groups, neighbours)
+    if pairs and size is not None:
+        curves, size = paired(curves, groups, reader), size // 2
     SymmetricTensorBasis(basis)
     center = None if private else public_center(estimator, basis)
     share = _share(estimator.mean_share) if private else None
@@ -272,7 +282,12 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
     request = CovarianceRequest(
         basis, radius, shares, neighbours, estimator.mechanism, estimator.components, size,
         estimator.unit or ("record" if groups is None else "group"), _described_bound(estimator, radius),
-        {"summary": "covariance", "standardized": standardize, **_labels(estimator.labels)},
+        {
+            "summary": "covariance",
+            "center": word or ("of the bound" if estimator.center is None else "public"),
+            "standardized": standardize,
+            **_labels(estimator.labels),
+        },
         estimator.shrinkage == "prior",
     )  # fmt: skip
     # A trial design, so that what is refused is refused before anything is charged.
@@ -326,7 +341,7 @@ def public_center(estimator: Any, basis: Basis) -> Floats:
         If it does not fit the grid, is not finite, or a released function has another domain.
     """
     center, grid = estimator.center, basis.grid_points
-    if center is None:
+    if center is None or isinstance(center, str):
         return _own_bound(estimator).center_on(grid)
     if callable(center):
         center = center(grid)
@@ -351,7 +366,10 @@ def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> flo
     grid, weights = basis.grid_points, basis.weights
     own = bound.center_on(grid)
     implied = 2 * bound.radius_on(grid, weights)
-    if center is not None:
+    if isinstance(estimator.center, str) and estimator.center == "pairs":
+        # |x - x'| / sqrt(2) for two records of the bound.
+        implied /= np.sqrt(2.0)
+    elif center is not None:
         away = np.abs(center - own)
         if isinstance(bound, ValueBounds):
             # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
@@ -369,7 +387,7 @@ def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> flo
 
 def _own_bound(estimator: Any) -> ValueBounds | L2Ball:
     if estimator.bounds is None and not estimator.standardize and estimator.radius is not None:
-        if estimator.center is None or isinstance(estimator.center, str):
+        if estimator.center is None or _center_word(estimator.center) == "private":
             raise ParameterError(
                 "bounds",
                 "be given where the center is not",
@@ -386,6 +404,41 @@ def _own_bound(estimator: Any) -> ValueBounds | L2Ball:
             "Outer products are bounded through the l2 length of a deviation.",
         )
     return bound
+
+
+def _center_word(center: Any) -> str | None:
+    if not isinstance(center, str):
+        return None
+    if center not in ("private", "pairs"):
+        raise ParameterError(
+            "center", "be 'private', 'pairs', a curve, a function or None", repr(center)
+        )
+    return center
+
+
+def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
+    """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
+
+    Every unit is in at most one pair, and which pair does not depend on its data: without groups the
+    order is that of the rows, with groups that of the labels, which no unit can change.
+    """
+    values, usable = curves.values, curves.usable
+    bounds = None if reader.bounds is None else read_bounds(reader.bounds, reader.standardize)
+    if isinstance(bounds, ValueBounds):
+        values = np.clip(values, np.asarray(bounds.lower), np.asarray(bounds.upper))
+    if groups is not None:
+        # In the order in which `unit_codes` numbers them.
+        names = dict.fromkeys((is_missing(g), "" if is_missing(g) else g) for g in groups)
+        order = sorted(
+            range(len(names)), key=[(m, type(g).__name__, str(g)) for m, g in names].__getitem__
+        )
+        values, usable = values[order], usable[order]
+    count = values.shape[0] // 2 * 2
+    # Halves first: the difference of the largest doubles stays finite.
+    half = values[:count] / 2
+    difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
+    both = usable[0:count:2] & usable[1:count:2]
+    return Curves(np.where(both[:, None], difference, 0.0), both)
 
 
 def _described_bound(estimator: Any, radius: float) -> dict[str, Any]:
@@ -445,13 +498,15 @@ def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
     Unusable rows count as the center itself: they add nothing.
     """
     request = stage.request
+    # Pairs are differences already.
+    center = 0.0 if request.about["center"] == "pairs" else stage.center
     analysis, ball = request.basis.analysis[:, :components], request.ball
     grid, restrict = request.basis.grid_points, _restriction(request)
     total = OuterSum(components)
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
-            centered = restrict(curves.values[rows], grid) - stage.center
+            centered = restrict(curves.values[rows], grid) - center
             # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
             largest = np.finfo(np.float64).max / 4
             centered = np.clip(centered, -largest, largest)
@@ -463,7 +518,7 @@ def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
 def _restriction(request: CovarianceRequest) -> Callable[[Floats, Floats], Floats]:
     """Values clipped to the bounds on a record, where these are on values."""
     written = request.bound["records"]
-    if written is None or written["kind"] != "values":
+    if request.about["center"] == "pairs" or written is None or written["kind"] != "values":
         return lambda values, grid: values
     lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
     return lambda values, grid: np.asarray(np.clip(values, lower, upper))

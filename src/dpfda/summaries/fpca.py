@@ -118,7 +118,7 @@ class PrivateFPCA(BaseEstimator):  # type: ignore[misc]
         bounds: Any = None,
         radius: float | None = None,
         center: Any = None,
-        mean_share: float = 0.25,
+        mean_share: float = 0.5,
         mechanism: str = "auto",
         shrinkage: str = "prior",
         standardize: bool = False,

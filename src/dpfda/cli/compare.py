@@ -1,0 +1,298 @@
+"""`dpfda compare`: publish the mean curves of several groups, and their difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from dpfda.cli import machines as m
+from dpfda.cli import options as o
+from dpfda.cli.running import guarded, print_json, progress_bar, warn
+from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
+
+if TYPE_CHECKING:
+    from dpfda.comparison_release import ReleasedComparison
+    from dpfda.records.files import TableCurves
+
+
+@guarded
+def compare(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV or Parquet file, private: a row a curve, a column that says which group it is in.",
+        ),
+    ],
+    *,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Column with the group of each record, such as case or control. Its name and the names "
+            "of the groups are published; under replace-one, who is in which group is taken as public.",
+            rich_help_panel=o.READING,
+        ),
+    ],
+    levels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--level",
+            metavar="NAME",
+            help="A group; repeat it for each. Needed under add-remove, where which groups occur is "
+            "private. Example: --level case --level control",
+            rich_help_panel=o.READING,
+        ),
+    ] = None,
+    epsilon: o.Epsilon,
+    delta: o.Delta = "0",
+    neighbours: o.NeighbourRelation = "replace-one",
+    public_size: o.PublicSize = None,
+    mechanism: o.MechanismName = "auto",
+    ledger: o.LedgerFile = None,
+    dataset: o.DatasetName = None,
+    bounds: o.Bounds = None,
+    l2_bound: o.L2Bound = None,
+    l1_bound: o.L1Bound = None,
+    standardize: o.Standardize = False,
+    kernel: o.KernelText = None,
+    domain: o.Domain = None,
+    x_label: Annotated[
+        str | None,
+        typer.Option(
+            "--x-label", metavar="TEXT", help="Name and unit of the axis.", rich_help_panel=o.CURVE
+        ),
+    ] = None,
+    y_label: Annotated[
+        str | None,
+        typer.Option(
+            "--y-label", metavar="TEXT", help="Name and unit of the values.", rich_help_panel=o.CURVE
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="PATTERN",
+            help="Columns of the curve, by name; needed with --groups. Example: --columns 'cca_*'",
+            rich_help_panel=o.READING,
+        ),
+    ] = None,
+    groups: m.Groups = None,
+    unit: m.UnitWord = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            "--missing",
+            metavar="refuse|complete",
+            help="Missing values: an error, or filled by interpolation within the curve.",
+            rich_help_panel=o.READING,
+        ),
+    ] = "refuse",
+    invalid: m.Invalid = "refuse",
+    out: m.Out,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="F.png",
+            help="A picture of all groups: .png, .pdf or .svg (extra dpfda\\[plot]).",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    difference_plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--difference-plot",
+            metavar="F.png",
+            help="A picture of the first group minus the second, with its band.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="F.csv",
+            help="A table: the means of all groups, and the first minus the second with its "
+            "simultaneous 95% band.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    overwrite: o.Overwrite = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Publish the mean curve of each of several groups, and their difference, at the cost of one mean.
+
+    Every person must be in one group. All arguments are public, and checked before the file is read.
+    Running it again on the same data is a second release: losses add up.
+    """
+    from dpfda.cli.checks import bound_from, check_public
+    from dpfda.cli.mean import opened_ledger
+    from dpfda.cli.outputs import check_outputs
+    from dpfda.report import cautions
+
+    bound = bound_from(bounds, l2_bound, l1_bound, standardize)
+    public = check_public(
+        epsilon, delta, neighbours, bound, standardize, kernel, domain, mechanism, public_size
+    )
+    _check_columns(neighbours, levels, by, groups, columns)
+    outputs = {
+        "--out": out, "--plot": plot, "--difference-plot": difference_plot, "--csv": csv,
+    }  # fmt: skip
+    check_outputs(outputs, {"FILE": file}, overwrite)
+    account = opened_ledger(ledger, dataset)
+    warnings = list(cautions(public.guarantee, public.public_size))
+    for text in warnings:
+        warn(text)
+    table, persons = _read(file, columns, by, groups, invalid)
+    labels = {key: text for key, text in (("domain", x_label), ("value", y_label)) if text is not None}
+    settings = {
+        "epsilon": public.guarantee.epsilon,
+        "delta": getattr(public.guarantee, "delta", 0),
+        "bounds": public.bound,
+        "levels": levels or None,
+        "standardize": public.standardize,
+        "kernel": public.kernel,
+        "grid_points": table.grid_points,
+        "domain_range": public.domain,
+        "mechanism": public.mechanism,
+        "neighbours": public.neighbours,
+        "public_size": public.public_size,
+        "missing": missing,
+        "invalid": invalid,
+        "unit": unit or groups,
+        "labels": labels,
+        "ledger": account,
+        "dataset": dataset,
+    }
+    release = _fitted(settings, table, persons)
+    files = _write(release, out, plot, difference_plot, csv)
+    if account is not None and dataset is not None:
+        from dpfda.cli.mean import after_publication
+
+        with after_publication(out):
+            account.note_file(dataset, out.resolve())
+    if as_json:
+        print_json(_summary(release) | {"files": files, "warnings": warnings})
+    else:
+        typer.echo(_words(release, files))
+
+
+def _check_columns(
+    neighbours: str, levels: list[str] | None, by: str, groups: str | None, columns: str | None
+) -> None:
+    if neighbours == "add-remove" and not levels:
+        raise ParameterError(
+            "--level", "be given under add-remove neighbours", "none", "Name every group that may occur."
+        )
+    if groups is not None and columns is None:
+        raise ParameterError("--columns", "be given with --groups", "none", "Example: --columns 'cca_*'")
+    if groups == by:
+        raise ParameterError("--groups", "name another column than --by", repr(groups))
+
+
+def _read(
+    file: Path, columns: str | None, by: str, groups: str | None, invalid: str
+) -> tuple[TableCurves, Any]:
+    """The curves with the group of each, and the person of each."""
+    from dpfda.records.files import read_curves
+
+    with progress_bar(f"reading {file.name}") as progress:
+        table = read_curves(file, columns=columns, groups=by, invalid=invalid, progress=progress)
+        if groups is None:
+            return table, None
+        persons = read_curves(file, columns=columns, groups=groups, invalid=invalid, progress=progress)
+    if persons.groups is None or np.shape(persons.data) != np.shape(table.data):
+        raise DataError("The file must stay as it is while it is read; its number of rows changed.")
+    return table, persons.groups
+
+
+def _fitted(settings: dict[str, Any], table: TableCurves, persons: Any) -> ReleasedComparison:
+    from dpfda.summaries.comparison import PrivateComparison
+
+    try:
+        return PrivateComparison(**settings).fit(table.data, table.groups, persons).release_
+    except DataError as error:
+        raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
+
+
+def _write(
+    release: ReleasedComparison,
+    out: Path,
+    plot: Path | None,
+    difference_plot: Path | None,
+    csv: Path | None,
+) -> dict[str, str]:
+    from dpfda.cli.mean import after_publication
+    from dpfda.cli.outputs import new_picture, save_picture, write_csv
+
+    try:
+        release.save(out)
+    except DpfdaError as error:
+        raise StorageError(
+            f"{error} Noise had been drawn and the release is lost: running again is a second release."
+        ) from None
+    files = {"release": str(out)}
+    with after_publication(out):
+        if csv is not None:
+            write_csv(_table(release), csv)
+            files["csv"] = str(csv)
+        if plot is not None:
+            save_picture(release.plot(new_picture()), plot)
+            files["plot"] = str(plot)
+        if difference_plot is not None:
+            first, second = release.names[:2]
+            save_picture(release.difference(first, second).plot(new_picture()), difference_plot)
+            files["difference plot"] = str(difference_plot)
+    return files
+
+
+def _table(release: ReleasedComparison) -> dict[str, list[float]]:
+    first, second = release.names[:2]
+    points = release[first].grid_points
+    band = release.difference(first, second).band(points=points)
+    return {
+        "point": points.tolist(),
+        **{f"mean {name}": mean(points).tolist() for name, mean in release.means.items()},
+        f"{first} minus {second}": ((band.lower + band.upper) / 2).tolist(),
+        "lower": band.lower.tolist(),
+        "upper": band.upper.tolist(),
+    }
+
+
+def _summary(release: ReleasedComparison) -> dict[str, Any]:
+    from dpfda.storage.functions import public_parts
+
+    first, second = release.names[:2]
+    band = release.difference(first, second).band()
+    return {
+        **public_parts(release[first]),
+        "groups": list(release.names),
+        "composition": release.describe_composition(),
+        "difference": {"names": [first, second], "outside_noise": _outside(band)},
+    }
+
+
+def _outside(band: Any) -> bool:
+    """Whether zero leaves the band somewhere: more than noise alone would do."""
+    return not bool(band.contains(np.zeros(band.points.shape[0])))
+
+
+def _words(release: ReleasedComparison, files: dict[str, str]) -> str:
+    first, second = release.names[:2]
+    outside = _outside(release.difference(first, second).band())
+    verdict = "leaves zero somewhere" if outside else "contains zero everywhere"
+    written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
+    return "\n".join(
+        [
+            repr(release),
+            f"  difference:   {first} minus {second}; its 95% band for the privacy noise {verdict} "
+            "(sampling is not in it)",
+            f"  written:      {written}",
+        ]
+    )

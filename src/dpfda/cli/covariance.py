@@ -1,0 +1,329 @@
+"""`dpfda covariance`: publish the covariance function of a file of curves, and its components."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from dpfda.cli import machines as m
+from dpfda.cli import options as o
+from dpfda.cli.running import guarded, print_json, progress_bar, warn
+from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
+
+if TYPE_CHECKING:
+    from dpfda.covariance_release import ReleasedCovariance
+    from dpfda.records.files import TableCurves
+    from dpfda.summaries.covariance import PrivateCovariance
+
+# A trial without data: public arguments are checked on it before the file is read.
+TRIAL = (6, 24)
+
+
+@guarded
+def covariance(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV or Parquet file, private: a row a curve, the header being the grid where it is "
+            "numbers.",
+        ),
+    ],
+    *,
+    epsilon: o.Epsilon,
+    delta: o.Delta = "0",
+    neighbours: o.NeighbourRelation = "replace-one",
+    public_size: o.PublicSize = None,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            "--mechanism",
+            metavar="auto|wishart|knorm|gaussian",
+            help="How noise is made. auto has the least expected error; gaussian needs a delta.",
+            rich_help_panel=o.PRIVACY,
+        ),
+    ] = "auto",
+    ledger: o.LedgerFile = None,
+    dataset: o.DatasetName = None,
+    bounds: o.Bounds = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            "--radius",
+            metavar="TAU",
+            help="Largest L2 distance of a curve from the center (units of the data times the root of "
+            "the domain's); farther ones are moved closer. Noise grows with its square. Public: about "
+            "twice the typical distance. By default what --bounds imply.",
+            rich_help_panel=o.BOUND,
+        ),
+    ] = None,
+    center: Annotated[
+        str,
+        typer.Option(
+            "--center",
+            metavar="bound|private|pairs|VALUE|F.json",
+            help="What deviations are counted from: the middle of --bounds (a second moment); a mean "
+            "released with a share of epsilon; differences of pairs of units, which need no mean; a "
+            "public number; or an earlier release.",
+            rich_help_panel=o.CURVE,
+        ),
+    ] = "bound",
+    mean_share: Annotated[
+        float,
+        typer.Option(
+            "--mean-share",
+            metavar="S",
+            help="With --center private: share of epsilon for the mean, between 0 and 1.",
+            rich_help_panel=o.PRIVACY,
+        ),
+    ] = 0.5,
+    standardize: o.Standardize = False,
+    kernel: o.KernelText = None,
+    domain: o.Domain = None,
+    x_label: Annotated[
+        str | None,
+        typer.Option(
+            "--x-label", metavar="TEXT", help="Name and unit of the axis.", rich_help_panel=o.CURVE
+        ),
+    ] = None,
+    y_label: Annotated[
+        str | None,
+        typer.Option(
+            "--y-label", metavar="TEXT", help="Name and unit of the values.", rich_help_panel=o.CURVE
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="PATTERN",
+            help="Columns of the curve, by name. Example: --columns 'cca_*'",
+            rich_help_panel=o.READING,
+        ),
+    ] = None,
+    groups: m.Groups = None,
+    unit: m.UnitWord = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            "--missing",
+            metavar="refuse|complete",
+            help="Missing values: an error, or filled by interpolation within the curve.",
+            rich_help_panel=o.READING,
+        ),
+    ] = "refuse",
+    invalid: m.Invalid = "refuse",
+    out: m.Out,
+    components: Annotated[
+        Path | None,
+        typer.Option(
+            "--components",
+            metavar="F.json",
+            help="The principal components of the same release, at no further cost.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="F.png",
+            help="A picture: .png, .pdf or .svg (extra dpfda\\[plot]).",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="F.csv",
+            help="A table: pairs of grid points, covariance, correlation.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
+    overwrite: o.Overwrite = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Publish the covariance function of a file of private curves under differential privacy.
+
+    All arguments are public, and checked before the file is read. Running it again on the same data is
+    a second release: losses add up.
+    """
+    from dpfda.cli.mean import opened_ledger
+    from dpfda.cli.outputs import check_outputs
+    from dpfda.report import cautions
+
+    outputs = {"--out": out, "--components": components, "--plot": plot, "--csv": csv}
+    check_outputs(outputs, {"FILE": file}, overwrite)
+    labels = {key: text for key, text in (("domain", x_label), ("value", y_label)) if text is not None}
+    settings = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": neighbours,
+        "public_size": public_size,
+        "mechanism": mechanism,
+        "bounds": bounds,
+        "radius": radius,
+        "center": read_center(center),
+        "mean_share": mean_share,
+        "standardize": standardize,
+        "kernel": kernel,
+        "domain_range": domain,
+        "missing": missing,
+        "invalid": invalid,
+        "unit": unit or groups,
+        "labels": labels,
+    }
+    estimator = checked(settings)
+    account = opened_ledger(ledger, dataset)
+    from dpfda.guarantees import guarantee_for
+
+    warnings = list(cautions(guarantee_for(epsilon, delta), public_size))
+    for text in warnings:
+        warn(text)
+    with progress_bar(f"reading {file.name}") as progress:
+        from dpfda.records.files import read_curves
+
+        table = read_curves(file, columns=columns, groups=groups, invalid=invalid, progress=progress)
+    estimator.set_params(ledger=account, dataset=dataset)
+    release = fitted(estimator, table)
+    files = _write(release, out, components, plot, csv)
+    if account is not None and dataset is not None:
+        from dpfda.cli.mean import after_publication
+
+        with after_publication(out):
+            account.note_file(dataset, out.resolve())
+    if as_json:
+        print_json(_summary(release) | {"files": files, "warnings": warnings})
+    else:
+        typer.echo(_words(release, files))
+
+
+def read_center(text: str) -> Any:
+    """The center that an argument names.
+
+    Raises
+    ------
+    ParameterError
+        If it is no word of the list, number or file.
+    StorageError
+        If the file is no release.
+    """
+    if text == "bound":
+        return None
+    if text in ("private", "pairs"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    if not Path(text).is_file():
+        raise ParameterError(
+            "--center", "be bound, private, pairs, a number or the file of a release", repr(text)
+        )
+    from dpfda.release import ReleasedFunction
+
+    return ReleasedFunction.load(text)
+
+
+def checked(settings: dict[str, Any]) -> PrivateCovariance:
+    """The estimator, tried on zeros, so that what is refused is refused before the file is read."""
+    from dpfda.summaries.covariance import PrivateCovariance, prepare
+
+    estimator = PrivateCovariance(**settings)
+    domain = settings["domain_range"]
+    if callable(settings["center"]):
+        domain = settings["center"].domain_range if domain is None else domain
+    trial = PrivateCovariance(**{**settings, "domain_range": domain, "invalid": "repair"})
+    prepare(trial, np.zeros(TRIAL), None)
+    return estimator
+
+
+def fitted(estimator: PrivateCovariance, table: TableCurves) -> ReleasedCovariance:
+    """Release the covariance of the curves of a table."""
+    if table.grid_points is not None:
+        estimator.set_params(grid_points=table.grid_points)
+    try:
+        return estimator.fit(table.data, groups=table.groups).release_
+    except DataError as error:
+        raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
+
+
+def _write(
+    release: ReleasedCovariance,
+    out: Path,
+    components: Path | None,
+    plot: Path | None,
+    csv: Path | None,
+) -> dict[str, str]:
+    from dpfda.cli.mean import after_publication
+    from dpfda.cli.outputs import save_picture, write_csv
+
+    try:
+        release.save(out)
+    except DpfdaError as error:
+        raise StorageError(
+            f"{error} Noise had been drawn and the release is lost: running again is a second release."
+        ) from None
+    files = {"release": str(out)}
+    with after_publication(out):
+        if components is not None:
+            release.components().save(components)
+            files["components"] = str(components)
+        if csv is not None:
+            write_csv(_table(release), csv)
+            files["csv"] = str(csv)
+        if plot is not None:
+            save_picture(release.plot(without_window()), plot)
+            files["plot"] = str(plot)
+    return files
+
+
+def without_window() -> None:
+    """Have pictures drawn to files; the release makes its own axis, which is square."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+
+
+def _table(release: ReleasedCovariance) -> dict[str, list[float]]:
+    first, second = (axis.ravel() for axis in np.meshgrid(release.grid_points, release.grid_points))
+    return {
+        "s": first.tolist(),
+        "t": second.tolist(),
+        "covariance": release(first, second).tolist(),
+        "correlation": release.correlation(first, second).tolist(),
+    }
+
+
+def _summary(release: ReleasedCovariance) -> dict[str, Any]:
+    from dpfda.storage.covariances import to_json
+
+    written = to_json(release)
+    kept = ("guarantee", "neighbours", "privacy_unit", "bound", "mechanism", "about")
+    found = release.components()
+    return {name: written[name] for name in kept} | {
+        "kernel": release.basis.describe(),
+        "domain_range": list(release.domain_range),
+        "noise": release.noise.describe(),
+        "noise_floor": found.floor,
+        "components": found.variances.tolist(),
+    }
+
+
+def _words(release: ReleasedCovariance, files: dict[str, str]) -> str:
+    found = release.components()
+    assert found.floor is not None  # noqa: S101
+    above = int(np.sum(found.variances > found.floor))
+    written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
+    variances = ", ".join(f"{value:.3g}" for value in found.variances)
+    return "\n".join(
+        [
+            repr(release),
+            f"  components:   {above} above the noise floor of {found.floor:.3g}; variances {variances}",
+            f"  written:      {written}",
+        ]
+    )
