@@ -110,7 +110,9 @@ class IntegerBody:
                 scaled = np.clip(np.ldexp(rows.mantissas, exponents[:, None]), -sizes, sizes)
             else:
                 lengths = np.sqrt(sum_columns((rows.mantissas * (axes > 0) / sizes) ** 2))
-                scale = np.minimum(np.ldexp(1.0, exponents), 1.0 / lengths)
+                # As far inside as the check in integers rounds up, so that it does not halve the row.
+                limit = 1.0 - (math.isqrt(axes.size) + 3) * math.ldexp(1.0, -_bits(axes.size))
+                scale = np.minimum(np.ldexp(1.0, exponents), limit / lengths)
                 scaled = rows.mantissas * scale[:, None]
             clipped = np.trunc(scaled * (axes > 0))
         return repaired(clipped, self.radius, lambda integers: self._inside(integers, axes))
@@ -126,12 +128,18 @@ class IntegerBody:
         """Whether rows are in the body; in doubt they are not.
 
         Ellipsoid: with q_j = ceil(2^s |c_j| / a_j), sum_j q_j^2 <= 4^s implies sum_j c_j^2 / a_j^2 <= 1.
-        As |c_j| <= a_j < 2^31 is checked first, all is below 2^62; q_j is rounded up by less than 1.
+        As |c_j| <= a_j < 2^31 is checked first, all is below 2^62. Each q_j is rounded up by less than 1,
+        so the root of their sum of squares by less than K^(1/2).
         """
         inside = np.asarray(((-axes <= integers) & (integers <= axes)).all(axis=1))
         if self.norm == "box":
             return inside
-        shift = min(30, (61 - axes.size.bit_length()) // 2)
+        shift = _bits(axes.size)
         safe = np.abs(np.where(inside[:, None], integers, 0))
         shares = -(-(safe << shift) // np.maximum(axes, 1))
         return np.asarray(inside & ((shares**2).sum(axis=1) <= 1 << (2 * shift)))
+
+
+def _bits(components: int) -> int:
+    """Binary digits s of a share |c_j| / a_j such that the sum of K squares stays below 2^62."""
+    return min(30, (61 - components.bit_length()) // 2)
