@@ -18,10 +18,11 @@ from sklearn.gaussian_process.kernels import Matern
 from dpfda import DensityKernel, PrivateDensity, ReleasedDensity, load
 from dpfda.bases.cells import CellGrid, analyse
 from dpfda.density_design import EXPONENT, count_noise
-from dpfda.density_release import NODES, project
+from dpfda.density_release import NODES
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.guarantees import Neighbours, PureDP
 from dpfda.histogram import ReleasedHistogram
+from dpfda.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise
 from statistical import fits, lower_limit, upper_limit
 
@@ -69,9 +70,9 @@ class TestProjection:
     @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=40))
     def test_the_nearest_proper_values(self, values: list[float]) -> None:
         given_values = np.array(values)
-        found = project(given_values)
+        found = nearest_probabilities(given_values)
         assert np.all(found >= 0)
-        assert math.isclose(found.mean(), 1, rel_tol=1e-12)
+        assert math.isclose(found.sum(), 1, rel_tol=1e-12)
         # Optimal: one number is subtracted wherever something is left, and at least that elsewhere.
         taken = given_values - found
         level = taken[found > 0]
@@ -79,8 +80,8 @@ class TestProjection:
         assert np.all(taken[found == 0] <= level.min() + 1e-9 * (1 + np.abs(given_values).max()))
 
     def test_a_proper_density_stays(self) -> None:
-        values = np.random.default_rng(1).dirichlet(np.ones(50)) * 50
-        np.testing.assert_allclose(project(values), values, rtol=1e-12)
+        values = np.random.default_rng(1).dirichlet(np.ones(50))
+        np.testing.assert_allclose(nearest_probabilities(values), values, rtol=1e-12)
 
 
 class TestFunction:
@@ -246,6 +247,54 @@ class TestBand:
             line.band(1.0)
 
 
+class TestMonotone:
+    """Shares of cells joined by a monotone distribution function, beside a cell that stands out."""
+
+    COUNTS = np.array([4600.0, 600, 400, 450, 540, 600, 650, 30])
+
+    def test_cells_keep_their_shares_and_nothing_is_negative(self) -> None:
+        raw = histogram(self.COUNTS * 1000, (0.0, 80.0), 0.001, smoothing="monotone")
+        release = ReleasedDensity(raw)
+        edges = raw.cells.edges[0]
+        below = np.cumsum(self.COUNTS) / self.COUNTS.sum()
+        np.testing.assert_allclose(release.cdf(edges[1:]), below, atol=2e-4)
+        # The smooth function overshoots there: that is what this is for.
+        assert raw.smoothed("adaptive")(np.linspace(0, 80, 500)).min() < 0
+        assert raw(np.linspace(0, 80, 500)).min() >= 0
+        assert np.abs(raw.on_grid((2048,)) - release.on_grid()).max() < 1e-12
+        total = quad(raw, 0, 80, points=edges[1:-1].tolist(), limit=200)[0]
+        assert math.isclose(total, 1, rel_tol=1e-6)
+
+    def test_level_of_the_band_with_weights_held(self) -> None:
+        raw = histogram(self.COUNTS / 10, (0.0, 80.0), 9.0, smoothing="monotone")
+        at = (raw.cells.edges[0][1:] + raw.cells.edges[0][:-1]) / 2
+        band = raw.band(0.9, True, at)
+        shares = raw.smoother.cell_shares(raw.coefficients)
+        np.testing.assert_allclose((band.lower + band.upper) / 2, shares / 10, atol=1e-12)
+        noise = np.random.default_rng(33).laplace(size=(4000, 8)) * 9 / self.COUNTS.sum() * 10
+        errors = np.abs(noise @ raw.smoother.cell_response().T) / 10
+        hits = int((errors <= (band.upper - band.lower) / 2).all(axis=1).sum())
+        assert lower_limit(hits, 4000, 1e-6) < 0.9 < upper_limit(hits, 4000, 1e-6)
+
+    @pytest.mark.parametrize("edges", [None, [0.0, 1, 5, 15, 25, 40, 60, 70, 80]])
+    def test_the_response_of_cells_is_their_share(self, edges) -> None:
+        cells = CellGrid.regular(8, (0, 80)) if edges is None else CellGrid.from_edges(edges)
+        shares = self.COUNTS / self.COUNTS.sum()
+        smoother = smoother_for("monotone", cells, shares, 1e-4, 500.0)
+        base = shares if cells.is_regular else shares - cells.shares
+        direct = smoother.cell_shares(smoother.coefficients(shares))
+        np.testing.assert_allclose(cells.shares + smoother.cell_response() @ base, direct, atol=1e-12)
+
+    def test_it_is_for_tables_on_an_interval(self) -> None:
+        table = PrivateDensity(1).fit_counts([5, 30, 100], [0, 1, 15, 100]).release_
+        assert table.raw.smoothing == "monotone"
+        assert "monotone smoothing" in repr(table)
+        box = PrivateDensity(1).fit_counts([[5, 30]], ([0, 1], [0, 1, 2])).release_
+        assert box.raw.smoothing == "adaptive"
+        with pytest.raises(ParameterError, match="smoothing must be 'adaptive' or a bandwidth on a box"):
+            box.smoothed("monotone")
+
+
 class TestFit:
     def test_points_are_counted_in_the_nearest_cell(self) -> None:
         density = PrivateDensity(1, domain_range=(0, 4), cells=4)
@@ -405,7 +454,10 @@ BAD = {
     "many cells": ({"cells": 2**18 + 1}, "cells must be at most 262144"),
     "noise": ({"noise": "white"}, "noise must be one of 'auto', 'laplace', 'gaussian'"),
     "gaussian": ({"noise": "gaussian"}, "delta must be positive for Gaussian noise"),
-    "smoothing": ({"smoothing": -1.0}, "smoothing must be 'adaptive' or a positive bandwidth"),
+    "smoothing": (
+        {"smoothing": -1.0},
+        "smoothing must be 'adaptive', 'monotone' or a positive bandwidth",
+    ),
     "epsilon": ({"epsilon": 0}, "epsilon must be positive"),
     "neighbours": ({"neighbours": "all"}, "neighbours must be 'replace-one' or 'add-remove'"),
     "public size": ({"public_size": 5}, "public_size must be None under replace-one"),

@@ -232,7 +232,9 @@ class TestSmoothers:
 
     @pytest.mark.parametrize("bandwidth", [0, -1.0, math.nan, "wide", None])
     def test_bandwidths_that_are_none(self, bandwidth: object) -> None:
-        with pytest.raises(ParameterError, match="smoothing must be 'adaptive' or a positive bandwidth"):
+        with pytest.raises(
+            ParameterError, match="smoothing must be 'adaptive', 'monotone' or a positive bandwidth"
+        ):
             bandwidth_smoother(AGES, bandwidth)
 
     def test_unequal_cells_on_a_box_are_refused(self) -> None:

@@ -63,6 +63,10 @@ def choose_cells(
 ) -> int:
     """Number of cells along each axis with the least expected error, from public numbers alone.
 
+    One level of cells is best: sharing epsilon with a second, coarser level raised the least expected
+    error under the same prior by 0.4 to 5 per cent in each of twelve settings (200 to 20,000 units on an
+    interval, epsilon 0.1 to 1; best levels, best shares), a tree of levels by 7 to 75 per cent.
+
     Parameters
     ----------
     size : int

@@ -134,6 +134,7 @@ class DensityKernel:
         """
         parts = dict(public)
         size = parts.pop("public_size")
+        parts.pop("smoothing", None)
         whole = exponent + elements.exponent
         if size is None:
             # Each element integrates to one, so the integral of the noisy sum is a noisy count.

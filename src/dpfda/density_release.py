@@ -17,6 +17,7 @@ from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.histospline import nearest_probabilities
 from dpfda.noise import NoiseLaw
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class ReleasedDensity:
     def node_values(self) -> Floats:
         """Values at the nodes: not negative, of mean one over the box's volume."""
         shape = (NODES[self.dimensions],) * self.dimensions
-        values = project(_on_grid(self.raw, self.domain_range, shape) * self._volume) / self._volume
+        cell = self._volume / np.prod(shape)
+        values = nearest_probabilities(_on_grid(self.raw, self.domain_range, shape) * cell) / cell
         values.setflags(write=False)
         return values
 
@@ -328,22 +330,6 @@ class ReleasedDensity:
     def __repr__(self) -> str:
         domain = " x ".join(f"[{a:g}, {b:g}]" for a, b in self.domain_range)
         return "\n".join([f"ReleasedDensity on {domain}", *repr(self.raw).splitlines()[1:]])
-
-
-def project(values: Floats) -> Floats:
-    """Nearest non-negative values of mean one, in the Euclidean norm: max(values - c, 0).
-
-    Parameters
-    ----------
-    values : array of any shape
-    """
-    ordered = np.sort(values, axis=None)[::-1]
-    excess = np.cumsum(ordered) - values.size
-    counts = np.arange(1, values.size + 1)
-    last = int(np.flatnonzero(ordered * counts > excess)[-1])
-    kept = np.maximum(values - excess[last] / (last + 1), 0.0)
-    # What rounding left of the constraint.
-    return np.asarray(kept / kept.mean())
 
 
 def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:

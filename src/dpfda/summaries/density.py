@@ -19,7 +19,7 @@ from dpfda.density_release import ReleasedDensity
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
 from dpfda.histogram import ReleasedHistogram
-from dpfda.histospline import bandwidth_smoother, mode_counts
+from dpfda.histospline import check_smoothing
 from dpfda.noise import NoiseLaw
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice, unit_codes
@@ -84,10 +84,12 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     noise : {"auto", "laplace", "gaussian"}
         On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, which for
         counts is nearly always Laplace, and then no delta is spent.
-    smoothing : "adaptive" or float
-        How the noisy counts are smoothed: by weights found from the noisy counts themselves, or with a
-        public bandwidth (standard deviation of a normal density, in the units of the axes). The release
-        can be smoothed again at no cost (`ReleasedDensity.smoothed`).
+    smoothing : "adaptive", "monotone" or float, optional
+        How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
+        then a monotone distribution function through the cells' shares; or with a public bandwidth
+        (standard deviation of a normal density, in the units of the axes). By default "adaptive", for
+        tables on an interval "monotone". See `dpfda.histospline`. The release can be smoothed again at
+        no cost (`ReleasedDensity.smoothed`).
     neighbours : {"replace-one", "add-remove"}
         Replace one unit, their number being public; or add or remove one, their number being private.
     public_size : int, optional
@@ -167,7 +169,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         mechanism: Any = "histogram",
         cells: Any = None,
         noise: str = "auto",
-        smoothing: Any = "adaptive",
+        smoothing: Any = None,
         neighbours: str = "replace-one",
         public_size: int | None = None,
         invalid: str = "refuse",
@@ -280,7 +282,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         else:
             cells = mechanism.grid(domain, len(domain))
         weights = cell_weights(cells.index(points), usable, codes, cells.size, EXPONENT)
-        return self._prepared(cells, weights, size, guarantee, neighbours, unit)
+        return self._prepared(cells, weights, size, guarantee, neighbours, unit, "adaptive")
 
     def prepare_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> PreparedDensity:
         """Everything before the noise, for counts. The result is private."""
@@ -299,15 +301,16 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         whole = whole_counts(counts, cells.shape, multiplier, self.invalid)
         size = self._size(neighbours, sum(whole))
         weights = [count << EXPONENT for count in whole]
-        return self._prepared(cells, weights, size, guarantee, neighbours, self.unit or "record")
+        unit, smoothing = self.unit or "record", "monotone" if cells.dimensions == 1 else "adaptive"
+        return self._prepared(cells, weights, size, guarantee, neighbours, unit, smoothing)
 
     def _checked(self) -> tuple[PureDP | ApproximateDP, Neighbours]:
         check_choice(self.invalid, "invalid", ("refuse", "repair"))
         check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         self._labels()
         self._kernel()
-        if self.smoothing != "adaptive":
-            bandwidth_smoother(CellGrid.regular(1, (0, 1)), self.smoothing)
+        if self.smoothing is not None:
+            check_smoothing(self.smoothing, CellGrid.regular(1, (0, 1)))
         return guarantee_for(self.epsilon, self.delta), Neighbours.parse(self.neighbours)
 
     def _kernel(self) -> DensityKernel | None:
@@ -369,16 +372,18 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         guarantee: PureDP | ApproximateDP,
         neighbours: Neighbours,
         unit: str,
+        smoothing: str,
     ) -> PreparedDensity:
         public = {
             "neighbours": neighbours,
             "unit": unit,
             "public_size": size,
+            "smoothing": smoothing if self.smoothing is None else self.smoothing,
             "about": {"summary": "density", **self._labels(), **stamp()},
         }
         kernel = self._kernel()
         if kernel is None:
-            mode_counts(cells)
+            check_smoothing(public["smoothing"], cells)
             noise, charged, norm, width = count_noise(cells.size, guarantee, neighbours, self.noise)
             total = IntegerSum.of(weights)
             return PreparedDensity(cells, total, noise, norm, width, charged, public)
@@ -417,7 +422,6 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             cells=prepared.cells,
             noisy_counts=noisy,
             exponent=EXPONENT,
-            smoothing=self.smoothing,
             noise=prepared.noise,
             guarantee=prepared.charged,
             stated=stated,
