@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.utils.validation import check_is_fitted
 
@@ -367,7 +369,7 @@ def _entry(prepared: PreparedMachine) -> Mapping[str, Any]:
 
 def _shape(X: Any) -> tuple[int, int]:
     try:
-        shape = np.shape(X)
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
     except ValueError:
         raise DataError(
             "X must be a matrix of numbers with rows of one length; found rows of several."
@@ -401,6 +403,11 @@ def column(y: Any, count: int) -> NDArray[Any]:
     """
     cells = np.asarray(y, dtype=object)
     if cells.ndim == 2 and cells.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: its one column is used.",
+            DataConversionWarning,
+            stacklevel=5,
+        )
         cells = cells[:, 0]
     if cells.shape != (count,):
         raise DataError(

@@ -1,0 +1,110 @@
+"""`dpfda regress` and `dpfda classify`: what comes out, and that a refusal writes and draws nothing."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import ReleasedPredictor, exactness
+from dpfda.cli.app import app
+
+# So little noise that the release can be compared with the truth.
+LOUD = "1000000000"
+COUNT = 400
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Two inputs, a target and a class; two rows a person."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(0, 10, size=(COUNT, 2))
+    target = 100 + 40 * np.sin(inputs[:, 0] / 3) + inputs[:, 1]
+    with (tmp_path / "t.csv").open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["who", "in_a", "in_b", "y", "side"])
+        for i, (a, b) in enumerate(inputs):
+            writer.writerow([f"p{i // 2}", a, b, target[i], "high" if b > 5 else "low"])
+    return inputs, target
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """How often exact noise was drawn."""
+    count = []
+    original = exactness.draw_rounded
+    monkeypatch.setattr(
+        exactness, "draw_rounded", lambda *a, **k: (count.append(1), original(*a, **k))[1]
+    )
+    return count
+
+
+REGRESS = ("regress", "t.csv", "--input", "in_*:0:10", "--target", "y", "--target-bounds", 50, 150)
+CLASSIFY = ("classify", "t.csv", "--input", "in_a:0:10", "--input", "in_b:0:10", "--target", "side",
+            "--classes", "low", "high")  # fmt: skip
+
+
+def test_regress_finds_the_function(table):
+    result = run(*REGRESS, "--epsilon", LOUD, "--psi", 1e-4, "--components", 25, "--out", "f.json",
+                 "--plot", "f.png")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    inputs, target = table
+    release = ReleasedPredictor.load("f.json")
+    assert 1 - np.var(release(inputs) - target) / np.var(target) > 0.98
+    assert release.about["domain"] == "in_a, in_b"
+    assert "written:      f.json (release), f.png (plot)" in result.output
+
+
+def test_classify_protects_the_person(table):
+    result = run(
+        *CLASSIFY, "--epsilon", LOUD, "--psi", 1e-3, "--groups", "who", "--out", "c.json", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    written = json.loads(result.stdout)
+    assert (written["privacy_unit"], written["units"]) == ("who", COUNT // 2)
+    inputs, _ = table
+    release = ReleasedPredictor.load("c.json")
+    assert np.mean(release.predict(inputs) == np.where(inputs[:, 1] > 5, "high", "low")) > 0.93
+
+
+def test_a_ledger_is_charged_and_refuses(table, draws):
+    created = run("ledger", "create", "l.db", "--dataset", "t", "--epsilon", 1, "--unit", "record")
+    assert created.exit_code == 0, created.output
+    more = ("--epsilon", 0.8, "--ledger", "l.db", "--dataset", "t")
+    assert run(*REGRESS, *more, "--out", "a.json").exit_code == 0
+    before = len(draws)
+    refused = run(*REGRESS, *more, "--out", "b.json")
+    assert refused.exit_code == 2
+    assert len(draws) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*REGRESS, "--epsilon", 0), "epsilon must be positive"),
+        ((*REGRESS, "--epsilon", 1, "--input", "who"), "--input must be NAME:LO:HI; found 'who'"),
+        ((*REGRESS, "--epsilon", 1, "--input", "age:0:9"), "input must be the label of a column"),
+        ((*REGRESS, "--epsilon", 1, "--input", "y:0:9"), "input must match a column that is not target"),
+        ((*REGRESS, "--epsilon", 1, "--groups", "y"), "groups must differ from the target"),
+        ((*REGRESS, "--epsilon", 1, "--road", "sums"), "'sums' for the huber loss"),
+        (
+            (*REGRESS, "--epsilon", 1, "--features", "grid", "--norm-bound", 2),
+            "--norm-bound must go with",
+        ),
+        ((*CLASSIFY[:-1], "left", "--epsilon", 1), "found another label in row"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_refusals_are_one_line_and_publish_nothing(table, draws, tmp_path, arguments, words):
+    result = run(*arguments, "--out", "f.json")
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "f.json").exists()
+    assert not draws

@@ -1,0 +1,397 @@
+"""The regressor and the classifier: what they release, refuse and cost; scikit-learn's checks."""
+
+import json
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from sklearn.base import clone
+from sklearn.exceptions import EstimatorCheckFailedWarning, NotFittedError, SkipTestWarning
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+import dpfda
+from dpfda import (
+    LandmarkFeatures,
+    LinearFeatures,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    ReleasedPredictor,
+    exactness,
+)
+from dpfda.errors import (
+    BudgetError,
+    DataError,
+    ParameterError,
+    RefusedMechanismError,
+    StorageError,
+)
+from dpfda.guarantees import PureDP
+from dpfda.ledger import MemoryLedger
+
+RNG = np.random.default_rng(1)
+X = RNG.uniform(-1, 1, size=(300, 2))
+Y = np.where(X[:, 0] + X[:, 1] > 0.1, "up", "down")
+Z = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
+# So little noise that a release can be compared with an estimate without any.
+LOUD = 1e9
+
+
+def classifier(**settings: Any) -> PrivateKernelClassifier:
+    return PrivateKernelClassifier(**{"bounds": (-1, 1), "classes": ("down", "up"), **settings})
+
+
+def regressor(**settings: Any) -> PrivateKernelRegressor:
+    return PrivateKernelRegressor(**{"bounds": (-1, 1), "target_bounds": (-1, 2), **settings})
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """How often exact noise was drawn."""
+    count = []
+
+    def counted(*arguments, **settings):
+        count.append(1)
+        return original(*arguments, **settings)
+
+    original = exactness.draw_rounded
+    monkeypatch.setattr(exactness, "draw_rounded", counted)
+    return count
+
+
+class TestReleases:
+    @pytest.mark.parametrize(
+        ("loss", "road"),
+        [("hinge", "objective"), ("hinge", "output"), ("logistic", "objective"),
+         ("logistic", "output"), ("squared", "output"), ("squared", "sums")],
+    )  # fmt: skip
+    def test_without_noise_to_speak_of_classes_are_found(self, loss, road):
+        machine = classifier(epsilon=LOUD, loss=loss, road=road, psi=1e-3, components=25).fit(X, Y)
+        assert machine.score(X, Y) > 0.95
+        assert machine.release_.mechanism["name"] == road
+        values = machine.decision_function(X)
+        np.testing.assert_array_equal(machine.predict(X), np.where(values > 0, "up", "down"))
+        np.testing.assert_array_equal(values, machine.release_(X))
+        np.testing.assert_array_equal(machine.classes_, ["down", "up"])
+
+    def test_logistic_regression_is_scikit_learns(self):
+        features = LinearFeatures.of_columns(2, constant=0.0, norm_bound=1.5)
+        psi = 0.01
+        machine = classifier(epsilon=LOUD, loss="logistic", features=features, psi=psi).fit(X, Y)
+        rows = features.values((X + 1) / 2)
+        peer = LogisticRegression(C=1 / (2 * psi * len(X)), fit_intercept=False, tol=1e-10)
+        peer.fit(rows, Y == "up")
+        np.testing.assert_allclose(machine.release_.coefficients, peer.coef_[0], atol=1e-4)
+        np.testing.assert_allclose(machine.predict_proba(X), peer.predict_proba(rows), atol=1e-4)
+        np.testing.assert_allclose(machine.predict_proba(X).sum(axis=1), 1.0)
+
+    @pytest.mark.parametrize(
+        ("loss", "road"), [("squared", "sums"), ("squared", "output"), ("huber", "auto")]
+    )
+    def test_without_noise_to_speak_of_a_function_is_found(self, loss, road):
+        machine = regressor(epsilon=LOUD, loss=loss, road=road, psi=1e-4, components=30)
+        machine.fit(X, Z)
+        assert machine.score(X, Z) > 0.97
+        inside = machine.predict(X)
+        assert inside.min() >= -1
+        assert inside.max() <= 2
+
+    def test_kernel_ridge_regression_is_the_closed_form(self):
+        marks = RNG.uniform(size=(12, 2))
+        kernel = RBF(0.8)
+        features = LandmarkFeatures.on_points(kernel, marks, 8)
+        machine = regressor(epsilon=LOUD, loss="squared", features=features, psi=0.01).fit(X, Z)
+        rows = features.values((X + 1) / 2)
+        scaled = (np.clip(Z, -1, 2) - 0.5) / 1.5
+        ridge = np.linalg.solve(rows.T @ rows / 300 + 0.01 * np.eye(8), rows.T @ scaled / 300)
+        np.testing.assert_allclose(machine.release_(X), 0.5 + 1.5 * rows @ ridge, atol=2e-3)
+
+    def test_two_fits_are_two_releases(self):
+        machine = classifier()
+        first = machine.fit(X, Y).release_.coefficients
+        assert not np.array_equal(first, machine.fit(X, Y).release_.coefficients)
+
+    def test_the_guarantee_in_force_is_within_the_one_asked_for(self):
+        for settings in ({}, {"road": "output"}, {"loss": "squared"}, {"delta": 1e-6}):
+            release = classifier(epsilon=0.7, **settings).fit(X, Y).release_
+            assert release.stated.epsilon <= release.guarantee.epsilon
+            assert release.stated.epsilon >= 0.999 * release.guarantee.epsilon
+            assert release.size == 300
+
+    def test_repr_says_what_is_promised(self):
+        text = repr(classifier(epsilon=0.7, unit="person").fit(X, Y).release_)
+        for words in (
+            "classification on 2 inputs, classes 'down' and 'up'",
+            "0.7-differential privacy (pure)",
+            "data sets that differ in one person (the number of persons is public)",
+            "loss:         hinge, penalty",
+            "eigenfunctions of Matern(length_scale=0.25, nu=1.5) on 576 landmarks of 2 inputs",
+            "objective: one K-norm block",
+        ):
+            assert words in text
+
+    def test_values_outside_the_bounds_count_as_at_the_bounds(self):
+        release = regressor(components=6).fit(X, Z).release_
+        np.testing.assert_array_equal(release([[5.0, -9.0]]), release([[1.0, -1.0]]))
+
+    def test_rows_of_one_person_weigh_as_one(self):
+        person = np.repeat(np.arange(100), 3)
+        machine = regressor(epsilon=LOUD, psi=0.01, components=9)
+        many = machine.fit(np.repeat(X[:100], 3, axis=0), np.repeat(Z[:100], 3), groups=person)
+        assert many.release_.unit == "group"
+        assert many.release_.size == 100
+        once = clone(machine).fit(X[:100], Z[:100])
+        np.testing.assert_allclose(many.release_(X), once.release_(X), atol=1e-3)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "features",
+        ["linear", "fourier", "grid"],
+    )
+    def test_a_file_gives_the_release_back(self, tmp_path, features):
+        kernel = Matern(0.5, nu=2.5)
+        release = classifier(loss="logistic", features=features, kernel=kernel).fit(X, Y).release_
+        for again in (
+            ReleasedPredictor.load(release.save(tmp_path / "f.json")),
+            dpfda.load(tmp_path / "f.json"),
+            pickle.loads(pickle.dumps(release)),  # noqa: S301
+        ):
+            np.testing.assert_array_equal(again(X), release(X))
+            np.testing.assert_array_equal(again.predict(X), release.predict(X))
+            assert repr(again) == repr(release)
+            assert again.stated == release.stated
+
+    def test_numeric_classes_and_targets_come_back(self, tmp_path):
+        release = classifier(classes=(0, 1)).fit(X, np.int64(Y == "up")).release_
+        assert ReleasedPredictor.load(release.save(tmp_path / "f.json")).classes == (0, 1)
+        release = regressor().fit(X, Z).release_
+        again = ReleasedPredictor.load(release.save(tmp_path / "g.json"))
+        np.testing.assert_array_equal(again(X), release(X))
+        assert again.domain_range == ((-1.0, 1.0), (-1.0, 1.0))
+
+    def test_damaged_files_are_refused(self, tmp_path):
+        path = regressor().fit(X, Z).release_.save(tmp_path / "f.json")
+        written = json.loads(path.read_text())
+        for change, words in (
+            ({"schema_version": 99}, "must have schema version 1; found 99"),
+            ({"lower": [0.0]}, "is damaged"),
+            ({"features": {"kind": "else"}}, "Unknown kind of features 'else'"),
+            ({"format": "dpfda-release"}, "must be a released predictor; found dpfda-release"),
+        ):
+            path.write_text(json.dumps(written | change))
+            with pytest.raises(StorageError, match=words):
+                ReleasedPredictor.load(path)
+
+    def test_functions_of_one_and_two_inputs_are_drawn(self):
+        labels = {"domain": "hour", "value": "load (MW)"}
+        axis = regressor(labels=labels).fit(X[:, :1], Z).release_.plot()
+        assert axis.get_xlabel() == "hour"
+        assert axis.get_ylabel() == "load (MW)"
+        axis = classifier(labels={"domain": "east, north"}).fit(X, Y).release_.plot()
+        assert (axis.get_xlabel(), axis.get_ylabel()) == ("east", "north")
+        pyplot.close("all")
+        three = np.column_stack([X, X[:, 0]])
+        with pytest.raises(ParameterError, match="plot must be of one or two inputs; found 3 inputs"):
+            classifier().fit(three, Y).release_.plot()
+
+
+class TestBudget:
+    @pytest.mark.parametrize("road", ["objective", "output"])
+    def test_a_ledger_is_charged_before_noise_and_may_refuse(self, draws, road):
+        ledger = MemoryLedger().create("people", PureDP(1), unit="record")
+        machine = classifier(epsilon=0.6, road=road, ledger=ledger, dataset="people").fit(X, Y)
+        # What the noise in force gives, rounded outward, is at most what was asked for.
+        assert "0.4" in str(ledger.remaining("people"))
+        before = len(draws)
+        with pytest.raises(BudgetError):
+            machine.fit(X, Y)
+        assert len(draws) == before
+
+    def test_pure_noise_costs_no_delta(self):
+        ledger = MemoryLedger().create("people", PureDP(3), unit="record")
+        for settings in ({"road": "output", "components": 4}, {"road": "objective"}):
+            classifier(delta=1e-6, ledger=ledger, dataset="people", **settings).fit(X, Y)
+        assert "1" in str(ledger.remaining("people"))
+
+    def test_public_mistakes_cost_nothing(self, draws):
+        ledger = MemoryLedger().create("people", PureDP(1), unit="record")
+        with pytest.raises(ParameterError):
+            classifier(psi=-1, ledger=ledger, dataset="people").fit(X, Y)
+        with pytest.raises(ParameterError, match="dataset must name the data set"):
+            classifier(ledger=ledger).fit(X, Y)
+        assert "1" in str(ledger.remaining("people"))
+        assert not draws
+
+
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"epsilon": 0}, ParameterError, "epsilon must be positive; found 0"),
+    ({"delta": 1}, ParameterError, "delta must lie strictly between 0 and 1"),
+    ({"bounds": None}, ParameterError, "bounds must be given; found None. Pass bounds="),
+    ({"bounds": (1, 1)}, ParameterError, "bounds must be finite with lower < upper"),
+    ({"bounds": ([0, 0, 0], 1)}, ParameterError, r"bounds must be numbers or one a column \(2\)"),
+    ({"classes": None}, ParameterError, "classes must be the two public classes; found None. Pass"),
+    ({"classes": ("up", "up")}, ParameterError, "classes must be two different labels"),
+    ({"classes": ("a", "b", "c")}, ParameterError, "classes must be two different labels"),
+    ({"loss": "huber"}, ParameterError, "loss must be one of 'hinge', 'logistic', 'squared'"),
+    ({"road": "short"}, ParameterError, "road must be one of 'auto', 'output', 'objective', 'sums'"),
+    ({"road": "sums"}, RefusedMechanismError, "'sums' for the hinge loss"),
+    ({"road": "objective", "loss": "squared"}, RefusedMechanismError, "'objective' for the square"),
+    ({"psi": 1e-4}, RefusedMechanismError, "psi must be at least about 0.0067 for objective"),
+    ({"psi": "thick"}, ParameterError, "psi must be a number; found 'thick'"),
+    ({"psi": 0}, ParameterError, "psi must lie between 1e-9 and 1e9; found 0.0"),
+    ({"width": 0}, ParameterError, "width must lie between 0.001 and 2; found 0.0"),
+    ({"features": "deep"}, ParameterError, "features must be one of 'auto', 'linear'"),
+    ({"features": LinearFeatures.of_columns(3)}, ParameterError, "a feature map on the 2 columns of X"),
+    ({"components": 0}, ParameterError, "components must be an integer of at least 1; found 0"),
+    ({"neighbours": "add-remove"}, ParameterError, "neighbours must be 'replace-one' for a kernel mach"),
+    ({"invalid": "drop"}, ParameterError, "invalid must be one of 'refuse', 'repair'"),
+    ({"labels": {"x": 1}}, ParameterError, "labels must have the keys 'domain' and 'value'"),
+]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("settings", "kind", "words"), REFUSED, ids=[r[2] for r in REFUSED])
+    def test_in_these_words(self, draws, settings, kind, words):
+        with pytest.raises(kind, match=words):
+            classifier(**settings).fit(X, Y)
+        assert not draws
+
+    def test_of_targets_without_bounds(self):
+        for bounds, words in (
+            (None, "target_bounds must be given; found None. Pass target_bounds"),
+            ((2, 1), "target_bounds must be finite with lower < upper"),
+            ("ab", "target_bounds must be two numbers"),
+        ):
+            with pytest.raises(ParameterError, match=words):
+                regressor(target_bounds=bounds).fit(X, Z)
+
+    def test_name_a_row_and_never_a_value(self):
+        secret = X.copy()
+        secret[7, 1] = np.inf
+        target = Z.astype(object)
+        target[5] = "secret"
+        labels = Y.copy()
+        labels[9] = "left"
+        for make, x, y, words in (
+            (regressor, secret, Z, "row 7, column 1"),
+            (regressor, X, target, "infinity or something that is no number in row 5"),
+            (classifier, X, labels, "found another label in row 9"),
+            (regressor, X, Z[:-1], r"one target a record \(300\)"),
+            (regressor, X[:1], Z[:1], "at least two privacy units; found 1"),
+            (regressor, X[:, :0], Z, "at least one input; found 0 feature"),
+        ):
+            with pytest.raises(DataError, match=words) as refusal:
+                make().fit(x, y)
+            assert "secret" not in str(refusal.value)
+            assert "left" not in str(refusal.value)
+
+    def test_repair_never_raises_on_values(self):
+        x = X.astype(object)
+        x[0, 0], x[1, 1], x[2, 0] = np.nan, np.inf, "?"
+        y = Y.astype(object)
+        y[3], y[4] = None, 17
+        machine = classifier(epsilon=LOUD, invalid="repair", psi=0.01, components=6).fit(x, y)
+        # Such a record adds a constant to the objective: it is as if its features were zero.
+        kept = slice(5, None)
+        fewer = clone(machine).set_params(psi=0.01 * 300 / 295).fit(X[kept], Y[kept])
+        other = np.abs(machine.release_(X) - fewer.release_(X))
+        assert np.max(other) < 0.02
+
+    def test_labels_from_y_must_be_two_classes(self):
+        machine = classifier(classes="from-y").fit(X, Y)
+        np.testing.assert_array_equal(machine.classes_, ["down", "up"])
+        with pytest.raises(DataError, match=r"found 1 class\(es\) where classes='from-y'"):
+            classifier(classes="from-y").fit(X, np.full(300, "up"))
+        with pytest.raises(DataError, match=r"found continuous numbers\. Use PrivateKernelRegressor"):
+            classifier(classes="from-y").fit(X, Z)
+
+    def test_probabilities_need_the_logistic_loss(self):
+        with pytest.raises(ParameterError, match="loss must be 'logistic' for probabilities; found 'hi"):
+            classifier().fit(X, Y).predict_proba(X)
+
+    def test_points_must_fit(self):
+        release = classifier().fit(X, Y).release_
+        for points, words in (
+            ([[0.0]], r"points must have shape \(q, 2\)"),
+            ([[np.nan, 0.0]], "points must be finite"),
+            ([["a", "b"]], "points must be numbers"),
+        ):
+            with pytest.raises(ParameterError, match=words):
+                release(points)
+
+
+# Checks that cannot pass, each with its reason.
+OBJECT = {"check_dtype_object": "a cell that is no number is a DataError, which never shows the cell"}
+# These two fail as a rule, and pass where little noise happens to be drawn.
+TWICE = {
+    "check_supervised_y_2d": "wants two fits with equal predictions; they differ by their noise",
+    "check_fit_idempotent": "wants two fits with equal predictions; they differ by their noise",
+}
+
+
+class TestScikitLearn:
+    @pytest.mark.parametrize(
+        ("estimator", "failures"),
+        [
+            (
+                PrivateKernelRegressor(LOUD, bounds=(-4, 4), target_bounds=(-4, 4), psi=1e-4),
+                OBJECT | TWICE,
+            ),
+            (
+                PrivateKernelClassifier(
+                    LOUD, bounds=(-10, 10), classes="from-y", loss="logistic", psi=1e-3
+                ),
+                OBJECT | TWICE,
+            ),
+        ],
+        ids=["regressor", "classifier"],
+    )
+    def test_its_own_checks(self, estimator, failures):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EstimatorCheckFailedWarning)
+            warnings.simplefilter("ignore", SkipTestWarning)
+            results = check_estimator(estimator, expected_failed_checks=failures, on_fail=None)
+        by_status: dict[str, set[str]] = {}
+        for result in results:
+            by_status.setdefault(result["status"], set()).add(result["check_name"])
+        assert not {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
+        assert set(OBJECT) <= by_status["xfail"] <= set(failures)
+        assert len(by_status["passed"]) > 30
+
+    def test_inside_a_pipeline_with_a_public_step(self):
+        images = RNG.uniform(0, 16, size=(200, 64))
+        y = np.where(images[:, :32].sum(axis=1) > images[:, 32:].sum(axis=1), 1, 0)
+        halves = FunctionTransformer(lambda a: np.column_stack([a[:, :32].mean(1), a[:, 32:].mean(1)]))
+        machine = PrivateKernelClassifier(LOUD, bounds=(6, 10), classes=(0, 1), psi=1e-3)
+        assert make_pipeline(halves, machine).fit(images, y).score(images, y) > 0.9
+
+    def test_frames_have_names(self):
+        frame = pd.DataFrame(X, columns=["east", "north"])
+        machine = classifier().fit(frame, pd.Series(Y))
+        assert list(machine.feature_names_in_) == ["east", "north"]
+        assert machine.predict(frame).shape == (300,)
+        with pytest.raises(ParameterError, match="have the columns of fit, in their order"):
+            machine.predict(frame[["north", "east"]])
+        with pytest.raises(
+            DataError, match="X has 1 features, but PrivateKernelClassifier is expecting 2"
+        ):
+            machine.predict(X[:, :1])
+
+    def test_parameters_are_kept_and_cloned(self):
+        machine = classifier(psi=0.1, bounds=[-1, 1])
+        assert clone(machine).get_params() == machine.get_params()
+        with pytest.raises(NotFittedError):
+            machine.predict(X)
+        tags = get_tags(machine)
+        assert tags.non_deterministic
+        assert not tags.classifier_tags.multi_class
+        assert tags.target_tags.required
