@@ -115,7 +115,8 @@ class KNormNoise:
 def _simulated_laplace(scales: tuple[int, ...], generator: np.random.Generator, draws: int) -> Floats:
     """Float draws (draws, K) of Laplace variables: exponential ones with random signs."""
     noise = generator.standard_exponential((draws, len(scales)))
-    noise *= 1 - 2 * generator.integers(0, 2, noise.shape, dtype=np.int8)
+    # The sign bit of a random byte, as -1 or 1.
+    noise *= (generator.integers(-128, 128, noise.shape, dtype=np.int8) >> 7) | 1
     noise *= np.asarray(scales, dtype=float)
     return noise
 

@@ -213,7 +213,9 @@ class BoxBasis(ProductBasis):
             )
         for number, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
             table = axis.synthesise(table, number - self.dimensions, points)
-        return np.ascontiguousarray(table) * math.sqrt(math.prod(cells) / self.volume)
+        values = np.ascontiguousarray(table)
+        values *= math.sqrt(math.prod(cells) / self.volume)
+        return values
 
     def describe(self) -> str:
         kinds = self.kinds[0] if len(set(self.kinds)) == 1 else " x ".join(self.kinds)

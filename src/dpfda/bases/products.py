@@ -218,6 +218,9 @@ class ProductBasis(ABC):
 
     def _tabulated(self, given: Floats) -> Floats:
         """Coefficients (..., K') on the smallest box of indices that holds them, zero elsewhere."""
+        if self.dimensions == 1:
+            # Along a single axis functions are in order already.
+            return given
         indices = tuple(index[: given.shape[-1]] for index in self.indices)
         table = np.zeros((*given.shape[:-1], *(int(index.max()) + 1 for index in indices)))
         place: Any = (..., *indices)
