@@ -17,7 +17,7 @@ from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.perturbation import publish_perturbed
-from dpfda.summaries.machines import default_psi
+from dpfda.summaries.machines import default_psi, default_road
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.roads import (
     Labelled,
@@ -407,6 +407,15 @@ class TestGroups:
         )
         eta = road.tolerance / (2 * float(road.plan.psi))
         assert distance(once, twice) <= 2 * eta * 2.0**road.exponent + 2
+
+
+def test_the_road_is_chosen_from_public_numbers():
+    small, large = ApproximateDP(1, "1e-6"), ApproximateDP(8, "1e-6")
+    assert default_road(LOSSES["squared"], 10, 100, PureDP(1)) == "sums"
+    assert default_road(LOSSES["hinge"], 500, 100, PureDP(1)) == "objective"
+    assert default_road(LOSSES["hinge"], 20, 100, small) == "objective"
+    assert default_road(LOSSES["logistic"], 100, 100, small) == "output"
+    assert default_road(LOSSES["logistic"], 10, 100, large) == "objective"
 
 
 @pytest.mark.parametrize("name", list(LOSSES))

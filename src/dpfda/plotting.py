@@ -295,12 +295,14 @@ def plot_predictor(release: ReleasedPredictor, ax: Axes | None = None) -> Axes:
     labels = release.about
     domain = str(labels.get("domain", ""))
     decision = release.task == "classification"
-    value = labels.get("value", "decision function" if decision else "target")
+    value = labels.get("value", "" if decision else "target")
+    if decision:
+        value = f"decision function {value}".rstrip() + f" (above 0: {release.classes[1]})"
     if release.dimensions == 1:
         points = np.linspace(*release.domain_range[0], CURVE_POINTS)
         axis.plot(points, release(points), color="C0", label="released function")
         if decision:
-            axis.axhline(0.0, color="0.5", linewidth=1, label=f"above: {release.classes[1]}")
+            axis.axhline(0.0, color="0.5", linewidth=1)
         axis.set_xlabel(domain or "input")
         axis.set_ylabel(str(value))
         axis.legend(fontsize="small")

@@ -201,6 +201,7 @@ def publish(
     guarantee = guarantee_for(settings["epsilon"], settings["delta"])
     if norm_bound is not None and settings["features"] not in ("auto", "linear"):
         raise ParameterError("--norm-bound", "go with --features linear", settings["features"])
+    _try(make, settings, named)
     check_outputs(outputs, {"FILE": file}, overwrite)
     account = opened_ledger(ledger, settings["dataset"])
     warnings = list(cautions(guarantee, None))
@@ -234,6 +235,23 @@ def publish(
     else:
         written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
         typer.echo(f"{release!r}\n  written:      {written}")
+
+
+def _try(make: Any, settings: dict[str, Any], named: Sequence[tuple[str, float, float]]) -> None:
+    """Prepare a release of made-up records, so that most refusals come before the file is read.
+
+    The penalty is too large to be refused, since which ones are depends on the number of units.
+    """
+    import numpy as np
+
+    from dpfda.summaries.roads import check_psi
+
+    if settings["psi"] is not None:
+        check_psi(settings["psi"])
+    targets = np.array([*settings.get("classes", settings.get("target_bounds", ()))] * 2)
+    bounds = ([low for _, low, _ in named], [high for _, _, high in named])
+    trial = make(bounds=bounds, **(settings | {"psi": 1e9, "dataset": None}))
+    trial.prepare(np.zeros((targets.size, len(named))), targets)
 
 
 def _written(release: ReleasedPredictor, outputs: Mapping[str, Path | None]) -> dict[str, str]:

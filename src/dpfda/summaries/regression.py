@@ -44,8 +44,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         Huber: where the square turns into a line, on the scale of targets in [-1, 1].
     road : {"auto", "objective", "output", "sums"}
         Noise in the objective (huber), on the minimiser (both losses), or on the sums of phi phi^T and
-        y phi (squared). "auto" is "sums" for the square loss and "objective" for huber. See
-        `dpfda.summaries.roads` for what each guarantees.
+        y phi (squared). "auto" is "sums" for the square loss; for huber "objective", or "output" where
+        there is a delta and many features. See `dpfda.summaries.roads` for what each guarantees.
     features, kernel, components, seed, psi, neighbours, invalid, unit, labels, ledger, dataset
         As in `PrivateKernelClassifier`.
 
