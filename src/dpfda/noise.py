@@ -90,9 +90,9 @@ class KNormNoise:
         return noise
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        sizes = np.asarray(self.block_sizes)
-        if self.components == sizes.size:
+        if self.components == len(self.block_sizes):
             return _simulated_laplace(self.scales, generator, draws)
+        sizes = np.asarray(self.block_sizes)
         directions = generator.standard_normal((draws, self.components))
         mixing = np.sqrt(generator.chisquare(sizes + 1.0, size=(draws, sizes.size)))
         scaled = mixing * np.asarray(self.scales, dtype=float)
