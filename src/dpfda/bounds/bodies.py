@@ -128,7 +128,7 @@ class IntegerBody:
         """Whether rows are in the body; in doubt they are not.
 
         Ellipsoid: with q_j = ceil(2^s |c_j| / a_j), sum_j q_j^2 <= 4^s implies sum_j c_j^2 / a_j^2 <= 1.
-        As |c_j| <= a_j < 2^31 is checked first, all is below 2^62. Each q_j is rounded up by less than 1,
+        As |c_j| <= a_j < 2^31 is checked first, all is below 2^62. A q_j is rounded up by less than 1,
         so the root of their sum of squares by less than K^(1/2).
         """
         inside = np.asarray(((-axes <= integers) & (integers <= axes)).all(axis=1))

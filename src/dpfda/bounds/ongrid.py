@@ -73,8 +73,14 @@ class Cube:
 
     @property
     def functions(self) -> Floats:
-        """Values (m, K) of the basis functions on the grid, to the rounding of B."""
-        return np.asarray(np.ldexp(self.matrix, -self.scale) / self.weights).T
+        """Values (m, K) of the basis functions on the grid, to the rounding of B.
+
+        B takes functions to coefficients by weighted least squares, so with D = W^-1 B^T the functions
+        are D (B D)^-1; B D is one for functions that are orthonormal under the weights.
+        """
+        analysis = np.ldexp(self.matrix, -self.scale)
+        duals = analysis / self.weights
+        return np.asarray(np.linalg.solve(analysis @ duals.T, duals).T)
 
 
 @dataclass(frozen=True, eq=False)
