@@ -86,6 +86,32 @@ def make_band(
     return band_from_errors(values, np.abs(errors, out=errors), level, simultaneous, points)
 
 
+class HasPosterior(Protocol):
+    """Something whose coefficients can be drawn from their posterior."""
+
+    @property
+    def coefficients(self) -> Floats:
+        """Posterior mean (K,)."""
+
+    def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Coefficients (draws, K) given the release."""
+
+
+def make_credible_band(
+    values: Floats,
+    functions: Floats,
+    source: HasPosterior,
+    level: float,
+    simultaneous: bool,
+    points: Floats,
+) -> Band:
+    """Band around a posterior mean, from draws of the posterior; widths as in `make_band`."""
+    check_level(level)
+    generator = np.random.Generator(np.random.Philox(key=0))
+    drawn = source.posterior_draws(generator, DRAWS) - source.coefficients
+    return band_from_errors(values, np.abs(drawn @ functions.T), level, simultaneous, points)
+
+
 def band_from_errors(
     values: Floats, errors: Floats, level: float, simultaneous: bool, points: Floats
 ) -> Band:

@@ -157,7 +157,8 @@ class ReleasedField(Release):
         ----------
         level : float
             Probability, between 0 and 1, that the band contains the mean of the clipped records with
-            the same shrinkage: everywhere on `points` at once, or (pointwise) at each point.
+            the same shrinkage (none where the release is a posterior mean): everywhere on `points` at
+            once, or (pointwise) at each point.
         simultaneous : bool
             Which of the two.
         points : array (q, d), optional
@@ -170,8 +171,8 @@ class ReleasedField(Release):
         if points is None:
             points = self.midpoints([round(BAND_POINTS ** (1 / self.dimensions))] * self.dimensions)
         at, _ = check_box_points(points, self.domain_range)
-        functions = self.basis.evaluate(at, (0,) * self.dimensions)
-        return make_band(np.atleast_1d(self(at)), functions, self, level, simultaneous, at)
+        functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
+        return make_band(np.atleast_1d(source(at)), functions, source, level, simultaneous, at)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band at the points of the grid as a pandas data frame."""

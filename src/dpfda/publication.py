@@ -24,7 +24,7 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, Norm, OnGrid, ball_of, on_grid
 from dpfda.calibration import AnyNorm, Width, knorm_noise, stated_guarantee, within
 from dpfda.composition import Cost, law_of
-from dpfda.design import adapted, choose
+from dpfda.design import adapted, choose, public_mixture
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.field import ReleasedField
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, split
@@ -111,6 +111,7 @@ class Request:
             self.function_guarantee,
             self.neighbours,
             None if self.on_grid is None else self.on_grid.cube,
+            public_mixture(self.basis, self.ball.norm),
         )
 
     def design(self, size: int) -> Design:
@@ -349,6 +350,7 @@ def _paid(request: Request, size: int, design: Design, divisor: float | NoisyCou
         "synthesis": None if design.measurement is None else design.measurement.synthesis,
         "center": request.bound.center_on(flat_grid(request.basis)),
         "noise": design.noise,
+        "hierarchy": design.hierarchy,
         "guarantee": request.guarantee,
         "stated": request.guarantee if isinstance(divisor, NoisyCount) else stated,
         "neighbours": request.neighbours,

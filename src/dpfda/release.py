@@ -8,16 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import Band, make_band
+from dpfda.bands import Band, make_band, make_credible_band
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
+from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
+from dpfda.postprocessing import Posterior, mixture_of
+from dpfda.priors import Hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +93,9 @@ class Release:
     synthesis : array (K, M), optional
         Public matrix that takes shrunk noisy integers to coefficients, where those were not measured
         themselves.
+    hierarchy : Hierarchy, optional
+        Public prior under which `coefficients` are the posterior mean; without it they are linear in the
+        noisy sum, by `shrinkage` and `synthesis`.
     """
 
     basis: Any
@@ -107,6 +113,7 @@ class Release:
     mechanism: Mapping[str, Any]
     about: Mapping[str, Any] = field(default_factory=dict)
     synthesis: Floats | None = None
+    hierarchy: Hierarchy | None = None
 
     def __post_init__(self) -> None:
         for name in ("shrinkage", "center", "synthesis"):
@@ -135,9 +142,46 @@ class Release:
     def coefficients(self) -> Floats:
         """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
         raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        coefficients: Floats = self._synthesized(self.shrinkage * raw) / self.count
+        if self.hierarchy is None:
+            coefficients: Floats = self._synthesized(self.shrinkage * raw) / self.count
+        else:
+            coefficients = self._posterior.means(raw[None, :] / self.count)[0]
         coefficients.setflags(write=False)
         return coefficients
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        mixture = mixture_of(self.noise)
+        if self.hierarchy is None or mixture is None:
+            raise ParameterError(
+                "release",
+                "have a public prior for its coefficients",
+                "none" if self.hierarchy is None else type(self.noise).__name__,
+                "Releases of mechanism='auto' have one.",
+            )
+        return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
+
+    def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Coefficients (draws, K) from their posterior given this release; for bands and studies.
+
+        Raises
+        ------
+        ParameterError
+            If the release has no public prior.
+        """
+        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
+        return self._posterior.draws(raw / self.count, generator, draws)
+
+    @property
+    def unshrunk(self) -> Self:
+        """The same release without the prior: what was measured, as it was released.
+
+        Where linear forms of the mean were measured instead of its coefficients, their linear estimate.
+        """
+        if self.hierarchy is None:
+            return self
+        factors = self.shrinkage if self.synthesis is not None else np.ones_like(self.shrinkage)
+        return replace(self, hierarchy=None, shrinkage=factors)
 
     def _synthesized(self, shrunk: Floats) -> Floats:
         """Coefficients (..., K) from what was measured (..., M)."""
@@ -267,7 +311,11 @@ class ReleasedFunction(Release):
         return (middle + half * NODES).ravel(), (half * NODE_WEIGHTS).ravel()
 
     def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "noise",
     ) -> Band:
         """Band for the function that would have been released without noise.
 
@@ -280,11 +328,22 @@ class ReleasedFunction(Release):
             Which of the two.
         points : array (k,), optional
             Where; by default 201 points of the domain and the grid.
+        kind : {"noise", "credible"}
+            "noise" holds by the law of the noise alone, whatever the data. Where the release is a
+            posterior mean it is a band around what was measured, before the prior came in
+            (`unshrunk`): it covers the clipped mean's part in the released functions. "credible" is
+            about the posterior: given the release it has that probability of containing the clipped
+            mean's part, for means as the public prior has them.
 
         Returns
         -------
         Band
             Points, lower and upper curve.
+
+        Raises
+        ------
+        ParameterError
+            If the kind is unknown, or "credible" where there is no prior.
 
         Notes
         -----
@@ -299,7 +358,13 @@ class ReleasedFunction(Release):
         if points is None:
             points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
         at = check_points(points, self.domain_range)
-        return make_band(self(at), self.basis.evaluate(at, self.order), self, level, simultaneous, at)
+        functions = self.basis.evaluate(at, self.order)
+        if kind == "credible":
+            return make_credible_band(self(at), functions, self, level, simultaneous, at)
+        if kind != "noise":
+            raise ParameterError("kind", "be 'noise' or 'credible'", repr(kind))
+        source = self.unshrunk
+        return make_band(source(at), functions, source, level, simultaneous, at)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band on the grid as a pandas data frame."""

@@ -15,7 +15,9 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.calibration import knorm_noise
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
+from dpfda.postprocessing import Posterior, mixture_of
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE
+from dpfda.summaries.density import PreparedDensity, PrivateDensity
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 
 Floats = NDArray[np.float64]
@@ -71,14 +73,33 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
         design = request.design(request.public_size)
         noise = design.noise.simulate(generator, draws)
         unit = math.ldexp(1.0, -design.exponent(request.problem(request.public_size)))
-        return design.coefficients((_thresholded(total, design) + noise) * unit / request.public_size)
+        means = (_thresholded(total, design) + noise) * unit / request.public_size
+        return released_coefficients(design, means, unit / request.public_size)
     rows = np.zeros((draws, request.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
         design = request.design(max(1, round(count)))
         noise = design.noise.simulate(generator, 1)[0]
         unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / count
-        row[: design.functions] = design.coefficients((_thresholded(total, design) + noise) * unit)
+        means = (_thresholded(total, design) + noise) * unit
+        row[: design.functions] = released_coefficients(design, means[None, :], unit)[0]
     return rows
+
+
+def released_coefficients(design: Design, means: Floats, unit: float) -> Floats:
+    """Coefficients (draws, K) of simulated releases from noisy means (draws, M) of what was measured.
+
+    Parameters
+    ----------
+    design : Design
+    means : array (draws, M)
+        In the units of what was measured.
+    unit : float
+        One grid unit of the noise, over the number of units.
+    """
+    mixture = mixture_of(design.noise)
+    if design.hierarchy is None or mixture is None:
+        return design.coefficients(means)
+    return Posterior(design.hierarchy, mixture.scaled(unit)).means(means)
 
 
 def _thresholded(total: Floats, design: Design) -> Floats:
@@ -96,6 +117,28 @@ def _simulated_counts(
     law = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
     noise = law.simulate(generator, draws)[:, 0] / COUNT_SCALE
     yield from np.maximum(prepared.total._count + noise, 1.0)
+
+
+def simulate_density(
+    estimator: PrivateDensity, prepared: PreparedDensity, generator: np.random.Generator, noise: bool = True
+) -> ReleasedDensity:
+    """One simulated release of a density, with floating-point noise from a generator. NOT PRIVATE.
+
+    Parameters
+    ----------
+    estimator : PrivateDensity
+        With its parameters set; it is not fitted and its ledger is not charged.
+    prepared : PreparedDensity
+        What its `prepare` or `prepare_counts` gave.
+    generator : numpy Generator
+    noise : bool
+        Whether to add noise at all: without, the release is what the noise hides.
+    """
+    drawn = np.rint(prepared.noise.simulate(generator, 1)[0]) if noise else [0] * len(prepared.total._total)
+    noisy = tuple(total + int(z) for total, z in zip(prepared.total._total, drawn, strict=True))
+    marked = {**prepared.public["about"], "simulated": "NOT PRIVATE (simulated noise)"}
+    public = {**prepared.public, "about": marked}
+    return estimator.assemble(replace(prepared, public=public), noisy, prepared.charged)
 
 
 def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:

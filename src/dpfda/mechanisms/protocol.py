@@ -17,6 +17,7 @@ from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
+from dpfda.priors import Hierarchy, Prior
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +43,8 @@ class Problem:
     cube : Cube, optional
         For bounds on values, a smaller body: every record's coefficients are B x for integers x on the
         grid with |x_k| <= h_k. None where no more is known than the ball.
+    mixture : Prior, optional
+        What is believed of the mean, in units of the squared radius; None takes `prior` at its word.
     """
 
     variances: Floats
@@ -51,6 +54,7 @@ class Problem:
     guarantee: Guarantee
     neighbours: Neighbours
     cube: Cube | None = None
+    mixture: Prior | None = None
 
     @property
     def norm(self) -> Norm:
@@ -121,6 +125,11 @@ class Problem:
             return np.asarray(self.eigenvalues / np.sqrt(self.eigenvalues).sum() ** 2)
         return self.eigenvalues
 
+    @cached_property
+    def belief(self) -> Prior:
+        """What is believed of the mean: the mixture or `prior`, in units of the squared radius."""
+        return Prior.of(self.prior) if self.mixture is None else self.mixture
+
     def noise_power(self, variances: Floats) -> Floats:
         """Grid-unit variances on the sum, as variances on the mean in units of squared radius."""
         return np.asarray(variances / (float(self.ball.radius) * self.size) ** 2)
@@ -183,6 +192,8 @@ class Design:
         Soft thresholds of the exact sum before the noise, in grid units; empty for none.
     measurement : Measurement, optional
         What gets noise, where that is not the leading coefficients. Factors are then ones.
+    hierarchy : Hierarchy, optional
+        Public prior under which the release is shrunk to its posterior mean, in place of the factors.
     """
 
     mechanism: str
@@ -191,6 +202,7 @@ class Design:
     shrinkage: Floats
     thresholds: tuple[int, ...] = ()
     measurement: Measurement | None = None
+    hierarchy: Hierarchy | None = None
 
     def __post_init__(self) -> None:
         count = self.noise.components

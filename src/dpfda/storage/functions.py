@@ -8,6 +8,7 @@ import numpy as np
 
 from dpfda.bases.encoding import array_from_json, array_to_json
 from dpfda.guarantees import Neighbours
+from dpfda.priors import Hierarchy
 from dpfda.release import Release, ReleasedFunction
 from dpfda.storage.parts import (
     basis_from_json,
@@ -66,6 +67,7 @@ def numbers(release: Release) -> dict[str, Any]:
         **({} if release.synthesis is None else {"synthesis": array_to_json(release.synthesis)}),
         "center": release.center.tolist(),
         "noise": noise_to_json(release.noise),
+        **({} if release.hierarchy is None else {"hierarchy": release.hierarchy.to_json()}),
         "basis": release.basis.to_json(),
     }
 
@@ -88,6 +90,7 @@ def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, An
         "mechanism": written["mechanism"],
         "about": written["about"],
         "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
+        "hierarchy": Hierarchy.from_json(written["hierarchy"]) if "hierarchy" in written else None,
     }
 
 
@@ -98,5 +101,9 @@ def check_parts(release: Release) -> None:
     counts = {len(release.noisy_sum), len(release.shrinkage)}
     if counts != {measured} or synthesis.shape != (functions, measured):
         raise ValueError("coefficients, factors, functions and scales differ in number")
+    hierarchy = release.hierarchy
+    sizes = (measured, functions)
+    if hierarchy is not None and (hierarchy.measured, hierarchy.prior.components) != sizes:
+        raise ValueError("prior and scales differ in number")
     if not release.count > 0:
         raise ValueError("the divisor must be positive")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, BoxBasis, KernelBasis, KroneckerBasis
+from dpfda.bases.centred import CentredBasis
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import StorageError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -82,6 +83,8 @@ def basis_from_json(written: dict[str, Any], kernel: Any) -> Basis | BoxFunction
     """A basis of this library, by its kind."""
     if written["kind"] == "kernel":
         return KernelBasis.from_json(written, kernel)
+    if written["kind"] == "centred":
+        return CentredBasis.from_json(written, basis_from_json(written["inner"], kernel))  # type: ignore[arg-type]
     if written["kind"] == "Bernstein":
         return BernsteinBasis.from_json(written)
     if written["kind"] == "box":

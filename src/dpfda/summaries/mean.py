@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
@@ -69,7 +70,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         construction and is the default.
     kernel : scikit-learn kernel, callable k(s, t), or text such as "matern:10%:1.5"
         Public covariance kernel whose eigenfunctions are the basis, in units of the domain; by default
-        Matern 3/2 with a range of a tenth of the domain.
+        a sum of Matern kernels that stands for the public mixture of shapes and scales (`dpfda.design`).
+        A kernel given here says how rough the mean may be. With `standardize`, functions are centred.
     basis : Basis, optional
         A basis made beforehand, instead of kernel, grid, domain and quadrature.
     grid_points : array (m,), optional
@@ -442,7 +444,9 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             kernel = default_kernel(domain)
         elif isinstance(kernel, str):
             kernel = parse_kernel(kernel, domain)
-        return KernelBasis.on_grid(kernel, grid, domain, self.quadrature)
+        basis = KernelBasis.on_grid(kernel, grid, domain, self.quadrature)
+        # Standardised curves integrate to zero: noise on their mean level would be for nothing.
+        return CentredBasis.of(basis) if self.standardize else basis
 
 
 def _positive(value: Any, name: str) -> int | None:

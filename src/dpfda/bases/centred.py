@@ -1,0 +1,139 @@
+"""Functions that integrate to zero, from any basis: for curves that have been standardised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.grids import frozen
+from dpfda.bases.protocol import Basis
+
+Floats = NDArray[np.float64]
+
+# Functions whose share of the variance is below this are zero to rounding.
+RELATIVE_RANK = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class CentredBasis:
+    """Principal functions of a prior after each of its functions loses its own mean.
+
+    A curve minus its own mean is orthogonal to the constant function, so one dimension of noise is
+    saved. With functions phi_k and variances l_k of the inner basis, and centred functions psi_k =
+    phi_k - mean(phi_k), the covariance sum_k l_k psi_k(s) psi_k(t) is diagonalised again under the
+    quadrature weights.
+
+    Build one with `CentredBasis.of`; all fields are public.
+
+    Parameters
+    ----------
+    inner : Basis
+        With orthonormal functions.
+    transform : array (K, K')
+        Combinations of the centred functions.
+    eigenvalues : array (K',)
+        Variances, decreasing.
+    """
+
+    inner: Any
+    transform: Floats
+    eigenvalues: Floats
+
+    @classmethod
+    def of(cls, inner: Basis) -> CentredBasis:
+        """Center a basis.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpfda import CosineBasis
+        >>> basis = CentredBasis.of(CosineBasis.on_grid(4, [0.0, 0.25, 0.5, 0.75, 1.0]))
+        >>> bool(np.abs(basis.weights @ basis.values).max() < 1e-12)
+        True
+        """
+        values = inner.evaluate(inner.grid_points)
+        weights = inner.weights
+        deviations = np.sqrt(inner.eigenvalues)
+        centred = (values - weights @ values / weights.sum()) * deviations
+        left, sizes, right = np.linalg.svd(np.sqrt(weights)[:, None] * centred, full_matrices=False)
+        rank = int(np.sum(sizes**2 > RELATIVE_RANK * sizes[0] ** 2))
+        # The sign of the largest entry, so that a basis does not depend on the linear algebra library.
+        rows = np.abs(left[:, :rank])
+        first = np.argmax(rows > rows.max(axis=0) / 2, axis=0)
+        signs = np.sign(left[first, np.arange(rank)])
+        transform = deviations[:, None] * right[:rank].T / sizes[:rank] * signs
+        return cls(inner, frozen(transform), frozen(sizes[:rank] ** 2))
+
+    @property
+    def grid_points(self) -> Floats:
+        return np.asarray(self.inner.grid_points)
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        start, end = self.inner.domain_range
+        return float(start), float(end)
+
+    @property
+    def weights(self) -> Floats:
+        return np.asarray(self.inner.weights)
+
+    @property
+    def decay(self) -> float | None:
+        decay: float | None = self.inner.decay
+        return decay
+
+    @property
+    def square_norms(self) -> Floats:
+        return np.ones(self.eigenvalues.size)
+
+    @property
+    def residual(self) -> float:
+        return float(self.inner.residual)
+
+    @property
+    def values(self) -> Floats:
+        """Values (m, K') of the functions on the grid."""
+        return self.evaluate(self.grid_points)
+
+    @property
+    def analysis(self) -> Floats:
+        return np.asarray(self.weights[:, None] * self.values)
+
+    def coefficients(self, values: Floats) -> Floats:
+        """Coefficients (..., K') of functions with these values (..., m) on the grid."""
+        return np.asarray(values @ self.analysis)
+
+    def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
+        functions = np.asarray(self.inner.evaluate(points, order))
+        if order == 0:
+            values = self.inner.evaluate(self.grid_points)
+            functions = functions - self.weights @ values / self.weights.sum()
+        return np.asarray(functions @ self.transform)
+
+    def truncate(self, components: int) -> CentredBasis:
+        return replace(
+            self,
+            transform=frozen(self.transform[:, :components]),
+            eigenvalues=frozen(self.eigenvalues[:components]),
+        )
+
+    def describe(self) -> str:
+        return f"{self.inner.describe()}, centred"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "centred",
+            "inner": self.inner.to_json(),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "transform": array_to_json(self.transform),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], inner: Basis) -> CentredBasis:
+        """Build the basis again around its inner one."""
+        transform = frozen(array_from_json(written["transform"]))
+        return cls(inner, transform, frozen(np.array(written["eigenvalues"], dtype=float)))

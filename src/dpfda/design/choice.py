@@ -1,0 +1,206 @@
+"""The choice of a mechanism: the least expected typical error under what is believed of the mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import ParameterError
+from dpfda.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    PureDP,
+    ZeroConcentratedDP,
+    readable,
+)
+from dpfda.mechanisms import Design, Mechanism, Problem, read_mechanism
+from dpfda.mechanisms.cells import Cells
+from dpfda.mechanisms.gaussian import Gaussian
+from dpfda.mechanisms.knorm import KNorm
+from dpfda.mechanisms.laplace import Laplace
+from dpfda.noise import LAWS
+from dpfda.postprocessing import mixture_of
+from dpfda.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
+
+Floats = NDArray[np.float64]
+WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
+
+# A user's own kernel has this share of the prior for shrinkage; the public shapes have the rest.
+OWN_SHARE = 0.5
+# Releases of more functions are shrunk by factors: a posterior would take too long and too much room.
+LARGEST = 4096
+# Numbers of cells that are tried are this far apart.
+GROWTH = 1.25
+
+
+def choose(problem: Problem, mechanism: Any = "auto") -> Design:
+    """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
+
+    The candidates are one K-norm block, matched Laplace noise and, with bounds on values, averages over
+    cells, which are pure, and under any other guarantee equal Gaussian noise too. A pure candidate
+    satisfies an approximate guarantee of the same epsilon; it wins on l1 balls. A candidate's typical
+    error is the square root of its expected squared error, given shape and scale of the mean, with the
+    best linear shrinkage for them; its average over shapes and scales (`Problem.belief`) is compared.
+    The release is then shrunk by the posterior mean under a public prior, which does not know them
+    either.
+    """
+    check_workable(problem.guarantee)
+    if not (isinstance(mechanism, str) and mechanism == "auto"):
+        return _genuine(_designed(read_mechanism(mechanism), problem))
+    best = min(_candidates(problem), key=lambda design: typical_error(problem, design))
+    return replace(best, hierarchy=shrinkage_prior(problem, best))
+
+
+def _candidates(problem: Problem) -> Iterator[Design]:
+    if not isinstance(problem.guarantee, PureDP):
+        yield _designed(Gaussian(), problem)
+    if isinstance(problem.guarantee, ApproximateDP):
+        problem = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+    if isinstance(problem.guarantee, PureDP):
+        yield _designed(KNorm(_block_size(problem)), problem)
+        if problem.cube is not None:
+            yield min(_cells(problem), key=lambda design: typical_error(problem, design))
+    yield _designed(Laplace(), problem)
+
+
+def _block_size(problem: Problem) -> int | None:
+    """Size of the one block with the least average typical error; None leaves it to the mechanism."""
+    if problem.mixture is None or problem.body is not None:
+        return None
+    variances, chances = problem.belief.variances, problem.belief.chances
+    budget = problem.guarantee
+    scale = problem.width / float(budget.epsilon)  # type: ignore[union-attr]
+    unit = float(problem.noise_power(np.array([scale**2]))[0])
+    errors = []
+    for size in range(1, variances.shape[1] + 1):
+        power = unit * (size + 1)
+        kept = variances[:, :size]
+        risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
+        errors.append(float(chances @ np.sqrt(risks)))
+    return 1 + int(np.argmin(errors))
+
+
+def _cells(problem: Problem) -> Iterator[Design]:
+    """Designs over the numbers of cells worth trying; without a mixture the mechanism's own."""
+    if problem.mixture is None or problem.cube is None:
+        yield Cells().design(problem)
+        return
+    last, largest = None, min(problem.cube.weights.size, 4 * (_block_size(problem) or 1) + 8)
+    count = 1
+    while count <= largest:
+        design = Cells(count).design(problem)
+        if design.components != last:
+            yield design
+        last, count = design.components, max(count + 1, int(count * GROWTH))
+
+
+def typical_error(problem: Problem, design: Design) -> float:
+    """Average over shapes and scales of the root mean square error, in units of the radius.
+
+    Given shape and scale the shrinkage is the best linear one.
+    """
+    belief = problem.belief
+    risks = np.maximum(_oracle_risks(problem, design, belief.variances), 0.0)
+    return float(belief.chances @ np.sqrt(risks))
+
+
+def _oracle_risks(problem: Problem, design: Design, variances: Floats) -> Floats:
+    """Expected squared errors (H,) for rows of prior variances, in units of the squared radius."""
+    whole = variances.sum(axis=1)
+    if design.measurement is None:
+        power = problem.noise_power(design.noise.variances())
+        kept = variances[:, : design.components]
+        return np.asarray(whole - (kept**2 / (kept + power)).sum(axis=1))
+    forms, power = measured_forms(problem, design)
+    scaled = forms / np.sqrt(power)[:, None]
+    gains = []
+    for row in variances[:, : forms.shape[1]]:
+        # The trace of P A' (I + A P A')^-1 A P with A = V^-1/2 F.
+        solved = np.linalg.solve(np.eye(len(scaled)) + scaled * row @ scaled.T, scaled * row)
+        gains.append(float(np.sum(scaled * row * solved)))
+    return np.asarray(whole - np.array(gains))
+
+
+def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:
+    """The public prior under which a release of this design is shrunk, in the units of the data.
+
+    The public mixture where that is what is believed; else the problem's own shape, at the declared size
+    and below, and the public shapes, half and half: data are seldom as rough as a kernel. None where the
+    law of the noise is no mixture of normal laws, or the sum was thresholded.
+    """
+    if design.thresholds or design.functions > LARGEST or mixture_of(design.noise) is None:
+        return None
+    unit = (problem.ball.radius * problem.ball.unit) ** 2
+    prior = (problem.mixture or _around(problem)).truncate(design.functions).times(unit)
+    if design.measurement is None:
+        return Hierarchy(prior)
+    return Hierarchy(prior, measured_forms(problem, design)[0][:, : design.functions])
+
+
+def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
+    """Forms (M, K) of the coefficients that are measured on the grid, and their noise variances (M,).
+
+    In units of the data, and variances relative to the squared radius.
+    """
+    if design.measurement is None or problem.cube is None:
+        raise ParameterError("design", "measure values on the grid", design.mechanism)
+    forms = design.measurement.matrix @ problem.cube.functions
+    unit = math.ldexp(1.0, -design.measurement.exponent) / problem.size
+    radius = problem.ball.radius * problem.ball.unit
+    return forms, design.noise.variances() * (unit / radius) ** 2
+
+
+def _around(problem: Problem) -> Prior:
+    own = problem.prior
+    if problem.body is not None:
+        return Prior.of(own, SCALES)
+    shapes = normalized(public_shapes(own.size), problem.ball.norm)
+    weights = np.full((len(shapes) + 1, len(SCALES)), (1 - OWN_SHARE) / len(shapes))
+    weights[0] = OWN_SHARE
+    return Prior(np.vstack([own, shapes]), np.array(SCALES), weights / len(SCALES))
+
+
+def _designed(mechanism: Mechanism, problem: Problem) -> Design:
+    """Ask a mechanism; one that knows balls only is given a ball around a box or an ellipsoid."""
+    return mechanism.design(problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed)
+
+
+def _genuine(design: Any) -> Design:
+    """A design made again from its parts, so that what is checked is what is drawn.
+
+    It guards against mistakes of a mechanism. One that means harm runs in the same process and cannot
+    be contained.
+    """
+    noise = getattr(design, "noise", None)
+    law: Any = type(noise)
+    if type(design) is not Design or law not in LAWS.values():
+        raise ParameterError(
+            "mechanism",
+            "answer with a Design whose noise is one of this library's laws",
+            f"{type(design).__name__} with {law.__name__}",
+        )
+    parts = {field.name: getattr(noise, field.name) for field in fields(law)}
+    return Design(
+        str(design.mechanism),
+        dict(design.parameters),
+        law(**parts),
+        np.array(design.shrinkage, dtype=np.float64),
+        tuple(design.thresholds),
+        design.measurement,
+        design.hierarchy,
+    )
+
+
+def check_workable(guarantee: Guarantee) -> None:
+    """Refuse budgets for which scales leave the range of floats."""
+    loss = guarantee.rho if isinstance(guarantee, ZeroConcentratedDP) else guarantee.epsilon
+    if not WORKABLE[0] <= loss <= WORKABLE[1]:
+        raise ParameterError(
+            "epsilon (or rho)", "lie between 1e-30 and 1e30 for a release", readable(loss)
+        )
