@@ -53,6 +53,8 @@ BLOCK = 1024
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
+# What the solver's inexactness may add to the noise before a larger penalty is chosen.
+LARGEST_INEXACTNESS, LARGEST_PSI = 0.2, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 
 
@@ -345,22 +347,35 @@ def default_psi(
     that order, so that noise does not outgrow the function. For the sums the noise of the matrix has a
     spectral norm of about twice the root of K times the deviation of an entry.
     """
+    psi = _noise_penalty(road, loss, components, units, guarantee)
+    # With very many units the rounding of floats would cost more noise than a larger penalty.
+    while road != "sums" and psi < LARGEST_PSI:
+        made = ROADS[road](Plan(components, units, loss, Fraction(psi), guarantee, False))
+        if made.cost_of_inexactness <= LARGEST_INEXACTNESS:
+            break
+        psi *= 1.25
+    return psi
+
+
+def _noise_penalty(
+    road: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
+) -> float:
     steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
     epsilon = float(guarantee.epsilon)
     trial = Plan(components, units, loss, Fraction(1), guarantee, False)
     if road == "sums":
         sums = SumsRoad(trial)
         deviation = math.sqrt(float(sums.noise.variances()[0])) / (5.0 * float(sums.ball.radius) ** 2)
-        return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e3))
+        return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e8))
     if road == "output":
         output = OutputRoad(trial)
         ratio = math.sqrt(float(output.noise.variances()[0])) / output.width
         if loss.lipschitz is None:
             # Its sensitivity is of order psi^(-3/2).
-            return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e3))
-        return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e3))
+            return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e8))
+        return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e8))
     block = OBJECTIVE_PENALTY * steep * math.sqrt(components + 1) / (units * epsilon)
-    return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e3))
+    return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e8))
 
 
 def _sums(road: SumsRoad, data: Labelled) -> IntegerSum:

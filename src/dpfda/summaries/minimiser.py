@@ -9,18 +9,23 @@ which is 2 psi-strongly convex, so |b - b*| <= |grad F(b)| / (2 psi) for every b
 that is proved below. So whatever the data, the result is within tolerance / (2 psi) of b*.
 
 **It always stops.** Newton steps come first and are almost always enough. If they are not, gradient
-descent with step 1 / (S + 2 psi) takes over, S the largest second derivative of the loss: each step
-brings b closer to b* by the factor q = 1 - 2 psi / (S + 2 psi), up to rounding errors of size at most
-(e + 4 u (S + 2 psi) |b|) / (S + 2 psi) with e the margin of the gradient. It therefore ends, at the
-latest, at a gradient of (S + 2 psi) / (2 psi) times (e + 4 u (S + 2 psi) |b|), where |b| is at most
-four times the public bound of |b*|, for it starts within three of b*; `least_tolerance` is above that.
-No limit on steps, no error and no answer without a certificate depends on data.
+descent with step 1 / L takes over, L = S + 2 psi, S the largest second derivative of the loss. Let the
+computed gradient err by e and the update by 4 u |b|, and let d = e + 4 u L |b|. The next gradient is
+(I - A) g - A r with |r| <= d and a symmetric A (the mean of second derivatives along the step, over L;
+for slopes with corners a limit of such), 2 psi / L <= A <= 1. By convexity of the square
+
+    |(I - A) g - A r|^2 <= sum_j (1 - a_j) g_j^2 + a_j r_j^2 <= (1 - 2 psi / L) |g|^2 + d^2,
+
+so |g| ends, at the latest, within any factor above one of (L / (2 psi))^(1/2) d, which
+`least_tolerance` is above. It starts within three times the public bound of |b*| from b*, and each step
+brings b closer up to errors, so |b| stays below four times that bound. No limit on steps, no error and
+no answer without a certificate depends on data.
 
 **Rounding.** Let u = 2^-53 and gamma_k = k u / (1 - k u) (Higham 2002, Lemma 3.1). A dot product
-z_i . b in any order errs by at most gamma_K |b|. The slope L' then errs by at most S gamma_K |b| from
-its argument, by u sup_f |f L''(y, f)| from rounding the sum with the offset o_i and the offset itself,
-and by a few u of its own size. Sums over blocks of at most 1024 rows, in any order, err by gamma_1024
-times the sum of sizes, which is at most sup |L'|; the sums of blocks are added exactly (`math.fsum`).
+z_i . b in any order errs by at most gamma_K |b|, the offset by u |o_i| <= u (|f| + |b|), their sum by
+u |f|. So the slope L' errs by at most S (gamma_K + u) |b| + 2 u sup_f |f L''(y, f)|, and by a few u of
+its own size. Sums over blocks of at most 128 rows, in any order, err by gamma_128 times the sum of
+sizes, which is at most sup |L'|; the sums of blocks are added exactly (`math.fsum`).
 All constants are doubled in `_margin`. Exponentials are taken to be within 32 units in the last place.
 """
 
@@ -39,7 +44,7 @@ from dpfda.errors import ParameterError
 Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
-BLOCK = 1024
+BLOCK = 128
 NEWTON_STEPS = 60
 HALVINGS = 30
 
@@ -161,7 +166,7 @@ def least_tolerance(loss: Loss, psi: Fraction, components: int) -> float:
     norm = 4.0 * largest_norm(loss, psi)
     steepness = float(loss.smoothness + 2 * psi)
     margin = _margin(loss, float(psi), components, norm)
-    ratio = steepness / (2 * float(psi))
+    ratio = math.sqrt(steepness / (2 * float(psi)))
     return 2.0 * (ratio * (margin + 4 * UNIT * steepness * norm) + 3 * margin)
 
 

@@ -205,6 +205,11 @@ class OutputRoad:
         """The calibrated law."""
         return _noise((self.plan.components,), self.width, self.plan.guarantee)
 
+    @property
+    def cost_of_inexactness(self) -> float:
+        """What rounding and the solver add to the noise, relatively."""
+        return self.width / float(sensitivity(self.plan) * Fraction(2) ** self.exponent) - 1
+
     def integers(self, data: Labelled) -> list[int]:
         """The rounded minimiser. Private."""
         examples = data.examples(self.ball.unit)
@@ -349,6 +354,14 @@ class ObjectiveRoad:
         """Law of the noise on the result."""
         share = PureDP(self._epsilon * SECOND_SHARE)
         return knorm_noise((self.plan.components,), (1.0,), "l2", self.width, share)
+
+    @property
+    def cost_of_inexactness(self) -> float:
+        """Deviation of the noise on the result over that of the perturbation, where that is largest."""
+        first: Any = self.perturbation
+        second: Any = self.noise
+        scale = 2 * self.plan.psi * self.plan.units * 2**self.gradient_exponent
+        return float(second.scales[0] / Fraction(2) ** self.exponent * scale / first.scales[0])
 
     def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
         """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
