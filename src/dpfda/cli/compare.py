@@ -207,7 +207,7 @@ def _read(
         if groups is None:
             return table, None
         persons = read_curves(file, columns=columns, groups=groups, invalid=invalid, progress=progress)
-    if persons.groups is None or np.shape(persons.data) != np.shape(table.data):
+    if persons.groups is None or table.groups is None or len(persons.groups) != len(table.groups):
         raise DataError("The file must stay as it is while it is read; its number of rows changed.")
     return table, persons.groups
 

@@ -277,7 +277,8 @@ def _write(
             write_csv(_table(release), csv)
             files["csv"] = str(csv)
         if plot is not None:
-            save_picture(release.plot(without_window()), plot)
+            without_window()
+            save_picture(release.plot(), plot)
             files["plot"] = str(plot)
     return files
 

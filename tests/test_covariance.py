@@ -1,0 +1,691 @@
+"""Covariances: sensitivity, noise laws, calibration, release, files, refusals."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+from scipy.special import gammaln, kv
+
+import dpfda
+from dpfda import KernelBasis, L1Ball, PrivateCovariance, PrivateMean, ReleasedCovariance
+from dpfda.bases import CosineBasis
+from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
+from dpfda.composition import compose
+from dpfda.covariance_design import choose_symmetric, nearest_positive
+from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.ledger import MemoryLedger
+from dpfda.second_moments import LARGEST, OuterSum, outer_ball
+from dpfda.summaries.covariance import first_stage, outer_sum, prepare
+from dpfda.symmetric_noise import (
+    SymmetricGaussianNoise,
+    SymmetricKNormNoise,
+    WishartDifferenceNoise,
+)
+from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+LAWS = {
+    "wishart": WishartDifferenceNoise,
+    "knorm": SymmetricKNormNoise,
+    "gaussian": SymmetricGaussianNoise,
+}
+small_rows = st.lists(st.integers(-9, 9), min_size=3, max_size=3)
+
+
+def waves(count, points=25, seed=0):
+    generator = np.random.default_rng(seed)
+    grid = np.linspace(0, 1, points)
+    scores = generator.uniform(-1, 1, (count, 2)) * [0.3, 0.1]
+    return scores @ [np.sin(np.pi * grid), np.cos(np.pi * grid)]
+
+
+def released(curves=None, **parameters):
+    settings_ = {"epsilon": 5.0, "center": 0.0, "radius": 0.4, **parameters}
+    return PrivateCovariance(**settings_).fit(waves(300) if curves is None else curves).release_
+
+
+def symmetric(entries, size):
+    matrix = np.zeros((size, size))
+    matrix[np.tril_indices(size)] = entries
+    return matrix + np.tril(matrix, -1).T
+
+
+class TestSensitivity:
+    @given(first=small_rows, second=small_rows)
+    def test_no_pair_of_integer_rows_exceeds_it(self, first, second):
+        c, d = np.array(first, dtype=object), np.array(second, dtype=object)
+        square = max(int(c @ c), int(d @ d))
+        # The smallest integer radius whose ball holds both.
+        radius = math.isqrt(square - 1) + 1 if square else 1
+        moved = np.outer(c, c) - np.outer(d, d)
+        bound = OuterDifference.of(3, radius, REPLACE)
+        assert int((moved**2).sum()) <= bound.frobenius_square
+        eigenvalues = np.linalg.eigvalsh(moved.astype(float))
+        assert np.abs(eigenvalues).sum() <= bound.trace * (1 + 1e-9)
+        alone = OuterDifference.of(3, radius, ADD)
+        assert int((np.outer(c, c) ** 2).sum()) <= alone.frobenius_square
+        assert int(c @ c) <= alone.trace
+
+    @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+    def test_it_is_attained(self, neighbours):
+        radius = 13
+        c, d = np.array([5, 12, 0]), np.array([-12, 5, 0])
+        moved = np.outer(c, c) - (np.outer(d, d) if neighbours is REPLACE else 0)
+        bound = OuterDifference.of(3, radius, neighbours)
+        assert int((moved**2).sum()) == bound.frobenius_square
+        assert np.abs(np.linalg.eigvalsh(moved)).sum() == pytest.approx(bound.trace, rel=1e-12)
+
+    def test_one_function_alone_moves_by_half_as_much(self):
+        # There are no orthogonal directions: the extremes are c = R and c = 0.
+        values = [a * a - b * b for a in range(-7, 8) for b in range(-7, 8)]
+        assert max(values) == OuterDifference.of(1, 7, REPLACE).trace == 49
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+    def test_the_sum_is_that_of_exact_outer_products(self, seed, size):
+        rows = np.random.default_rng(seed).integers(-LARGEST, LARGEST + 1, (7, size))
+        total = OuterSum(size).add(rows[:3])
+        total.add(rows[3:])
+        exact = [[sum(int(r[j]) * int(r[k]) for r in rows) for k in range(size)] for j in range(size)]
+        expected = tuple(exact[j][k] for j in range(size) for k in range(j + 1))
+        assert total.with_noise([0] * len(expected)) == expected
+
+    def test_a_full_block_of_the_largest_rows_does_not_wrap_around(self):
+        rows = np.full((2**14, 2), LARGEST, dtype=np.int64)
+        assert OuterSum(2).add(rows).with_noise([0] * 3) == (2**62,) * 3
+
+    def test_longer_blocks_and_larger_rows_are_refused(self):
+        with pytest.raises(DpfdaError, match="clipped to the ball"):
+            OuterSum(1).add(np.zeros((2**14 + 1, 1), dtype=np.int64))
+        with pytest.raises(DpfdaError, match="clipped to the ball"):
+            OuterSum(1).add(np.array([[LARGEST + 1]]))
+
+    @settings(max_examples=50)
+    @given(st.floats(1e-300, 1e300))
+    def test_the_grid_holds_every_public_radius(self, radius):
+        ball = outer_ball(radius)
+        assert LARGEST // 2 <= ball.radius <= LARGEST
+        assert Fraction(ball.radius) <= Fraction(radius) * Fraction(2) ** ball.exponent
+
+    def test_a_compressed_sum_is_that_of_compressed_rows(self):
+        rows = np.random.default_rng(1).integers(-50, 50, (9, 4))
+        directions = [[3, -1, 0, 2], [0, 5, 1, -4]]
+        images = rows @ np.array(directions).T
+        direct = OuterSum(2).add(images)
+        assert OuterSum(4).add(rows).compressed(directions).with_noise([0] * 3) == direct.with_noise(
+            [0] * 3
+        )
+
+    def test_the_sum_cannot_be_looked_at_copied_or_given_fractions(self):
+        total = OuterSum(1).add(np.array([[3]]))
+        assert "9" not in repr(total)
+        import copy
+        import pickle
+
+        for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(DpfdaError, match="private"):
+                leave(total)
+        with pytest.raises(DpfdaError, match="integers"):
+            total.with_noise([0.5])
+
+    @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+    def test_every_record_is_in_the_ball_that_the_noise_is_made_for(self, neighbours, monkeypatch):
+        seen = []
+        add = OuterSum.add
+        monkeypatch.setattr(OuterSum, "add", lambda self, rows: seen.append(rows) or add(self, rows))
+        wild = np.vstack([waves(20) * 1e6, np.full((1, 25), 1e300), np.full((1, 25), np.inf)])
+        size = 22 if neighbours == "add-remove" else None
+        release = released(wild, neighbours=neighbours, public_size=size, invalid="repair")
+        radius = outer_ball(0.4).radius
+        lengths = [int(r @ r) for rows in seen for r in rows.astype(object)]
+        assert max(lengths) <= radius**2
+        # Clipping reaches the ball: a bound that is not attained would be noise for nothing.
+        assert max(lengths) > (0.999 * radius) ** 2
+        expected = OuterDifference.of(release.noise.size, radius, Neighbours(neighbours))
+        assert stated_symmetric(release.noise, expected, release.guarantee) == release.stated
+
+
+class TestLaws:
+    """Each sampler against a law in closed form, which it also tells from wrong scales."""
+
+    DRAWS = 3000
+
+    def test_a_quadratic_form_of_the_wishart_difference_has_its_density(self):
+        # v'Xv / c is a difference of two chi-square variables of M + 1 = 4 degrees of freedom, whose
+        # density is a Bessel function: |x|^(3/2) K_(3/2)(|x|/2) / (2^4 sqrt(pi) Gamma(2)).
+        scale, v = 2**20, np.array([0.6, 0.0, 0.8])
+        draws = [
+            float(v @ symmetric(WishartDifferenceNoise(3, scale).draw(), 3) @ v) / scale
+            for _ in range(self.DRAWS)
+        ]
+        order = 1.5
+
+        def density(x):
+            size = max(abs(x), 1e-12)
+            log = order * np.log(size) - (2 * order + 1) * np.log(2) - gammaln(order + 0.5)
+            return np.exp(log) * kv(order, size / 2) / np.sqrt(np.pi)
+
+        grid = np.linspace(-80, 80, 8001)
+        values = np.array([density(x) for x in grid])
+        mass = integrate.cumulative_simpson(values, x=grid, initial=0)
+        assert mass[-1] == pytest.approx(1.0, abs=1e-6)
+
+        def law(x):
+            return np.interp(x, grid, mass)
+
+        assert fits(draws, law)
+        assert not fits(draws, lambda x: law(x * np.sqrt(2)))
+        assert not fits(draws, lambda x: law(x / np.sqrt(2)))
+
+    def test_an_entry_aside_is_a_sum_of_laplace_variables(self):
+        # g h + g' h' of independent normals is Laplace: an entry of A - B sums M + 1 of them.
+        scale = 2**20
+        draws = [WishartDifferenceNoise(2, scale).draw()[1] / scale for _ in range(self.DRAWS)]
+        reference = np.random.default_rng(5).laplace(size=(200_000, 3)).sum(axis=1)
+        assert stats.ks_2samp(draws, reference).pvalue > FALSE_ALARM
+        for factor in (np.sqrt(2), np.sqrt(0.5)):
+            assert stats.ks_2samp(draws, factor * reference).pvalue < FALSE_ALARM
+
+    def test_size_one_is_laplace_noise_of_twice_the_scale(self):
+        scale = 2**20
+        draws = [WishartDifferenceNoise(1, scale).draw()[0] / (2 * scale) for _ in range(self.DRAWS)]
+        assert fits(draws, stats.laplace.cdf)
+        for factor in (np.sqrt(2), np.sqrt(0.5)):
+            assert not fits(draws, lambda x, f=factor: stats.laplace.cdf(x * f))
+
+    @pytest.mark.parametrize("size", [2, 3])
+    def test_frobenius_lengths(self, size):
+        count, scale = size * (size + 1) // 2, 2**20
+        for law, cdf in (
+            (SymmetricKNormNoise, stats.gamma(count).cdf),
+            (SymmetricGaussianNoise, stats.chi(count).cdf),
+        ):
+            lengths = [
+                np.linalg.norm(symmetric(law(size, scale).draw(), size)) / scale for _ in range(2000)
+            ]
+            assert fits(lengths, cdf)
+            for factor in (np.sqrt(2), np.sqrt(0.5)):
+                assert not fits(lengths, lambda x, f=factor, c=cdf: c(x * f))
+
+    @pytest.mark.parametrize("law", LAWS.values())
+    def test_no_axis_is_special(self, law):
+        # Entries aside are those of the diagonal after a turn by 45 degrees: (X11 - X22) / 2 ~ X12.
+        draws = np.array([law(2, 2**20).draw() for _ in range(self.DRAWS)], dtype=float)
+        assert stats.ks_2samp((draws[:, 0] - draws[:, 2]) / 2, draws[:, 1]).pvalue > FALSE_ALARM
+        assert stats.ks_2samp(draws[:, 0] - draws[:, 2], draws[:, 1]).pvalue < FALSE_ALARM
+
+    @pytest.mark.parametrize("law", LAWS.values())
+    def test_simulation_and_power_agree_with_the_exact_draws(self, law):
+        noise = law(3, 2**20)
+        exact = np.array([noise.draw() for _ in range(1500)], dtype=float)
+        simulated = noise.simulate(np.random.default_rng(3), 40_000)[:, *np.tril_indices(3)]
+        for entry in range(6):
+            assert stats.ks_2samp(exact[:, entry], simulated[:, entry]).pvalue > FALSE_ALARM
+        variances = simulated.var(axis=0) / noise.power
+        # The standard error of a variance of 40,000 draws is below one per cent even for these tails.
+        np.testing.assert_allclose(variances, [1, 0.5, 1, 0.5, 0.5, 1], rtol=0.08)
+
+    @pytest.mark.parametrize("law", LAWS.values())
+    def test_sizes_and_scales_are_positive_integers(self, law):
+        for size, scale in ((0, 1), (1, 0), (2, 1.5), (True, 1)):
+            with pytest.raises(ParameterError, match="positive integers"):
+                law(size, scale)
+
+
+class TestCalibration:
+    @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+    @pytest.mark.parametrize("size", [1, 2, 7])
+    @pytest.mark.parametrize("name", ["wishart", "knorm", "gaussian"])
+    def test_the_smallest_scale_that_keeps_the_guarantee(self, name, size, neighbours):
+        guarantee = PureDP("0.7") if name != "gaussian" else ApproximateDP("0.7", Fraction(1, 10**6))
+        difference = OuterDifference.of(size, 2**24, neighbours)
+        noise = symmetric_noise(name, size, difference, guarantee)
+        stated = stated_symmetric(noise, difference, guarantee)
+        smaller = LAWS[name](size, int(noise.scale / 1.0001))
+        over = stated_symmetric(smaller, difference, guarantee)
+        if name == "gaussian":
+            assert stated.delta <= guarantee.delta < over.delta
+        else:
+            assert stated.epsilon <= guarantee.epsilon < over.epsilon
+
+    def test_closed_forms(self):
+        difference = OuterDifference.of(4, 1000, REPLACE)
+        wishart = stated_symmetric(WishartDifferenceNoise(4, 10**6), difference, PureDP(1))
+        assert wishart.epsilon == 1
+        knorm = stated_symmetric(SymmetricKNormNoise(4, 10**6), difference, PureDP(1))
+        assert 2 <= knorm.epsilon**2 < 2 + Fraction(1, 10**12)
+        gauss = stated_symmetric(SymmetricGaussianNoise(4, 10**6), difference, ApproximateDP(1, "0.5"))
+        mu = math.sqrt(2)
+        profile = stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
+        assert float(gauss.delta) == pytest.approx(profile, rel=1e-9)
+
+    @pytest.mark.parametrize("size", [1, 2, 4])
+    def test_the_wishart_loss_bounds_its_density_ratio_and_is_approached(self, size):
+        # Along D = d vv' the quadratic form v'Xv shifts by d; its density is a Bessel function of
+        # order M / 2, so the log ratio is computed without the noise law's code.
+        order, d, scale = size / 2, 1.0, 0.5
+
+        def log_density(x):
+            size_ = np.abs(x) / scale
+            return order * np.log(size_) + np.log(kv(order, size_ / 2))
+
+        x = np.linspace(5, 400, 500)
+        ratios = log_density(x) - log_density(x + d)
+        loss = d / (2 * scale)
+        # For M = 1 the ratio is the loss everywhere, to rounding.
+        assert 0.98 * loss < ratios.max() <= loss * (1 + 1e-12)
+
+    def test_the_wishart_loss_counts_an_indefinite_shift_by_its_nuclear_norm(self):
+        # For D = d (vv' - ww'), M = 2, tr(DX) / c is a difference of chi-square variables of 6 degrees
+        # of freedom that moves by 2 d: a loss of 2 d / (2c) = tr|D| / (2c), approached in the tail.
+        draws = WishartDifferenceNoise(2, 1).simulate(np.random.default_rng(8), 4000)
+        statistic = draws[:, 0, 0] - draws[:, 1, 1]
+        reference = np.random.default_rng(9).chisquare(6, (2, 100_000))
+        assert stats.ks_2samp(statistic, reference[0] - reference[1]).pvalue > FALSE_ALARM
+
+        def log_density(x):
+            return 2.5 * np.log(x) + np.log(kv(2.5, x / 2))
+
+        x, moved = np.linspace(5, 400, 500), 4.0
+        ratios = log_density(x) - log_density(x + moved)
+        assert 0.98 * moved / 2 < ratios.max() <= moved / 2
+
+    def test_refusals(self):
+        difference = OuterDifference.of(2, 5, REPLACE)
+        with pytest.raises(RefusedMechanismError, match="delta must be positive"):
+            symmetric_noise("gaussian", 2, difference, PureDP(1))
+        with pytest.raises(ParameterError, match="wishart, knorm, gaussian"):
+            symmetric_noise("laplace", 2, difference, PureDP(1))
+
+        class Sly(WishartDifferenceNoise):
+            pass
+
+        with pytest.raises(RefusedMechanismError, match="suit the guarantee"):
+            stated_symmetric(Sly(2, 5), difference, PureDP(1))
+
+    def test_auto_has_the_least_expected_error(self):
+        eigenvalues = 1.0 / np.arange(1, 31) ** 4.0
+        few = choose_symmetric(eigenvalues, 2**20, 60, PureDP(1), REPLACE)
+        many = choose_symmetric(eigenvalues, 2**20, 10_000, PureDP(1), REPLACE)
+        assert few.size < many.size
+        assert isinstance(many, WishartDifferenceNoise)
+        two = choose_symmetric(eigenvalues, 2**20, 500, PureDP(1), REPLACE, components=2)
+        # At M = 2 the power of the K-norm law is 12 / 18 of the other's.
+        assert isinstance(two, SymmetricKNormNoise)
+        assert two.size == 2
+
+
+class TestEstimate:
+    def test_with_little_noise_it_is_the_second_moment(self):
+        curves = waves(400)
+        grid = np.linspace(0, 1, 25)
+        release = released(curves, epsilon=1e6, components=8, shrinkage="none")
+        basis = KernelBasis.on_grid(release.basis.kernel, grid, (0, 1)).truncate(8)
+        coefficients = curves @ basis.analysis
+        functions = basis.evaluate(grid)
+        direct = functions @ (coefficients.T @ coefficients / 400) @ functions.T
+        np.testing.assert_allclose(release.on_grid(), direct, atol=2e-6)
+        assert release(0.25, 0.5) == pytest.approx(direct[6, 12], abs=2e-6)
+
+    def test_it_is_symmetric_positive_and_consistent(self):
+        release = released(epsilon=0.5)
+        values = release.on_grid()
+        np.testing.assert_allclose(values, values.T, atol=1e-15)
+        assert np.linalg.eigvalsh(values).min() > -1e-12
+        points = np.linspace(0, 1, 7)
+        np.testing.assert_allclose(release.variance(points), np.diag(release.on_grid(points)))
+        correlation = release.correlation(points, 0.5)
+        by_hand = release(points, 0.5) / np.sqrt(release.variance(points) * release.variance(0.5))
+        np.testing.assert_allclose(correlation, by_hand)
+        assert release.correlation(0.3, 0.3) == pytest.approx(1.0)
+
+    @settings(max_examples=60)
+    @given(st.integers(0, 2**32 - 1))
+    def test_projection_moves_nothing_away_from_a_covariance(self, seed):
+        generator = np.random.default_rng(seed)
+        factor = generator.standard_normal((4, 4))
+        truth = factor @ factor.T
+        noisy = truth + symmetric(generator.standard_normal(10) * 3, 4)
+        made = nearest_positive(noisy)
+        assert np.linalg.eigvalsh(made).min() >= -1e-10
+        assert np.linalg.norm(made - truth) <= np.linalg.norm(noisy - truth) + 1e-10
+
+    def test_shrinkage_helps_where_noise_is_large(self):
+        truth = np.cov(waves(300).T, bias=True)
+        curves = waves(300)
+        errors = {
+            name: np.mean(
+                [
+                    np.linalg.norm(
+                        released(curves, epsilon=0.3, components=8, shrinkage=name).on_grid() - truth
+                    )
+                    for _ in range(12)
+                ]
+            )
+            for name in ("prior", "none")
+        }
+        assert errors["prior"] < errors["none"]
+
+    def test_noise_that_is_wrong_by_root_two_would_show(self):
+        release = released(epsilon=1.0, components=3, shrinkage="none")
+        exact = released(epsilon=1e9, components=3, shrinkage="none").noisy_coordinates
+        errors = np.array(
+            [
+                released(epsilon=1.0, components=3, mechanism="wishart").noisy_coordinates - exact
+                for _ in range(150)
+            ]
+        )
+        unit = (0.4**2 / 300) ** 2
+        # c = R^2 / epsilon; an orthonormal coordinate has variance 4 (M + 1) c^2.
+        ratio = (errors**2).sum(axis=1).mean() / (6 * 16 * unit)
+        assert release.noise.size == 3
+        assert 1 / 1.5 < ratio < 1.5
+
+    def test_private_center_pairs_and_public_center_agree(self):
+        curves = waves(4000, seed=4) + 0.3
+        truth = np.cov(curves.T, bias=True)
+        for parameters in (
+            {"center": "private", "bounds": (-0.5, 1.0), "radius": 0.5},
+            {"center": "pairs", "radius": 0.5},
+            {"center": 0.3, "radius": 0.5},
+            {"center": lambda t: 0.3 + 0 * t, "radius": 0.5},
+        ):
+            release = released(curves, epsilon=40.0, **parameters)
+            error = np.linalg.norm(release.on_grid() - truth) / np.linalg.norm(truth)
+            assert error < 0.12, parameters
+
+    def test_an_earlier_release_is_a_public_center(self):
+        curves = waves(500) + 0.3
+        mean = PrivateMean(50.0, bounds=(-0.5, 1.0)).fit(curves).release_
+        release = released(curves, center=mean, radius=0.5)
+        np.testing.assert_allclose(release.center, mean(mean.grid_points))
+        assert release.mean is None
+        np.testing.assert_array_equal(
+            released(curves, center=mean, bounds=(-0.5, 1.0)).center, release.center
+        )
+
+    def test_a_unit_is_in_one_pair_only_whatever_its_data(self, monkeypatch):
+        # One unit's data change, and the number and places of its rows: one integer row moves.
+        rows = []
+        add = OuterSum.add
+        monkeypatch.setattr(OuterSum, "add", lambda self, r: rows.append(r.copy()) or add(self, r))
+        curves, people = waves(12), np.repeat([f"p{i}" for i in range(6)], 2)
+        fixed = {"center": "pairs", "components": 3}
+        PrivateCovariance(1.0, radius=0.4, **fixed).fit(curves, groups=people)
+        other = np.vstack([waves(1, seed=9), curves[people != "p3"]])
+        labels = np.append(["p3"], people[people != "p3"])
+        PrivateCovariance(1.0, radius=0.4, **fixed).fit(other, groups=labels)
+        assert rows[0].shape == (3, 3)
+        assert (rows[0] != rows[1]).any(axis=1).tolist() == [False, True, False]
+
+    def test_pairs_leave_an_odd_unit_out(self):
+        assert released(waves(11), center="pairs").count == 5
+
+    def test_persons_are_averaged_into_one_record(self):
+        curves = np.repeat(waves(60), 3, axis=0)
+        people = np.repeat(np.arange(60), 3)
+        estimator = PrivateCovariance(1e6, center=0.0, radius=0.4, components=4)
+        grouped = estimator.fit(curves, groups=people).release_
+        assert (grouped.count, grouped.unit) == (60.0, "group")
+        alone = released(waves(60), epsilon=1e6, components=4)
+        np.testing.assert_allclose(grouped.on_grid(), alone.on_grid(), atol=1e-6)
+
+    def test_a_band_covers_the_release_without_noise(self):
+        curves = waves(200)
+        parameters = {"components": 4, "shrinkage": "none", "epsilon": 1.0}
+        exact = released(curves, **{**parameters, "epsilon": 1e9})
+        points = np.linspace(0, 1, 9)
+        functions = exact.tensor.evaluate(points, points)
+        target = functions @ exact.noisy_coordinates
+        hits = sum(
+            released(curves, **parameters).band(0.8, True, points).contains(target) for _ in range(120)
+        )
+        # 0.8 of 120 is 96; each of the two limits is wrong with chance 1e-4.
+        assert stats.binom.ppf(1e-4, 120, 0.8) <= hits <= stats.binom.isf(1e-4, 120, 0.8)
+
+    def test_pointwise_and_simultaneous_bands(self):
+        release = released(components=3)
+        first, second = [0.1, 0.5, 0.9], [0.2, 0.2, 0.7]
+        wide = release.band(0.9, True, first, second)
+        narrow = release.band(0.9, False, first, second)
+        assert wide.points.shape == (3, 2)
+        assert np.all(wide.upper - wide.lower > narrow.upper - narrow.lower)
+        middle = (wide.upper + wide.lower) / 2
+        np.testing.assert_allclose(middle, (narrow.upper + narrow.lower) / 2)
+        # A pointwise band of one quadratic form of Gaussian noise has a closed form.
+        gauss = released(delta=1e-6, mechanism="gaussian", components=3)
+        band = gauss.band(0.9, False, [0.3], [0.6])
+        deviation = math.sqrt(
+            float((gauss.tensor.evaluate([0.3], [0.6]) ** 2).sum()) * gauss.noise_power
+        )
+        width = stats.norm.ppf(0.95) * deviation
+        assert float(band.upper[0] - band.lower[0]) / 2 == pytest.approx(width, rel=0.03)
+
+
+class TestTensorBasis:
+    def test_it_is_orthonormal_on_the_square(self):
+        nodes, weights = np.polynomial.legendre.leggauss(40)
+        t, w = (nodes + 1) / 2, weights / 2
+        base = CosineBasis.on_grid(4, np.linspace(0, 1, 50))
+        tensor = SymmetricTensorBasis(base)
+        s_all, t_all = (axis.ravel() for axis in np.meshgrid(t, t))
+        values = tensor.evaluate(s_all, t_all)
+        gram = values.T @ (np.outer(w, w).ravel()[:, None] * values)
+        np.testing.assert_allclose(gram, np.eye(10), atol=1e-12)
+
+    @settings(max_examples=30)
+    @given(st.lists(st.floats(-5, 5), min_size=6, max_size=6))
+    def test_coordinates_keep_lengths_and_lead_back(self, entries):
+        tensor = SymmetricTensorBasis(CosineBasis.on_grid(3, np.linspace(0, 1, 9)))
+        matrix = symmetric(entries, 3)
+        coordinates = tensor.coordinates(matrix)
+        assert np.linalg.norm(coordinates) == pytest.approx(np.linalg.norm(matrix), abs=1e-12)
+        np.testing.assert_allclose(tensor.matrix(coordinates), matrix, atol=1e-14)
+
+    def test_functions_that_are_not_orthonormal_are_refused(self):
+        from dpfda import BernsteinBasis
+
+        with pytest.raises(ParameterError, match="basis must be orthonormal"):
+            PrivateCovariance(1.0, center=0.0, radius=1.0, basis=BernsteinBasis.on_grid(
+                3, np.linspace(0, 1, 9), (0, 1))).fit(np.zeros((5, 9)))  # fmt: skip
+
+
+class TestBudget:
+    def ledger(self, guarantee=None, neighbours=REPLACE):
+        return MemoryLedger().create("d", guarantee or PureDP(10), neighbours, "record")
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"center": 0.0, "radius": 0.4},
+            {"center": "private", "bounds": (-1.0, 1.0)},
+            {"center": "pairs", "radius": 0.4},
+        ],
+    )
+    def test_the_whole_is_charged_once(self, parameters):
+        ledger = self.ledger()
+        PrivateCovariance(1.5, ledger=ledger, dataset="d", **parameters).fit(waves(50))
+        assert ledger.spent("d")["epsilon"] == Fraction(3, 2)
+        assert [r.action for r in ledger.history("d")] == ["create", "charge"]
+
+    def test_shares_are_stated_and_add_up(self):
+        ledger = self.ledger(neighbours=ADD)
+        estimator = PrivateCovariance(
+            2.0, bounds=(-1.0, 1.0), center="private", mean_share=0.25, neighbours="add-remove",
+            ledger=ledger, dataset="d",
+        )  # fmt: skip
+        release = estimator.fit(waves(80)).release_
+        budget = dict(release.mechanism["budget"])
+        assert budget == dict(ledger.history("d")[-1].details["budget"])
+        # A tenth for the count, then a quarter of 1.8 for the mean.
+        words = {"count": "0.2", "mean": "0.45", "second moments": "1.35"}
+        assert {k: v.split("-")[0] for k, v in budget.items()} == words
+        assert release.mean.guarantee == PureDP("0.45")
+        assert release.guarantee == release.stated == PureDP(2)
+
+    def test_pure_noise_under_an_approximate_guarantee_costs_no_delta(self):
+        ledger = MemoryLedger().create("d", ApproximateDP(10, "0.1"), REPLACE, "record")
+        parameters = {"center": 0.0, "radius": 0.4, "ledger": ledger, "dataset": "d"}
+        PrivateCovariance(1.0, 1e-6, mechanism="wishart", **parameters).fit(waves(50))
+        assert ledger.spent("d")["delta"] == 0
+        PrivateCovariance(1.0, 1e-6, mechanism="gaussian", **parameters).fit(waves(50))
+        assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
+
+    @pytest.mark.parametrize("center", [0.0, "private", "pairs"])
+    def test_nothing_is_drawn_where_the_ledger_refuses(self, center, monkeypatch):
+        from dpfda import exactness
+
+        monkeypatch.setattr(exactness, "draw_rounded", None)
+        ledger = self.ledger(PureDP("0.1"))
+        with pytest.raises(BudgetError):
+            PrivateCovariance(
+                1.0, bounds=(-1, 1), center=center, ledger=ledger, dataset="d"
+            ).fit(waves(50))  # fmt: skip
+        assert ledger.spent("d")["epsilon"] == 0
+
+    def test_releases_compose(self):
+        total = compose([released(epsilon=1.0), released(epsilon=2.0)])
+        assert 2.9999 < total.epsilon <= 3
+
+    def test_the_count_is_noisy_where_it_is_private(self):
+        release = released(waves(400), neighbours="add-remove", epsilon=4.0)
+        assert abs(release.count - 400) < 100
+        with pytest.raises(ParameterError, match="public_size must be given for a band"):
+            release.band()
+
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_an_audit_on_the_worst_neighbours(self, size):
+        # One record along the first function against one along the last (or, alone, none at all).
+        basis = CosineBasis.on_grid(2, np.linspace(0, 1, 9))
+        functions = basis.evaluate(basis.grid_points).T
+        trials, error = 20_000, 1e-5
+        draws = []
+        for record in (functions[0] * 5, functions[1] * 5):
+            estimator = PrivateCovariance(
+                1.0, center=0.0, radius=1.0, basis=basis, components=size, mechanism="wishart"
+            )
+            prepared = prepare(estimator, np.vstack([record, 0 * record]), None)
+            noise = prepared.request.noise(2)
+            total = outer_sum(prepared.curves, first_stage(prepared), size)
+            sums = np.array([total.with_noise(noise.draw()) for _ in range(trials)], dtype=float)
+            draws.append((sums[:, 0] - (sums[:, 2] if size == 2 else 0)) / LARGEST**2)
+        losses = []
+        for threshold in (-1.0, 0.0, 1.0, 2.0, 3.0):
+            high = lower_limit(int((draws[0] > threshold).sum()), trials, error)
+            low = upper_limit(int((draws[1] > threshold).sum()), trials, error)
+            losses.append(math.log(high / low))
+        assert max(losses) <= 1.0
+        # Along one function the loss is attained: noise short of sqrt(2) would be found out, and so
+        # would noise that is sqrt(2) too large.
+        assert max(losses) > (1 / math.sqrt(2) if size == 1 else 0.4)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "parameters",
+        [{}, {"center": "private", "bounds": (-1.0, 1.0)}, {"delta": 1e-6, "mechanism": "gaussian"}],
+    )
+    def test_a_release_comes_back_exactly(self, parameters, tmp_path):
+        release = released(**parameters)
+        file = release.save(tmp_path / "c.json")
+        for back in (dpfda.load(file), ReleasedCovariance.load(file)):
+            np.testing.assert_array_equal(back.on_grid(), release.on_grid())
+            assert repr(back) == repr(release)
+            assert back.stated == release.stated
+            assert back.noise == release.noise
+        assert (back.mean is None) == (release.mean is None)
+
+    def test_other_kinds_and_damage_are_refused(self, tmp_path):
+        file = released().save(tmp_path / "c.json")
+        with pytest.raises(DpfdaError, match="must be a dpfda release; found dpfda-covariance"):
+            dpfda.ReleasedFunction.load(file)
+        written = json.loads(file.read_text())
+        written["noisy_sum"] = written["noisy_sum"][:-1]
+        file.write_text(json.dumps(written))
+        with pytest.raises(DpfdaError, match="damaged"):
+            dpfda.load(file)
+
+    def test_a_release_holds_no_numbers_of_the_data(self, tmp_path):
+        curves = waves(40)
+        text = released(curves).save(tmp_path / "c.json").read_text()
+        assert not any(repr(float(value)) in text for value in curves[:, 3])
+
+    def test_it_can_be_pickled(self):
+        import pickle
+
+        release = released()
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(release)).matrix, release.matrix)  # noqa: S301
+
+    def test_the_picture_has_units(self):
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        axis = released(labels={"domain": "hour", "value": "load (MW)"}).plot()
+        figure = axis.get_figure()
+        assert axis.get_xlabel() == axis.get_ylabel() == "hour"
+        assert [a.get_ylabel() for a in figure.axes][1] == "covariance of load (MW), squared units"
+        image = axis.images[0]
+        assert image.norm.vmin == -image.norm.vmax
+        pyplot.close(figure)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ({"bounds": None, "radius": None}, "bounds must be given"),
+            ({"center": None}, "Pass center= a public curve"),
+            ({"center": "private"}, "bounds must be given; found None"),
+            ({"center": "median"}, "center must be 'private', 'pairs', a curve"),
+            ({"center": np.zeros(3)}, r"one value a grid point \(25\); found shape \(3,\)"),
+            ({"center": np.full(25, np.nan)}, "center must be finite"),
+            ({"center": [["a"]]}, "center must be a curve, a number or a function"),
+            ({"bounds": L1Ball(1.0)}, "ValueBounds or L2Ball for a covariance; found L1Ball"),
+            ({"radius": 0.0}, "radius must be positive and finite"),
+            ({"components": 0}, "components must be an integer from 1 to 24; found 0"),
+            ({"components": 2.5}, "components must be an integer"),
+            ({"mechanism": "laplace"}, "mechanism must be 'auto' or one of wishart, knorm, gaussian"),
+            ({"mechanism": "gaussian"}, "delta must be positive"),
+            ({"shrinkage": "lots"}, "shrinkage must be one of"),
+            ({"center": "private", "bounds": (-1, 1), "mean_share": 1}, "strictly between 0 and 1"),
+            ({"center": "pairs", "neighbours": "add-remove"}, "would change who is paired"),
+            ({"labels": {"z": "x"}}, "labels must have the keys"),
+            ({"epsilon": 0}, "epsilon must be positive"),
+        ],
+    )  # fmt: skip
+    def test_by_their_words_and_free_of_charge(self, parameters, words):
+        ledger = MemoryLedger().create("d", PureDP(10), REPLACE, "record")
+        with pytest.raises(ParameterError, match=words):
+            released(**parameters, ledger=ledger, dataset="d")
+        assert ledger.spent("d")["epsilon"] == 0
+
+    def test_data_errors_name_places_and_no_values(self):
+        curves = waves(30)
+        curves[4, 7] = np.nan
+        with pytest.raises(DataError, match="row 4, column 7") as caught:
+            released(curves)
+        assert "0.1" not in str(caught.value)
+        released(curves, missing="complete")
+        released(curves, invalid="repair")
+
+    def test_unusable_records_count_as_the_center(self):
+        curves = np.vstack([waves(30), np.full((30, 25), np.nan)])
+        halved = released(curves, invalid="repair", epsilon=1e6, components=4)
+        whole = released(waves(30), epsilon=1e6, components=4)
+        np.testing.assert_allclose(halved.on_grid(), whole.on_grid() / 2, atol=1e-5)
+
+    def test_points_outside_the_domain(self):
+        release = released()
+        with pytest.raises(ParameterError, match="lie in the domain"):
+            release(0.5, 1.5)
+        with pytest.raises(ParameterError, match="come in pairs"):
+            release([0.1, 0.2], [0.1, 0.2, 0.3])
