@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special, stats
 
-from experiments import common, recipe
+from experiments import common, errata_gaussian, recipe
 from experiments.common import Floats
 from experiments.recipe import Sample, eigenpairs
 
@@ -342,6 +342,7 @@ FROM_FORMULAS = (
     scale_from_the_data,
     classical_gaussian,
     unweighted_eigenvalues,
+    *errata_gaussian.FROM_FORMULAS,
 )
 FROM_DATA = (
     missing_root,
@@ -351,6 +352,7 @@ FROM_DATA = (
     bernstein_bias,
     matched_noise,
     people,
+    *errata_gaussian.FROM_DATA,
 )
 
 if __name__ == "__main__":
