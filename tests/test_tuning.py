@@ -133,7 +133,7 @@ class TestCrossValidation:
         shifts = np.random.default_rng(2).normal(0, 1, (12, 1))
         pairs = np.repeat(0.2 * shifts * np.cos(3 * GRID), 2, axis=0)
         groups = np.repeat(np.arange(12), 2)
-        estimator = PrivateMean(1e6, bounds=L2Ball(2.0), grid_points=GRID)
+        estimator = PrivateMean(1e6, bounds=L2Ball(2.0), grid_points=GRID, mechanism="laplace")
         found = cross_validate(pairs, [estimator], data_are_public=True, folds=6, groups=groups)
         single = cross_validate(pairs[::2], [estimator], data_are_public=True, folds=6)
         # The parts are others, their average distance is of one size: (1 + 1/11) variances about.
@@ -146,7 +146,11 @@ class TestCrossValidation:
             ({"folds": 41}, "folds must leave at least two units in each part; found 41 of 80"),
             ({"candidates": []}, "candidates must be PrivateMean estimators, at least one"),
             (
-                {"candidates": [PrivateMean(bounds=L2Ball(1.0), neighbours="add-remove")]},
+                {
+                    "candidates": [
+                        PrivateMean(bounds=L2Ball(1.0), neighbours="add-remove", mechanism="knorm")
+                    ]
+                },
                 "public_size must be given in candidates with add-remove neighbours",
             ),
         ],

@@ -72,8 +72,8 @@ def cross_validate(
     curves : array (n, m)
         One public curve a row; NaN marks a missing value, where the candidates allow it.
     candidates : sequence of PrivateMean
-        Estimators to compare, for example with mechanisms of several psi. They are not fitted and no
-        ledger is charged.
+        Estimators to compare, for example with mechanisms of several psi; their mechanisms are named.
+        They are not fitted and no ledger is charged.
     data_are_public : bool
         Must be True: the user's word that these curves need no protection.
     private : bool
@@ -169,6 +169,13 @@ def _score(
     design = request.public_design
     if design is None or request.public_size is None:
         raise ParameterError("public_size", "be given in candidates with add-remove neighbours", "None")
+    if getattr(design, "hierarchy", None) is not None:
+        raise ParameterError(
+            "candidates",
+            "name their mechanisms",
+            f"{candidate.mechanism!r}",
+            "Cross-validation is for tuning such as psi; 'auto' is tuned from public numbers already.",
+        )
     basis = request.basis
     functions = basis.evaluate(basis.grid_points)[:, : design.functions]
     size = request.public_size
