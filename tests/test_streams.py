@@ -25,7 +25,7 @@ def mean(**parameters) -> PrivateMean:
 
 
 def exact(prepared) -> list[int]:
-    return list(prepared.total.with_noise([0] * POINTS))
+    return list(prepared.total.with_noise([0] * prepared.request.components()))
 
 
 def streamed(estimator: PrivateMean, blocks) -> list[int]:

@@ -18,7 +18,7 @@ from dpfda.bases import CosineBasis, FourierBasis, KernelBasis
 from dpfda.bounds import IntegerBall, LatticeBounds, on_grid
 from dpfda.bounds.ongrid import LARGEST_SQUARE
 from dpfda.embedding import Rows
-from dpfda.errors import ParameterError
+from dpfda.errors import DataError, ParameterError
 from dpfda.gridsums import GridRule, grid_sum, integers
 from dpfda.interop import compiled
 from dpfda.mechanisms.laplace import Laplace
@@ -392,3 +392,37 @@ def test_sixteen_million_extreme_records_add_up_exactly():
 def test_fourier_functions_on_a_period_are_enforced_on_the_grid():
     basis = FourierBasis.on_grid(9, np.linspace(0, 1, 41))
     assert on_grid(ValueBounds(-1.0, 1.0), basis) is not None
+
+
+@needs_numba
+@pytest.mark.parametrize("components", [1, 5, 30])
+@settings(deadline=None, max_examples=25)
+@given(
+    cells=st.lists(hostile, max_size=8),
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(2, 21),
+    radius=st.sampled_from([1e-100, 0.1, 0.9, 5.0, 1e100]),
+)
+@example(cells=[1.7e308] * 8, seed=0, rows=2, radius=0.9)
+@example(cells=[5e-324, 1e300, np.nan], seed=1, rows=9, radius=0.1)
+def test_the_compiled_l1_road_agrees_bit_for_bit(components, cells, seed, rows, radius):
+    matrix = hostile_matrix(cells, seed, rows)
+    basis = BASIS.truncate(components)
+    mean = PrivateMean(1.0, bounds=L1Ball(radius), basis=basis, mechanism="laplace", invalid="repair")
+    for source in layouts(matrix).values():
+        prepared = mean.prepare(source)
+        assert prepared.total.count_with_noise(0, 1) == rows
+        found = prepared.total.with_noise([0] * components)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(compiled, "available", lambda: False)
+            assert mean.prepare(source).total.with_noise([0] * components) == found
+    assert sum(abs(value) for value in found) <= rows * prepared.request.ball.radius
+
+
+@needs_numba
+def test_the_compiled_l1_road_refuses_with_the_place():
+    records = np.zeros((70_000, 37), dtype=np.float32)
+    records[69_000, 5] = np.inf
+    mean = PrivateMean(1.0, bounds=L1Ball(1.0), basis=BASIS)
+    with pytest.raises(DataError, match=r"infinity \(inf\) in row 69000, column 5"):
+        mean.prepare(records)

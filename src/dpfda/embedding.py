@@ -49,12 +49,17 @@ def project(values: Floats, analysis: Floats) -> Rows:
     Rows
         Mantissas (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
     """
-    bits = (53 - math.ceil(math.log2(analysis.shape[0]))) // 2
-    public_exponent = int(np.frexp(np.max(np.abs(analysis)))[1])
-    public = np.rint(np.ldexp(analysis, bits - public_exponent))
+    public, public_exponent, bits = quantised(analysis)
     exponents = row_exponents(values)
     integers = np.rint(np.ldexp(values, (bits - exponents)[:, None]))
     return Rows(integers @ public, exponents + (public_exponent - 2 * bits))
+
+
+def quantised(analysis: Floats) -> tuple[Floats, int, int]:
+    """The public matrix as integers in float64, its exponent, and the bits that each factor has."""
+    bits = (53 - math.ceil(math.log2(analysis.shape[0]))) // 2
+    exponent = int(np.frexp(np.max(np.abs(analysis)))[1])
+    return np.rint(np.ldexp(analysis, bits - exponent)), exponent, bits
 
 
 class OwnTransform(Protocol):

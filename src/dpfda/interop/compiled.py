@@ -85,5 +85,72 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
     return np.sum([part for part, _ in parts], axis=0), sum(bad for _, bad in parts)
 
 
+def project_clip_l1(
+    values: NDArray[Any], public: Floats, bits: int, exponent: int, radius: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Project rows by an integer matrix and to the l1 ball, round, verify and add.
+
+    Parameters
+    ----------
+    values : array (n, m) of any real type
+        Private.
+    public, bits : array (m, K) and int
+        From `dpfda.embedding.quantised`.
+    exponent : int
+        What to add to a row's exponent to get grid units from its mantissas.
+    radius : int
+        Of the ball, below 2^53.
+
+    Returns
+    -------
+    totals : array (K,) of int64
+        Sum of the rows that are verified.
+    unusable : int
+        Number of records with NaN or infinity, counted as zero.
+    careful : array of int64
+        Numbers of the rows that are not verified, and are left to the caller.
+    """
+    from threadpoolctl import threadpool_limits
+
+    def work(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+        return _project_rows(
+            values[rows[0] : rows[-1] + 1], int(rows[0]), public, bits, exponent, radius
+        )
+
+    count = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
+    # The threads are ours: BLAS with threads of its own beside them is several times slower.
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(count) as pool:
+        parts = list(pool.map(work, np.array_split(np.arange(values.shape[0]), count)))
+    totals, unusable, careful = zip(*parts, strict=True)
+    return np.sum(totals, axis=0), sum(unusable), np.concatenate(careful)
+
+
+def _project_rows(
+    values: NDArray[Any], first: int, public: Floats, bits: int, exponent: int, radius: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """`project_clip_l1` in one thread, a few rows at a time, so that they stay in its cache."""
+    from dpfda.interop import numba_loops as loops
+
+    points, size = public.shape
+    totals, unusable, careful = np.zeros(size, dtype=np.int64), 0, []
+    step = max(16, 2**16 // points)
+    integers, exponents = np.empty((step, points)), np.empty(step, dtype=np.int64)
+    mantissas, lowered = np.empty((step, size)), np.empty((step, size))
+    states, usable = np.empty(step, dtype=np.int64), np.empty(step, dtype=np.bool_)
+    for start in range(0, values.shape[0], step):
+        block = values[start : start + step]
+        if block.dtype != np.float32 or not (block.flags.c_contiguous and block.dtype.isnative):
+            block = np.ascontiguousarray(block, dtype=np.float64)
+        n = block.shape[0]
+        loops.quantise(block, bits, integers[:n], exponents[:n], usable[:n])
+        np.matmul(integers[:n], public, out=mantissas[:n])
+        loops.lower(mantissas[:n], exponents[:n] + exponent, float(radius), lowered[:n], states[:n])
+        ordered = np.sort(-lowered[:n][states[:n] == 1], axis=1)
+        loops.add_projected(mantissas[:n], lowered[:n], ordered, states[:n], radius, totals)
+        unusable += n - int(np.count_nonzero(usable[:n]))
+        careful.append(first + start + np.flatnonzero(states[:n] == 2))
+    return totals, unusable, np.concatenate(careful)
+
+
 def _threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -24,9 +24,9 @@ compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
 @compiled
 def _square_lengths(rows: NDArray[Any], weights: Floats, scale: float, squares: Floats) -> None:
     """Sums of w_k y_k^2, y = scale * row: column k goes to lane k mod 32, then lanes are paired."""
-    # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors. That
-    # they do also wants all rows of a chunk in one call.
-    whole = UNSIGNED(rows.shape[1] // LANES)
+    # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors.
+    # They also do so only with all rows of a chunk in one call.
+    whole: Any = UNSIGNED(rows.shape[1] // LANES)
     lanes = np.zeros(LANES)
     for i in range(rows.shape[0]):
         row = rows[i]
@@ -36,10 +36,10 @@ def _square_lengths(rows: NDArray[Any], weights: Floats, scale: float, squares: 
                 k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
                 y = np.float64(row[k]) * scale
                 lanes[lane] += y * y * weights[k]
-        for k in range(whole * UNSIGNED(LANES), UNSIGNED(row.size)):
+        for k in range(whole * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
             y = np.float64(row[k]) * scale
             lanes[k - whole * UNSIGNED(LANES)] += y * y * weights[k]
-        half = UNSIGNED(LANES // 2)
+        half: Any = UNSIGNED(LANES // 2)
         while half:
             for lane in range(half):
                 lanes[lane] += lanes[UNSIGNED(lane) + half]
@@ -162,3 +162,104 @@ def shrink_and_add(
                     number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
                     totals[k] += max(min(number, half_widths[k]), -half_widths[k])
     return unusable
+
+
+@compiled
+def quantise(
+    values: NDArray[Any], bits: int, integers: Floats, exponents: NDArray[np.int64], usable: Any
+) -> None:
+    """Rows as integers of `bits` bits and an exponent each, as `dpfda.embedding.project` makes them.
+
+    Rows that are not finite become zero and are marked.
+    """
+    points = values.shape[1]
+    for i in range(values.shape[0]):
+        finite, largest = 0, 0.0
+        for k in range(points):
+            size = abs(np.float64(values[i, k]))
+            finite += int(size <= LARGEST)
+            largest = max(largest, size)
+        usable[i] = finite == points
+        if not usable[i]:
+            exponents[i] = 0
+            integers[i] = 0.0
+            continue
+        exponents[i] = math.frexp(largest)[1]
+        shift = bits - exponents[i]
+        if abs(shift) <= 1000:
+            # A product with a power of two is what ldexp gives, where that power is a float.
+            factor = math.ldexp(1.0, shift)
+            for k in range(points):
+                integers[i, k] = np.rint(np.float64(values[i, k]) * factor)
+        else:
+            for k in range(points):
+                integers[i, k] = np.rint(math.ldexp(np.float64(values[i, k]), shift))
+
+
+@compiled
+def lower(
+    mantissas: Floats, exponents: NDArray[np.int64], limit: float, lowered: Floats, states: Any
+) -> None:
+    """Sizes of each row in grid units, lowered by one amount until none is above the limit.
+
+    `states` says where a row then is: 0 in the ball, 1 outside, 2 where floats do not hold it.
+    """
+    size = mantissas.shape[1]
+    for i in range(mantissas.shape[0]):
+        if abs(exponents[i]) > 900:
+            states[i] = 2
+            continue
+        factor = math.ldexp(1.0, exponents[i])
+        largest = 0.0
+        for k in range(size):
+            lowered[i, k] = abs(mantissas[i, k]) * factor
+            largest = max(largest, lowered[i, k])
+        if largest > limit:
+            for k in range(size):
+                lowered[i, k] = max(limit - (largest - lowered[i, k]), 0.0)
+        total = 0.0
+        for k in range(size):
+            total += lowered[i, k]
+        states[i] = 2 if not largest <= LARGEST else int(total > limit)
+
+
+@compiled
+def add_projected(
+    mantissas: Floats,
+    lowered: Floats,
+    ordered: Floats,
+    states: NDArray[np.int64],
+    radius: int,
+    totals: NDArray[np.int64],
+) -> None:
+    """Soft-threshold rows onto the l1 ball, round toward zero, verify in integers and add.
+
+    Step by step what `dpfda.bounds.balls` does, so that the integers are the same. `ordered` holds the
+    rows outside, negated and sorted. The state of a row that is not verified becomes 2; it is not added.
+    """
+    size, limit, place = mantissas.shape[1], float(radius), 0
+    whole = np.empty(size, dtype=np.int64)
+    for i in range(mantissas.shape[0]):
+        level = 0.0
+        if states[i] == 1:
+            active, cumulated = 0, 0.0
+            for k in range(size):
+                cumulated -= ordered[place, k]
+                active += int(-ordered[place, k] * (k + 1.0) > cumulated - limit)
+            cumulated = 0.0
+            for k in range(active):
+                cumulated -= ordered[place, k]
+            level = max((cumulated - limit) / active, 0.0)
+            place += 1
+        if states[i] == 2:
+            continue
+        length, inside = 0, 0
+        for k in range(size):
+            whole[k] = np.int64(max(lowered[i, k] - level, 0.0))
+            inside += int(whole[k] <= radius)
+            length += whole[k]
+        if inside < size or length > radius:
+            states[i] = 2
+            continue
+        for k in range(size):
+            totals[k] += whole[k] if mantissas[i, k] >= 0.0 else -whole[k]

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.embedding import Rows, project, transform
+from dpfda.bounds import L1Ball
+from dpfda.embedding import Rows, project, quantised, transform
 from dpfda.errors import ParameterError
 from dpfda.gridsums import grid_sum
+from dpfda.interop import compiled
 from dpfda.publication import Request
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.curves import check_orientation, matrix_of, refuse_unusable
@@ -24,6 +26,8 @@ Floats = NDArray[np.float64]
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
 NUMBERS_AT_ONCE = 2**20
+# Of integers below 2^31, so that sums stay below 2^63.
+ROWS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +94,15 @@ class Summation:
             With the place of a value that is not finite, unless repairing. The sum is then useless.
         """
         placed = self.request.on_grid
-        if placed is not None and self.missing == "refuse" and not self.standardize:
+        if placed is not None and self._plain:
             totals, unusable = grid_sum(matrix, placed.rule)
-            if unusable and self.invalid == "refuse":
-                refuse_unusable(matrix, first_row)
             total.add_totals(totals, matrix.shape[0])
+            self._check(unusable, matrix, first_row)
+            return
+        if type(self.request.bound) is L1Ball and self._plain and compiled.available():
+            for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
+                block = matrix[start : start + ROWS_AT_ONCE]
+                self._check(self._add_l1(total, block), block, first_row + start)
             return
         grid = flat_grid(self.request.basis)
         step = max(1, NUMBERS_AT_ONCE // matrix.shape[1])
@@ -104,6 +112,16 @@ class Summation:
             if self.standardize:
                 curves = standardized(curves, self.request.basis.weights)
             self.add_curves(total, curves)
+
+    @property
+    def _plain(self) -> bool:
+        """Whether records are taken as they are, to coefficients by a matrix."""
+        as_they_are = self.missing == "refuse" and not self.standardize
+        return as_they_are and not isinstance(self.request.basis, BoxFunctions)
+
+    def _check(self, unusable: int, matrix: NDArray[Any], first_row: int) -> None:
+        if unusable and self.invalid == "refuse":
+            refuse_unusable(matrix, first_row)
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""
@@ -127,6 +145,21 @@ class Summation:
             return
         centered = request.bound.restrict(values, flat_grid(request.basis))
         total.add(request.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
+
+    def _add_l1(self, total: IntegerSum, matrix: NDArray[Any]) -> int:
+        """The compiled road to the same integers; rows that it does not verify take the other.
+
+        Returns the number of unusable records.
+        """
+        ball, analysis = self.request.ball, self.request.basis.analysis[:, : self.components]
+        public, exponent, bits = quantised(analysis)
+        totals, unusable, careful = compiled.project_clip_l1(
+            matrix, public, bits, exponent - 2 * bits + ball.exponent, ball.radius
+        )
+        total.add_totals(totals, matrix.shape[0] - careful.size)
+        if careful.size:
+            total.add(ball.clip(project(matrix[careful].astype(np.float64), analysis)))
+        return unusable
 
     @property
     def _embed(self) -> Callable[[Floats], Rows]:
