@@ -1,0 +1,107 @@
+"""Twenty million curves, made on the fly, through a local cluster: time and peak memory.
+
+Run with: python benchmarks/cluster.py [--curves 20000000] [--points 100] [--workers 2]
+The curves are 16 GB; no machine holds them at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import threading
+import time
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+from dpfda import PrivateMean
+
+CHUNK = 100_000
+
+
+def made_curves(number: int, rows: int, points: int) -> np.ndarray:
+    """Curves of one partition: smooth, of random amplitude and phase."""
+    generator = np.random.default_rng(number)
+    grid = np.linspace(0, 1, points)
+    modes = np.stack([np.ones(points), np.sin(2 * np.pi * grid), np.cos(2 * np.pi * grid)])
+    curves = generator.standard_normal((rows, 3), dtype=np.float64) @ modes
+    curves *= 0.3
+    return curves
+
+
+def lazy_curves(curves: int, points: int) -> da.Array:
+    """All curves as a Dask array whose partitions are made when they are asked for."""
+    counts = [min(CHUNK, curves - start) for start in range(0, curves, CHUNK)]
+
+    def block(block_info: dict) -> np.ndarray:
+        place = block_info[None]
+        return made_curves(place["chunk-location"][0], place["chunk-shape"][0], points)
+
+    return da.map_blocks(block, chunks=(tuple(counts), (points,)), dtype=np.float64)
+
+
+def proportional_memory(process: int) -> int:
+    """Bytes of a process in memory; pages shared by several count once in all (Linux)."""
+    try:
+        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return next(
+        (int(line.split()[1]) << 10 for line in rollup.splitlines() if line.startswith("Pss:")), 0
+    )
+
+
+def family(root: int) -> list[int]:
+    """A process and all that it started."""
+    found = [root]
+    for process in found:
+        for task in Path(f"/proc/{process}/task").glob("*/children"):
+            try:
+                found += [int(child) for child in task.read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+class Peak(threading.Thread):
+    """Largest memory of this process and its children, looked at every fifth of a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.bytes, self.done = 0, threading.Event()
+
+    def run(self) -> None:
+        while not self.done.wait(0.2):
+            self.bytes = max(self.bytes, sum(proportional_memory(p) for p in family(os.getpid())))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--curves", type=int, default=20_000_000)
+    parser.add_argument("--points", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    peak = Peak()
+    peak.start()
+    cluster = LocalCluster(
+        n_workers=asked.workers, threads_per_worker=1, memory_limit="700MiB", dashboard_address=None
+    )
+    with cluster, Client(cluster):
+        mean = PrivateMean(1.0, bounds=(-2.0, 2.0), kernel="matern:50%:2.5")
+        start = time.perf_counter()
+        release = mean.fit(lazy_curves(asked.curves, asked.points)).release_
+        elapsed = time.perf_counter() - start
+    peak.done.set()
+    size = asked.curves * asked.points * 8
+    print(f"{release.count:,.0f} curves of {asked.points} points, {size / 1e9:.1f} GB in all")
+    print(f"{elapsed:.0f} s, making the curves included")
+    print(
+        f"peak memory of this process, {asked.workers} workers and their helpers: "
+        f"{peak.bytes / 2**20:.0f} MiB"
+    )
+
+
+if __name__ == "__main__":
+    main()
