@@ -94,9 +94,9 @@ def test_the_square_loss_is_ridge_regression():
 
 @every
 @pytest.mark.parametrize("start", [None, np.full(5, np.nan), np.full(5, 1e200)])
-def test_without_newton_steps_descent_ends_with_a_certificate(monkeypatch, loss, start):
+def test_without_newton_steps_descent_ends_at_the_least_tolerance(monkeypatch, loss, start):
     data = examples(5)
-    tolerance = 1e-7
+    tolerance = least_tolerance(loss, PSI, 5)
     by_newton = minimise(data, loss, PSI, tolerance)
     monkeypatch.setattr(minimiser, "_newton", lambda *_: start)
     by_descent = minimise(data, loss, PSI, tolerance)

@@ -219,7 +219,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def _public_classes(self, cells: NDArray[Any]) -> tuple[Any, Any]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
-            pair = _labels_of(cells)
+            pair = _labels_of(cells, self.invalid)
         elif self.classes is None or isinstance(self.classes, str):
             raise ParameterError(
                 "classes",
@@ -265,12 +265,13 @@ def _same(cell: Any, label: Any) -> bool:
         return False
 
 
-def _labels_of(cells: NDArray[Any]) -> list[Any]:
+def _labels_of(cells: NDArray[Any], invalid: str) -> list[Any]:
     """The labels that occur, which the caller has declared public."""
-    if any(is_missing(cell) for cell in cells):
+    present = [cell for cell in cells if not is_missing(cell)]
+    if invalid == "refuse" and len(present) < len(cells):
         raise DataError("y must hold a label for every record; found a missing one (NaN).")
     try:
-        labels = sorted({_plain(cell) for cell in cells})
+        labels = sorted({_plain(cell) for cell in present})
     except TypeError:
         raise DataError("y must hold labels of one type; found several.") from None
     if any(isinstance(label, float) and not label.is_integer() for label in labels):

@@ -405,15 +405,30 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             self.ledger,
             self.dataset,
         )
-        kernel = self._kernel()
-        if kernel is None:
-            raw: Any = self._histogram(prepared, noisy, stated)
-        else:
-            parts = {"noise": prepared.noise, "guarantee": prepared.charged, "stated": stated}
-            raw = kernel.release(prepared.elements, noisy, EXPONENT, {**prepared.public, **parts})
-        self.release_ = ReleasedDensity(raw)
+        self.release_ = self.assemble(prepared, noisy, stated)
         self.n_features_in_ = prepared.cells.dimensions
         return self
+
+    def assemble(
+        self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee
+    ) -> ReleasedDensity:
+        """The released density around the mechanism's output: post-processing.
+
+        Parameters
+        ----------
+        prepared : PreparedDensity
+            Its public side is used.
+        noisy : tuple of int
+            The sum with noise.
+        stated : Guarantee
+            What the noise gives.
+        """
+        kernel = self._kernel()
+        if kernel is None:
+            return ReleasedDensity(self._histogram(prepared, noisy, stated))
+        parts = {"noise": prepared.noise, "guarantee": prepared.charged, "stated": stated}
+        public = {**prepared.public, **parts}
+        return ReleasedDensity(kernel.release(prepared.elements, noisy, EXPONENT, public))
 
     def _histogram(
         self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee

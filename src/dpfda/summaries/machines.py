@@ -349,9 +349,9 @@ def default_psi(
     """
     psi = _noise_penalty(road, loss, components, units, guarantee)
     # With very many units the rounding of floats would cost more noise than a larger penalty.
-    while road != "sums" and psi < LARGEST_PSI:
+    while psi < LARGEST_PSI:
         made = ROADS[road](Plan(components, units, loss, Fraction(psi), guarantee, False))
-        if made.cost_of_inexactness <= LARGEST_INEXACTNESS:
+        if isinstance(made, SumsRoad) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
             break
         psi *= 1.25
     return psi

@@ -379,8 +379,12 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
     def _labels(self) -> dict[str, str]:
         labels = {} if self.labels is None else dict(self.labels)
-        if not set(labels) <= {"domain", "value"}:
-            raise ParameterError("labels", "have the keys 'domain' and 'value'", sorted(labels))
+        if not set(labels) <= {"domain", "domain_2", "domain_3", "value"}:
+            raise ParameterError(
+                "labels",
+                "have the keys 'domain' and 'value' (on boxes also 'domain_2' and 'domain_3')",
+                sorted(labels),
+            )
         return {key: str(value) for key, value in labels.items()}
 
     def _read(self, X: Any) -> tuple[Any, Basis]:
