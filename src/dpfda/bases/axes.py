@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from dpfda.bases.grids import frozen
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -194,4 +196,4 @@ def _cosines(position: Floats, half_periods: Floats, shift: Floats, order: int) 
 def _half_step(points: int) -> tuple[Floats, Floats]:
     """Cosine and sine of pi k / m: midpoints lie half a step from the points of the FFT."""
     angles = np.arange((points + 1) // 2) * (math.pi / points)
-    return np.cos(angles), np.sin(angles)
+    return frozen(np.cos(angles)), frozen(np.sin(angles))
