@@ -111,8 +111,8 @@ def test_exact_noise_by_size(benchmark, capsys, law):
 
 @pytest.mark.parametrize("kind", [float, int])
 def test_exact_noise_against_opendp(benchmark, capsys, kind):
-    """10,000 Laplace variables: against OpenDP's vector mechanism (pip install opendp)."""
-    dp = pytest.importorskip("opendp.prelude", reason="pip install opendp")
+    """10,000 Laplace variables: against OpenDP's vector mechanism (pip install 'dpfda[bench]')."""
+    dp = pytest.importorskip("opendp.prelude", reason="pip install 'dpfda[bench]'")
     dp.enable_features("contrib")
     count = 10_000
     atom = dp.atom_domain(T=float, nan=False) if kind is float else dp.atom_domain(T=int)
