@@ -125,6 +125,9 @@ def private_selection(
     Only pure runs are accepted. For Gaussian runs the known theorems (Papernot & Steinke 2022) give a
     Renyi bound that is no rho-zCDP, and selections from approximate runs pay delta for every run.
 
+    An error that `fit` raises on a value of the data stands outside the guarantee, as it does for every
+    estimator; the charge stays.
+
     The band of a selected release is too narrow: the best of many runs is not a typical one.
 
     Examples

@@ -169,7 +169,7 @@ def _score(
     design = request.public_design
     if design is None or request.public_size is None:
         raise ParameterError("public_size", "be given in candidates with add-remove neighbours", "None")
-    if getattr(design, "hierarchy", None) is not None:
+    if design.hierarchy is not None:
         raise ParameterError(
             "candidates",
             "name their mechanisms",
