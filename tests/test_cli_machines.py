@@ -108,3 +108,25 @@ def test_refusals_are_one_line_and_publish_nothing(table, draws, tmp_path, argum
     assert len(result.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "f.json").exists()
     assert not draws
+
+
+def test_show_says_what_is_promised(table):
+    assert (
+        run(*REGRESS, "--epsilon", 1, "--groups", "who", "--unit", "person", "--out", "f.json").exit_code
+        == 0
+    )
+    shown = " ".join(run("show", "f.json").stdout.split())
+    for words in (
+        "A function of 2 inputs that predicts y.",
+        "The unit of protection is one person. All data of one person together count as one.",
+        "ifferential privacy with epsilon = 1 (pure: delta = 0)",
+        "in_a from 0 to 10, in_b from 0 to 10; values outside were moved to the nearer bound;",
+        "the bounds of the target: 50 to 150;",
+        f"the number of persons: {COUNT // 2}.",
+        f"The regression function of {COUNT // 2} persons was published under",
+    ):
+        assert words in shown
+    assert run(*CLASSIFY, "--epsilon", 9, "--out", "c.json").exit_code == 0
+    answer = json.loads(run("show", "c.json", "--json").stdout)
+    assert "above zero where it predicts 'high', else 'low'" in " ".join(answer["report"].split())
+    assert len(answer["warnings"]) == 1

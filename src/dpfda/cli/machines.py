@@ -231,10 +231,11 @@ def publish(
     if account is not None and settings["dataset"] is not None:
         account.note_file(settings["dataset"], Path(files["release"]).resolve())
     if as_json:
-        print_json(_summary(release) | {"files": files, "warnings": warnings})
+        print_json(summary(release) | {"files": files, "warnings": warnings})
     else:
         written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
         typer.echo(f"{release!r}\n  written:      {written}")
+        typer.echo(f"Next: dpfda show {files['release']}   (what is promised, in plain words)")
 
 
 def _try(make: Any, settings: dict[str, Any], named: Sequence[tuple[str, float, float]]) -> None:
@@ -274,7 +275,8 @@ def _written(release: ReleasedPredictor, outputs: Mapping[str, Path | None]) -> 
     return files
 
 
-def _summary(release: ReleasedPredictor) -> dict[str, Any]:
+def summary(release: ReleasedPredictor) -> dict[str, Any]:
+    """What a released predictor states about itself, as JSON types."""
     from dpfda.storage.predictors import to_json
 
     written = to_json(release)
