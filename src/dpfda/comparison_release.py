@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,7 @@ class ReleasedDifference:
         ----------
         level : float
             Probability, between 0 and 1, that the band contains the difference of the means of the
-            clipped records with the same shrinkage, which is one for both groups.
+            clipped records under the public linear map that both groups share.
         simultaneous : bool
             At all points at once, or at each point by itself.
         points : array (k,), optional
@@ -185,12 +185,29 @@ class ReleasedComparison:
     def difference(self, first: str, second: str) -> ReleasedDifference:
         """The mean of one group minus that of another.
 
+        It is taken between linear estimates with one and the same public linear map for both groups.
+        The released means themselves may be shrunk further, by what each release showed: that is more
+        accurate for each, but would make groups differ where the data do not.
+
         Raises
         ------
         ParameterError
-            If a name is unknown.
+            If a name is unknown, or the releases were not made with one design.
         """
-        return ReleasedDifference(self[first], self[second], (first, second))
+        pair = [replace(self[name], hierarchy=None) for name in (first, second)]
+        maps = [(mean.shrinkage, mean.synthesis) for mean in pair]
+        alike = all(
+            (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
+            for a, b in zip(*maps, strict=True)
+        )
+        if not alike:
+            raise ParameterError(
+                "groups",
+                "be released with one design",
+                "two",
+                "Means that are shrunk differently differ where the data do not: use PrivateComparison.",
+            )
+        return ReleasedDifference(pair[0], pair[1], (first, second))
 
     def describe_composition(self) -> str:
         """Say in words why the groups together cost what one of them costs."""

@@ -1,0 +1,337 @@
+"""Group comparison: parallel composition, one design, the band of a difference, refusals."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpfda
+from dpfda import LongCurves, PrivateComparison, PrivateMean, ReleasedComparison
+from dpfda.composition import Cost
+from dpfda.errors import BudgetError, DataError, ParameterError
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.ledger import MemoryLedger
+from dpfda.publication import publish_parallel
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+GRID = np.linspace(0, 1, 21)
+
+
+def curves(count, shift=0.0, seed=0):
+    generator = np.random.default_rng(seed)
+    return np.sin(3 * GRID) * 0.5 + shift + generator.uniform(-0.2, 0.2, (count, 1))
+
+
+def two_groups(first=80, second=120, gap=0.3):
+    X = np.vstack([curves(first, gap, 1), curves(second, 0.0, 2)])
+    return X, np.repeat(["case", "control"], [first, second])
+
+
+def compared(X=None, y=None, groups=None, **parameters):
+    if X is None:
+        X, y = two_groups()
+    settings = {"epsilon": 2.0, "bounds": (-1.5, 1.5), **parameters}
+    return PrivateComparison(**settings).fit(X, y, groups).release_
+
+
+class TestParallelComposition:
+    @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+    def test_two_groups_cost_what_one_costs(self, neighbours):
+        ledger = MemoryLedger().create("d", PureDP(5), neighbours, "record")
+        levels = ["case", "control"]
+        size = None if neighbours == "replace-one" else {"case": 80, "control": 120}
+        release = compared(
+            neighbours=neighbours, levels=levels, public_size=size, ledger=ledger, dataset="d"
+        )
+        assert ledger.spent("d")["epsilon"] == 2 == release.guarantee.epsilon
+        assert [row.action for row in ledger.history("d")] == ["create", "charge"]
+        entry = ledger.history("d")[-1].details
+        assert entry["composition"] == "parallel"
+        assert entry["groups"] == levels
+        assert {mean.guarantee for mean in release.means.values()} == {PureDP(2)}
+
+    def test_only_the_group_of_the_changed_unit_has_another_sum(self):
+        # What the proof rests on, bit for bit: the other group's integers are the same.
+        X, y = two_groups()
+        changed = X.copy()
+        changed[3] = -1.4
+        estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5))
+        sums = [[p.total._total for p in estimator.prepare(x, y)[1]] for x in (X, changed)]
+        assert sums[0][0] != sums[1][0]
+        assert sums[0][1] == sums[1][1]
+
+    def test_a_unit_more_changes_the_sum_of_its_group_alone(self):
+        X, y = two_groups()
+        estimator = PrivateComparison(
+            1.0,
+            bounds=(-1.5, 1.5),
+            neighbours="add-remove",
+            levels=["case", "control"],
+            invalid="repair",
+        )
+        both = [estimator.prepare(x, w)[1] for x, w in ((X, y), (X[:-1], y[:-1]))]
+        assert both[0][0].total._total == both[1][0].total._total
+        assert [p.total._count for p in both[0]] == [80, 120]
+        assert [p.total._count for p in both[1]] == [80, 119]
+
+    def test_noise_is_that_of_the_whole_budget_in_each_group(self):
+        release = compared()
+        alone = PrivateMean(2.0, bounds=(-1.5, 1.5), mechanism="knorm").fit(curves(80)).release_
+        same = compared(mechanism="knorm")
+        for name in release.names:
+            assert same[name].stated.epsilon <= 2
+            # One K-norm block of any size has the same scale, width over epsilon.
+            assert same[name].noise.scales == alone.noise.scales
+
+    def test_noises_are_independent(self):
+        X, y = two_groups(40, 40, 0.0)
+        X[40:] = X[:40]
+        draws = np.array(
+            [
+                [mean.noisy_sum[0] for mean in compared(X, y, mechanism="knorm").means.values()]
+                for _ in range(300)
+            ],
+            dtype=float,
+        )
+        correlation = np.corrcoef(draws.T)[0, 1]
+        assert abs(correlation) < 5 / np.sqrt(300)
+        # The exact sums are equal, so equal noise would have shown as a correlation of one.
+        assert (draws[:, 0] != draws[:, 1]).all()
+
+    def test_parts_that_promise_different_things_are_refused(self):
+        one = PrivateMean(1.0, bounds=(-1, 1)).prepare(curves(20))
+        other = PrivateMean(2.0, bounds=(-1, 1)).prepare(curves(20))
+        with pytest.raises(ParameterError, match="share guarantee, neighbours and unit; found 2 kinds"):
+            publish_parallel([(p.total, p.request) for p in (one, other)], {})
+
+    def test_gaussian_releases_are_charged_as_gaussian(self):
+        ledger = MemoryLedger().create("d", ApproximateDP(5, "1e-3"), REPLACE, "record")
+        compared(delta=1e-6, mechanism="gaussian", ledger=ledger, dataset="d")
+        row = ledger.history("d")[-1]
+        assert row.asked["law"] == "gaussian"
+        assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
+        assert Cost(ApproximateDP(2, "1e-6"), "gaussian").rho is not None
+
+    def test_nothing_is_drawn_where_the_ledger_refuses(self, monkeypatch):
+        from dpfda import exactness
+
+        monkeypatch.setattr(exactness, "draw_rounded", None)
+        ledger = MemoryLedger().create("d", PureDP(1), REPLACE, "record")
+        with pytest.raises(BudgetError):
+            compared(ledger=ledger, dataset="d")
+        assert ledger.spent("d")["epsilon"] == 0
+
+
+class TestDifference:
+    def test_with_little_noise_it_is_the_difference_of_the_means(self):
+        X, y = two_groups(gap=0.3)
+        release = compared(X, y, epsilon=1e5)
+        truth = X[y == "case"].mean(axis=0) - X[y == "control"].mean(axis=0)
+        difference = release.difference("case", "control")
+        np.testing.assert_allclose(difference(GRID), truth, atol=0.02)
+        np.testing.assert_allclose(release.difference("control", "case")(GRID), -difference(GRID))
+        assert difference.integral() == pytest.approx(0.3, abs=0.02)
+        slope = (difference(0.52) - difference(0.48)) / 0.04
+        assert difference.derivative()(0.5) == pytest.approx(slope, abs=0.02)
+
+    def test_equal_groups_of_different_size_do_not_differ(self):
+        # Shrinkage tuned to each group's size would tell them apart where the data do not.
+        one = np.full((1, GRID.size), 1.2)
+        X, y = np.repeat(one, 330, axis=0), np.repeat(["a", "b"], [30, 300])
+        means = np.array([compared(X, y, epsilon=3.0).difference("a", "b")(GRID) for _ in range(60)])
+        spread = means.std(axis=0) / np.sqrt(60)
+        assert (np.abs(means.mean(axis=0)) < 5 * spread).all()
+
+    def test_releases_of_different_designs_have_no_difference(self):
+        estimator = PrivateMean(3.0, bounds=(-1.5, 1.5), mechanism="knorm")
+        pair = {"a": estimator.fit(curves(30)).release_, "b": estimator.fit(curves(300)).release_}
+        with pytest.raises(ParameterError, match="groups must be released with one design"):
+            ReleasedComparison(pair).difference("a", "b")
+
+    def test_the_band_covers_at_its_level(self):
+        X, y = two_groups(40, 60)
+        exact = PrivateComparison(1.0, bounds=(-1.5, 1.5), mechanism="knorm").fit(X, y).release_
+        target_parts = []
+        for name in exact.names:
+            mean = exact[name]
+            prepared = PrivateMean(1.0, bounds=(-1.5, 1.5), mechanism="knorm").prepare(X[y == name])
+            raw = np.array(prepared.total._total[: mean.noise.components], dtype=float)
+            scale = 2.0**-mean.exponent / mean.count
+            target_parts.append(mean.basis.evaluate(GRID) @ (mean.shrinkage * raw * scale))
+        target = target_parts[0] - target_parts[1]
+        estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5), mechanism="knorm")
+
+        def difference():
+            return estimator.fit(X, y).release_.difference("case", "control")
+
+        hits = sum(difference().band(0.8, True, GRID).contains(target) for _ in range(60))
+        # Each limit is wrong with chance 1e-4; a band too narrow by sqrt(2) covers about half.
+        assert stats.binom.ppf(1e-4, 60, 0.8) <= hits <= stats.binom.isf(1e-4, 60, 0.8)
+
+    def test_the_band_is_wider_than_that_of_either_mean(self):
+        release = compared(mechanism="gaussian", delta=1e-6)
+        widths = {}
+        for name, function in (*release.means.items(), ("d", release.difference("case", "control"))):
+            band = function.band(0.9, False, GRID)
+            widths[name] = band.upper - band.lower
+        # Gaussian noise: variances add.
+        expected = np.sqrt(widths["case"] ** 2 + widths["control"] ** 2)
+        np.testing.assert_allclose(widths["d"], expected, rtol=0.05)
+
+    def test_bands_are_the_same_whenever_they_are_asked_for(self):
+        difference = compared().difference("case", "control")
+        np.testing.assert_array_equal(difference.band().lower, difference.band().lower)
+
+
+class TestUnits:
+    def test_a_person_is_in_one_group(self):
+        X, y = two_groups(4, 4)
+        people = np.array(["p", "q", "r", "s", "t", "u", "v", "p"])
+        with pytest.raises(DataError, match="found a unit in two, at row 7"):
+            compared(X, y, people)
+
+    def test_the_first_record_decides_under_repair(self):
+        X, y = two_groups(4, 4)
+        people = np.array(["p", "q", "r", "s", "t", "u", "v", "p"])
+        estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5), invalid="repair")
+        parts = estimator.prepare(X, y, people)[1]
+        assert [part.total._count for part in parts] == [4, 3]
+
+    def test_persons_are_averaged_within_their_group(self):
+        X, y = two_groups(50, 50)
+        people = np.arange(100)
+        release = compared(np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(people, 2), unit="person")
+        assert release.unit == "person"
+        assert [mean.count for mean in release.means.values()] == [50, 50]
+
+    def test_labels_beyond_the_levels(self):
+        X, y = two_groups()
+        with pytest.raises(DataError, match="found another label in row 80"):
+            compared(X, y, levels=["case", "other"])
+        estimator = PrivateComparison(
+            1.0, bounds=(-1.5, 1.5), levels=["case", "other"], neighbours="add-remove", invalid="repair"
+        )
+        names, parts = estimator.prepare(X, y)
+        # Nobody in a group is a number like another: it neither fails nor shows.
+        assert dict(zip(names, (p.total._count for p in parts), strict=True)) == {"case": 80, "other": 0}
+        assert set(estimator.fit(X, y).release_.names) == {"case", "other"}
+
+    def test_long_curves(self):
+        X, y = two_groups(30, 30)
+        ids = np.repeat(np.arange(60), 7)
+        times = np.tile(GRID[::3], 60)
+        values = X[:, ::3].ravel()
+        long = LongCurves(ids, times, values)
+        release = compared(long, np.repeat(y, 7), epsilon=1e4, domain_range=(0, 1))
+        assert [mean.count for mean in release.means.values()] == [30, 30]
+        assert release.difference("case", "control")(0.5) == pytest.approx(0.3, abs=0.08)
+        wrong = np.repeat(y, 7)
+        wrong[1] = "control"
+        with pytest.raises(DataError, match="found a unit in two, at row 1"):
+            compared(long, wrong, domain_range=(0, 1))
+
+    def test_data_frames(self):
+        import pandas as pd
+
+        X, y = two_groups()
+        frame = pd.DataFrame(X, columns=GRID)
+        release = compared(frame, pd.Series(y))
+        assert release.domain_range == (0.0, 1.0)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ({"levels": ["case"]}, "levels must be two or more different groups; found 1"),
+            ({"levels": [1, "1"]}, "another label in row 0"),
+            ({"neighbours": "add-remove"}, "levels must be given under add/remove neighbours"),
+            ({"public_size": 5}, "public_size must be None under replace-one"),
+            ({"design_size": 0}, "design_size must be None or a positive integer; found 0"),
+            ({"mechanism": "magic"}, "mechanism must be 'auto' or one of"),
+            ({"bounds": None}, "bounds must be given"),
+            (
+                {"neighbours": "add-remove", "levels": ["case", "control"], "public_size": {"case": 3}},
+                "public_size must have one number a level",
+            ),
+        ],
+    )
+    def test_by_their_words_and_free_of_charge(self, parameters, words):
+        ledger = MemoryLedger().create("d", PureDP(10), REPLACE, "record")
+        with pytest.raises((ParameterError, DataError), match=words):
+            compared(**parameters, ledger=ledger, dataset="d")
+        assert ledger.spent("d")["epsilon"] == 0
+
+    def test_data(self):
+        X, y = two_groups()
+        with pytest.raises(DataError, match="requires y to be passed"):
+            compared(X, None)
+        with pytest.raises(DataError, match="y must hold one label a record"):
+            compared(X, y[:, None])
+        with pytest.raises(DataError, match="y must have a group for every record; found none in row 5"):
+            compared(X, np.where(np.arange(200) == 5, None, y.astype(object)))
+        with pytest.raises(ParameterError, match="group must be one of case, control; found 'x'"):
+            compared().difference("case", "x")
+
+    def test_comparisons_are_of_two_or_more_that_fit(self):
+        mean = PrivateMean(1.0, bounds=(-1, 1)).fit(curves(30)).release_
+        other = PrivateMean(2.0, bounds=(-1, 1)).fit(curves(30)).release_
+        with pytest.raises(ParameterError, match="groups must be two or more"):
+            ReleasedComparison({"a": mean})
+        with pytest.raises(ParameterError, match="2 with 2 kinds"):
+            ReleasedComparison({"a": mean, "b": other})
+
+
+class TestFiles:
+    def test_a_release_comes_back_exactly(self, tmp_path):
+        release = compared()
+        file = release.save(tmp_path / "g.json")
+        for back in (dpfda.load(file), ReleasedComparison.load(file)):
+            assert repr(back) == repr(release)
+            np.testing.assert_array_equal(
+                back.difference("case", "control")(GRID), release.difference("case", "control")(GRID)
+            )
+        import pickle
+
+        assert repr(pickle.loads(pickle.dumps(release))) == repr(release)  # noqa: S301
+
+    def test_words_say_what_is_public(self):
+        assert "which group, like the number of records of each, is public" in repr(compared())
+        private = compared(neighbours="add-remove", levels=["case", "control"])
+        assert "twice the guarantee" in repr(private)
+
+    def test_pictures(self):
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        release = compared(labels={"domain": "hour", "value": "load (MW)"})
+        axis = release.plot()
+        words = [text.get_text() for text in axis.get_legend().get_texts()]
+        assert words == ["case", "control", "95% bands, privacy noise"]
+        pyplot.close(axis.get_figure())
+        axis = release.difference("case", "control").plot()
+        assert axis.get_ylabel() == "difference in load (MW)"
+        assert axis.get_xlabel() == "hour"
+        pyplot.close(axis.get_figure())
+
+
+def test_cases_and_controls(dti):
+    people = dti["person"]
+    with pytest.raises(ParameterError, match="levels must be two or more"):
+        compared(dti["curves"], np.full(people.size, "one"), people, missing="complete")
+    group = np.where(people < "2000", "controls", "cases")
+    release = compared(
+        dti["curves"], group, people, missing="complete", bounds=(0.2, 0.9), epsilon=1e4, unit="person"
+    )
+    assert sum(mean.count for mean in release.means.values()) == 142
+    completed = PrivateMean(1e5, bounds=(0.2, 0.9), missing="complete")
+    alone = {
+        name: completed.fit(dti["curves"][group == name], groups=people[group == name]).release_
+        for name in ("cases", "controls")
+    }
+    points = np.linspace(0, 1, 9)
+    direct = alone["cases"](points) - alone["controls"](points)
+    np.testing.assert_allclose(release.difference("cases", "controls")(points), direct, atol=0.01)
