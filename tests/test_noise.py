@@ -159,6 +159,7 @@ SIMULATED = [
     KNormNoise((1,), (WIDE,)),
     KNormNoise((1, 4, 2), (WIDE, 2 * WIDE, 5 * WIDE)),
     GaussianNoise((WIDE, 3 * WIDE)),
+    KNormNoise((1, 1, 1), (WIDE, 4 * WIDE, 2 * WIDE)),
 ]
 
 
