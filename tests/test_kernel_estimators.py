@@ -114,6 +114,12 @@ class TestReleases:
         ridge = np.linalg.solve(rows.T @ rows / 300 + 0.01 * np.eye(8), rows.T @ scaled / 300)
         np.testing.assert_allclose(machine.release_(X), 0.5 + 1.5 * rows @ ridge, atol=2e-3)
 
+    def test_a_large_penalty_gives_the_difference_of_the_class_means(self):
+        features = LinearFeatures.of_columns(2)
+        machine = classifier(epsilon=LOUD, features=features, psi=1.0).fit(X, Y)
+        signed = np.where(Y == "up", 1.0, -1.0)[:, None] * features.values((X + 1) / 2)
+        np.testing.assert_allclose(machine.release_.coefficients, signed.mean(axis=0) / 2, atol=1e-6)
+
     def test_two_fits_are_two_releases(self):
         machine = classifier()
         first = machine.fit(X, Y).release_.coefficients
@@ -241,6 +247,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"classes": None}, ParameterError, "classes must be the two public classes; found None. Pass"),
     ({"classes": ("up", "up")}, ParameterError, "classes must be two different labels"),
     ({"classes": ("a", "b", "c")}, ParameterError, "classes must be two different labels"),
+    ({"classes": ((0,), (1,))}, ParameterError, "classes must be words or numbers, so that a file"),
     ({"loss": "huber"}, ParameterError, "loss must be one of 'hinge', 'logistic', 'squared'"),
     ({"road": "short"}, ParameterError, "road must be one of 'auto', 'output', 'objective', 'sums'"),
     ({"road": "sums"}, RefusedMechanismError, "'sums' for the hinge loss"),
@@ -395,3 +402,28 @@ class TestScikitLearn:
         assert tags.non_deterministic
         assert not tags.classifier_tags.multi_class
         assert tags.target_tags.required
+
+
+class TestRealScans:
+    def test_persons_with_several_scans_count_once_and_gaps_are_repaired(self, dti, data_dir):
+        rows = (data_dir / "dti_cca.csv").read_text().splitlines()[1:]
+        case = np.array([int(row.split(",")[2]) for row in rows])
+        waves = np.cos(np.pi * np.arange(4) * (np.arange(93)[:, None] + 0.5) / 93) / 93
+        features = LinearFeatures.of_curves(waves, (0, 1), norm_bound=0.2, center=0.55, constant=0.05)
+        machine = PrivateKernelClassifier(
+            LOUD,
+            bounds=(0, 1),
+            classes=(0, 1),
+            features=features,
+            psi=1e-3,
+            invalid="repair",
+            unit="person",
+        )
+        release = machine.fit(dti["curves"], case, groups=dti["person"]).release_
+        assert release.size == len(set(dti["person"])) == 142
+        whole = ~np.isnan(dti["curves"]).any(axis=1)
+        # Cases are 89 per cent of scans but 70 per cent of persons; each person's scans weigh one.
+        by_person = np.unique(dti["person"][whole], return_inverse=True)[1]
+        hits = release.predict(dti["curves"][whole]) == case[whole]
+        weights = 1 / np.bincount(by_person)[by_person]
+        assert np.sum(weights * hits) / np.sum(weights) > 0.73

@@ -190,7 +190,7 @@ def publish(
     inputs, target, labels, norm_bound, groups, ledger, outputs, overwrite, as_json
         Options of the verbs.
     """
-    from dpfda.cli.mean import opened_ledger
+    from dpfda.cli.mean import after_publication, opened_ledger
     from dpfda.cli.outputs import check_outputs
     from dpfda.features import LinearFeatures
     from dpfda.guarantees import guarantee_for
@@ -229,7 +229,8 @@ def publish(
         warn(text)
     files = _written(release, outputs)
     if account is not None and settings["dataset"] is not None:
-        account.note_file(settings["dataset"], Path(files["release"]).resolve())
+        with after_publication(Path(files["release"])):
+            account.note_file(settings["dataset"], Path(files["release"]).resolve())
     if as_json:
         print_json(summary(release) | {"files": files, "warnings": warnings})
     else:

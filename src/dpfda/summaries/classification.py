@@ -232,6 +232,10 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             pair = [_plain(label) for label in self.classes]
         if len(pair) != 2 or pair[0] == pair[1] or any(is_missing(label) for label in pair):
             raise ParameterError("classes", "be two different labels", repr(self.classes))
+        if not all(isinstance(label, str | int | float) for label in pair):
+            raise ParameterError(
+                "classes", "be words or numbers, so that a file can hold them", repr(self.classes)
+            )
         return pair[0], pair[1]
 
     def _release(
