@@ -165,7 +165,8 @@ def _try(public: PublicSide) -> None:
         read_mechanism(public.mechanism)
     kernel = kernel_on(public.kernel, public.domain or (0.0, 1.0))
     # Without a domain a range in units of the header's numbers needs a domain that fits it.
-    domain = public.domain or (0.0, 10.0 * float(kernel.length_scale))
+    reach = 0.1 if public.kernel is None else float(kernel.length_scale)
+    domain = public.domain or (0.0, 10.0 * reach)
     size = public.public_size
     if size is None and public.neighbours is Neighbours.REPLACE_ONE:
         size = TRIAL_SIZE
