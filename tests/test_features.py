@@ -75,6 +75,15 @@ def test_a_kernel_is_scaled_to_length_one():
     np.testing.assert_allclose(rows, others, atol=1e-3)
 
 
+def test_an_operator_power_weighs_eigenfunctions():
+    kernel, marks = Matern(0.6, nu=1.5), np.linspace(0, 1, 40)[:, None]
+    plain, twice = (LandmarkFeatures.on_points(kernel, marks, 5, power=p) for p in (1.0, 2.0))
+    eigenvalues = np.linalg.eigvalsh(kernel(marks) / 40)[::-1][:5]
+    ratio = np.abs(twice.values(marks) / plain.values(marks)).mean(axis=0)
+    np.testing.assert_allclose(ratio / ratio[0], np.sqrt(eigenvalues / eigenvalues[0]), rtol=1e-4)
+    assert np.max(np.sum(twice.values(marks) ** 2, axis=1)) == pytest.approx(1.0, abs=1e-5)
+
+
 def test_curves_become_coefficients():
     basis = KernelBasis.on_grid(Matern(0.3, nu=1.5), np.linspace(0, 1, 30))
     curves = np.random.default_rng(3).uniform(2, 5, size=(7, 30))
@@ -108,6 +117,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: FourierFeatures.drawn(RBF(), 2, 0), "components must be an integer of at least 1"),
     (lambda: LandmarkFeatures.on_points(DotProduct(), [[0.0]]), "known scikit-learn kernel"),
     (lambda: LandmarkFeatures.on_points(RBF(), [[np.nan]]), "landmarks must be finite points"),
+    (lambda: LandmarkFeatures.on_points(RBF(), [[0.0]], power=0.5), "power must lie between 1 and 10"),
     (lambda: LandmarkFeatures.on_grid(RBF(), 4, 10), "at most 4096 grid points; found 10000"),
     (lambda: LinearFeatures(np.zeros((2, 2)), np.zeros(2), 1.0, 1.0), "matrix must not be zero"),
     (lambda: LinearFeatures.of_columns(2, norm_bound=0.0), "norm_bound positive"),

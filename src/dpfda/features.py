@@ -352,7 +352,12 @@ class LandmarkFeatures:
 
     @classmethod
     def on_points(
-        cls, kernel: Any, points: ArrayLike, components: int | None = None, bounds: Any = None
+        cls,
+        kernel: Any,
+        points: ArrayLike,
+        components: int | None = None,
+        bounds: Any = None,
+        power: float = 1.0,
     ) -> LandmarkFeatures:
         """Features of a kernel at landmarks (m, d).
 
@@ -368,11 +373,15 @@ class LandmarkFeatures:
             Number K of leading functions; by default all that are not zero to rounding.
         bounds : (lower, upper), optional
             The bounds that the estimator is given.
+        power : float
+            Operator power eta of the kernel, at least 1: the penalty is the squared norm in the space of
+            C^eta (Lin & Reimherr 2023, Theorem 16), larger for smoother functions. Features are then
+            scaled to length one at the longest landmark, and clipped to it elsewhere.
 
         Raises
         ------
         ParameterError
-            If the kernel cannot be written down, or the points are unusable.
+            If the kernel cannot be written down, or points or power are unusable.
         """
         if not isinstance(kernel, sk.Kernel) or kernel_to_json(kernel) is None:
             raise ParameterError(
@@ -389,8 +398,15 @@ class LandmarkFeatures:
         values, vectors = values[::-1], vectors[:, ::-1]
         rank = int(np.sum(values > RELATIVE_RANK * values[0]))
         kept = rank if components is None else min(rank, _count(components, "components", 1))
-        length = math.sqrt(float(np.max(kernel.diag(places))))
-        matrix = vectors[:, :kept] / np.sqrt(values[:kept] * places.shape[0]) / length
+        if not 1.0 <= power <= 10.0:
+            raise ParameterError("power", "lie between 1 and 10", repr(power))
+        matrix = vectors[:, :kept] / np.sqrt(values[:kept] * places.shape[0])
+        if power == 1.0:
+            length = math.sqrt(float(np.max(kernel.diag(places))))
+        else:
+            matrix = matrix * (values[:kept] / values[0]) ** ((power - 1) / 2)
+            length = math.sqrt(float(np.max(np.sum((gram @ matrix) ** 2, axis=1))))
+        matrix = matrix / length
         return cls(clone(kernel), frozen(places), frozen(matrix))
 
     @classmethod

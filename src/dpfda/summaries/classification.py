@@ -48,7 +48,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     road : {"auto", "objective", "output", "sums"}
         Noise in the objective (hinge, logistic), on the minimiser (all losses), or on the sums of
         phi phi^T and y phi (squared). "auto" is "sums" for the square loss; else "objective", or
-        "output" where there is a delta and many features. See `dpfda.summaries.roads` for what each guarantees.
+        "output" where there is a delta and many features. See `dpfda.summaries.roads` for what each
+        guarantees.
     features : {"auto", "linear", "fourier", "grid"} or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
         See `dpfda.features`; `LinearFeatures.of_curves` takes curves and images.
