@@ -1,0 +1,178 @@
+"""The verbs covariance and compare: outputs, order of checks, refusals."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dpfda
+from dpfda import PrivateMean, exactness
+from dpfda.cli.app import app
+from dpfda.ledger import FileLedger
+
+GRID = np.linspace(0, 1, 12)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Forty persons with two curves each, half of them cases."""
+    generator = np.random.default_rng(0)
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["person", "group", *(f"p_{i}" for i in range(12))])
+        for person in range(40):
+            for _ in range(2):
+                curve = np.sin(np.pi * GRID) * generator.uniform(-0.5, 0.5) + 0.2 * (person % 2)
+                writer.writerow([f"id{person}", ["case", "control"][person % 2], *curve.tolist()])
+    return path
+
+
+def forbid_noise(monkeypatch):
+    def drawn(bits):
+        pytest.fail("noise was drawn")
+
+    monkeypatch.setattr(exactness, "system_bits", drawn)
+
+
+class TestCovariance:
+    arguments = ("--columns", "p_*", "--epsilon", "4", "--center", "0.1", "--radius", "0.6")
+
+    def test_writes_all_that_is_asked_for(self, run, table):
+        result = run(
+            "covariance", table, *self.arguments, "--groups", "person", "--out", "c.json",
+            "--components", "p.json", "--csv", "c.csv", "--plot", "c.png", "--y-label", "volts",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        release = dpfda.load("c.json")
+        assert (release.count, release.unit) == (40, "person")
+        assert release.about["value"] == "volts"
+        with open("c.csv", newline="") as handle:
+            rows = list(csv.DictReader(handle))
+        assert len(rows) == 144
+        written = float(rows[17]["covariance"])
+        assert written == pytest.approx(release(float(rows[17]["s"]), float(rows[17]["t"])))
+        assert dpfda.load("p.json").count >= 1
+        assert "above the noise floor" in result.output
+        assert "privacy unit: person" in result.output
+
+    def test_json_and_ledger(self, run, table):
+        run("ledger", "create", "l.db", "--dataset", "d", "--epsilon", 10)
+        result = run(
+            "covariance", table, *self.arguments, "--out", "c.json", "--json", "--ledger", "l.db",
+            "--dataset", "d",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        answer = json.loads(result.stdout)
+        assert answer["guarantee"]["words"] == "4-differential privacy (pure)"
+        assert answer["mechanism"]["budget"] == {"second moments": "4-differential privacy (pure)"}
+        note = FileLedger("l.db").history("d")[-1]
+        assert note.action == "note"
+        assert note.details["file"].endswith("c.json")
+
+    @pytest.mark.parametrize("center", ["private", "pairs", "bound"])
+    def test_centers(self, run, table, center):
+        words = ("--bounds", -1, 1, "--center", center, "--epsilon", 4, "--columns", "p_*")
+        result = run("covariance", table, *words, "--out", "c.json")
+        assert result.exit_code == 0, result.output
+        assert (dpfda.load("c.json").mean is not None) is (center == "private")
+
+    def test_an_earlier_release_as_center(self, run, table):
+        mean = PrivateMean(10.0, bounds=(-1, 1), domain_range=(0, 1)).fit(np.zeros((30, 12))).release_
+        mean.save("mean.json")
+        result = run(
+            "covariance", table, "--columns", "p_*", "--epsilon", 4, "--center", "mean.json",
+            "--radius", 0.6, "--out", "c.json",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        np.testing.assert_allclose(dpfda.load("c.json").center, mean(GRID))
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--center", "median"), "bound, private, pairs, a number or the file"),
+            (("--center", "0", "--mechanism", "gaussian"), "delta must be positive"),
+            (("--center", "0", "--mechanism", "nothing"), "mechanism must be 'auto' or one of"),
+            (("--center", "0", "--plot", "c.txt"), "must end in one of"),
+            (("--center", "private"), "bounds must be given"),
+            (("--center", "pairs", "--neighbours", "add-remove"), "would change who is paired"),
+        ],
+    )
+    def test_public_arguments_are_refused_before_the_file_is_read(
+        self, run, table, words, message, monkeypatch
+    ):
+        forbid_noise(monkeypatch)
+        table.write_text("not,a\ntable")
+        result = run("covariance", table, "--epsilon", 1, "--radius", 1, "--out", "c.json", *words)
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())
+
+
+class TestCompare:
+    arguments = (
+        "--by", "group", "--groups", "person", "--columns", "p_*", "--bounds", -1, 1, "--epsilon", 4,
+    )  # fmt: skip
+
+    def test_writes_all_that_is_asked_for(self, run, table):
+        result = run(
+            "compare", table, *self.arguments, "--out", "g.json", "--plot", "g.png",
+            "--difference-plot", "d.png", "--csv", "g.csv",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        release = dpfda.load("g.json")
+        assert release.names == ("case", "control")
+        assert [mean.count for mean in release.means.values()] == [20, 20]
+        with open("g.csv", newline="") as handle:
+            rows = list(csv.DictReader(handle))
+        difference = release.difference("case", "control")
+        found = np.array([float(row["case minus control"]) for row in rows])
+        np.testing.assert_allclose(found, difference(GRID), atol=1e-12)
+        assert all(float(r["lower"]) < float(r["upper"]) for r in rows)
+        assert "4-differential privacy (pure), all groups together" in result.output
+        assert "sampling is not in it" in result.output
+
+    def test_one_charge_for_both_groups(self, run, table):
+        run("ledger", "create", "l.db", "--dataset", "d", "--epsilon", 10, "--unit", "person")
+        result = run(
+            "compare", table, *self.arguments, "--out", "g.json", "--json", "--ledger", "l.db",
+            "--dataset", "d",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        answer = json.loads(result.stdout)
+        assert answer["groups"] == ["case", "control"]
+        assert "parallel composition" in answer["composition"]
+        assert "epsilon 6 left" in run("ledger", "show", "l.db").output
+
+    def test_add_remove_needs_the_names_of_the_groups(self, run, table):
+        words = (*self.arguments, "--neighbours", "add-remove", "--out", "g.json")
+        refused = run("compare", table, *words)
+        assert refused.exit_code == 2
+        assert "--level must be given under add-remove" in " ".join(refused.stderr.split())
+        named = run("compare", table, *words, "--level", "case", "--level", "control")
+        assert named.exit_code == 0, named.output
+
+    def test_a_person_in_two_groups_is_refused(self, run, table, monkeypatch):
+        forbid_noise(monkeypatch)
+        text = table.read_text().replace("id3,control", "id3,case", 1)
+        table.write_text(text)
+        result = run("compare", table, *self.arguments, "--out", "g.json")
+        assert result.exit_code == 2
+        assert "found a unit in two" in " ".join(result.stderr.split())
+        assert "id3" not in result.stderr
+
+    def test_groups_need_columns(self, run, table):
+        result = run(
+            "compare", table, "--by", "group", "--groups", "person", "--bounds", -1, 1, "--epsilon", 1,
+            "--out", "g.json",
+        )  # fmt: skip
+        assert result.exit_code == 2
+        assert "--columns must be given with --groups" in " ".join(result.stderr.split())
