@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import re
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -191,3 +194,32 @@ def test_a_stream_neither_shows_nor_gives_away_what_it_holds():
     for leak in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(DpfdaError, match="private and cannot be pickled or copied"):
             leak(stream)
+
+
+# Dask itself uses what the newest pandas deprecates.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_the_page_on_large_data_runs_as_written(tmp_path, monkeypatch):
+    import dask.array
+    import dask.dataframe
+    import pyarrow as pa
+    import pyarrow.parquet
+    import zarr
+
+    import dpfda
+
+    page = Path(__file__).parent.parent.joinpath("docs/large_data.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    records = np.random.default_rng(1).uniform(size=(80, POINTS))
+    table = pa.Table.from_pandas(pd.DataFrame(records).rename(columns=str), preserve_index=False)
+    (tmp_path / "curves").mkdir()
+    for path in ("curves.parquet", "curves/1.parquet", "curves/2.parquet"):
+        pyarrow.parquet.write_table(table, path)
+    zarr.create_array(store="curves.zarr", data=records, chunks=(13, POINTS))
+    names = {"PrivateMean": PrivateMean, "pyarrow": pyarrow, "zarr": zarr, "dpfda": dpfda}
+    names |= {"dask": dask, "monday": records[:30], "tuesday": records[30:]}
+    block = next(
+        part for part in re.findall(r"(?:^    .*\n|^\n)+", page, flags=re.M) if "mean =" in part
+    )
+    exec(textwrap.dedent(block), names)  # noqa: S102
+    assert names["release"].count == 80
+    assert names["mean"].release_.count == 160

@@ -84,7 +84,7 @@ def integers(values: NDArray[Any], rule: GridRule) -> Integers:
         return _rows(values, rule)[0].astype(np.int64)
 
 
-def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool = True) -> tuple[Integers, int]:
+def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) -> tuple[Integers, int]:
     """Add up the integers of many records.
 
     Parameters
@@ -93,8 +93,9 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool = True) -> tupl
         Records of any real type and memory layout. Private.
     rule : GridRule
         Public.
-    compile : bool
-        Use the compiled loop where numba is installed. The result is the same.
+    compile : bool, optional
+        Use the compiled loop where numba is installed; by default for many numbers. The result is the
+        same.
 
     Returns
     -------
@@ -104,7 +105,8 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool = True) -> tupl
         Number of records with NaN or infinity; each counted as the zero vector.
     """
     totals, unusable = np.zeros(rule.center.size, dtype=np.int64), 0
-    add = _compiled if compile and compiled.available() else _blocked
+    chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
+    add = _compiled if chosen else _blocked
     for start in range(0, values.shape[0], ROWS_AT_ONCE):
         part, bad = add(values[start : start + ROWS_AT_ONCE], rule)
         # Exact: integers below 2^53 held in float64.

@@ -140,7 +140,9 @@ class LatticeBounds(ValueBounds):
 class L2Ball:
     """|x| <= radius in L2 of the domain: units of the data times the root of those of the domain.
 
-    A longer record is shrunk along its direction.
+    A longer record is shrunk along its direction. The length is that of the record on the grid, by
+    quadrature, whatever the basis leaves of it; where the basis is not orthonormal on the grid (such as
+    cosines on uneven points), or has a transform of its own, it is that of the coefficients.
 
     Parameters
     ----------
@@ -164,7 +166,7 @@ class L2Ball:
         return values
 
     def describe(self) -> str:
-        return f"coefficients clipped to the l2 ball of radius {self.radius:g}"
+        return f"records shrunk to an L2 norm of at most {self.radius:g}"
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "l2", "radius": self.radius}

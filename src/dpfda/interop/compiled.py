@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20
+# NumPy adds up fewer numbers than this in about a millisecond; loading numba takes longer.
+WORTHWHILE = 2**18
 
 
 class Rule(Protocol):
@@ -49,6 +51,11 @@ class Rule(Protocol):
 def available() -> bool:
     """Whether numba is installed."""
     return find_spec("numba") is not None
+
+
+def worthwhile(numbers: int) -> bool:
+    """Whether the loops are there, and the data large enough to load numba for them."""
+    return numbers >= WORTHWHILE and available()
 
 
 def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:

@@ -99,7 +99,7 @@ class Summation:
             total.add_totals(totals, matrix.shape[0])
             self._check(unusable, matrix, first_row)
             return
-        if type(self.request.bound) is L1Ball and self._plain and compiled.available():
+        if type(self.request.bound) is L1Ball and self._plain and compiled.worthwhile(matrix.size):
             for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
                 block = matrix[start : start + ROWS_AT_ONCE]
                 self._check(self._add_l1(total, block), block, first_row + start)
