@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib import pyplot
 from sklearn.base import clone
 from sklearn.exceptions import EstimatorCheckFailedWarning, NotFittedError, SkipTestWarning
@@ -126,8 +128,8 @@ class TestReleases:
         assert not np.array_equal(first, machine.fit(X, Y).release_.coefficients)
 
     def test_the_guarantee_in_force_is_within_the_one_asked_for(self):
-        for settings in ({}, {"road": "output"}, {"loss": "squared"}, {"delta": 1e-6}):
-            release = classifier(epsilon=0.7, **settings).fit(X, Y).release_
+        for chosen in ({}, {"road": "output"}, {"loss": "squared"}, {"delta": 1e-6}):
+            release = classifier(epsilon=0.7, **chosen).fit(X, Y).release_
             assert release.stated.epsilon <= release.guarantee.epsilon
             assert release.stated.epsilon >= 0.999 * release.guarantee.epsilon
             assert release.size == 300
@@ -224,8 +226,8 @@ class TestBudget:
 
     def test_pure_noise_costs_no_delta(self):
         ledger = MemoryLedger().create("people", PureDP(3), unit="record")
-        for settings in ({"road": "output", "components": 4}, {"road": "objective"}):
-            classifier(delta=1e-6, ledger=ledger, dataset="people", **settings).fit(X, Y)
+        for chosen in ({"road": "output", "components": 4}, {"road": "objective"}):
+            classifier(delta=1e-6, ledger=ledger, dataset="people", **chosen).fit(X, Y)
         assert "1" in str(ledger.remaining("people"))
 
     def test_public_mistakes_cost_nothing(self, draws):
@@ -427,3 +429,31 @@ class TestRealScans:
         hits = release.predict(dti["curves"][whole]) == case[whole]
         weights = 1 / np.bincount(by_person)[by_person]
         assert np.sum(weights * hits) / np.sum(weights) > 0.73
+
+
+WILD = st.floats(allow_nan=True, allow_infinity=True, width=64)
+
+
+class TestHostileRecords:
+    @settings(max_examples=40, deadline=None)
+    @given(
+        x=st.lists(st.tuples(WILD, WILD), min_size=2, max_size=6),
+        y=st.lists(WILD, min_size=6, max_size=6),
+        features=st.sampled_from(["linear", "fourier", "grid"]),
+        way=st.sampled_from([("huber", "objective"), ("huber", "output"), ("squared", "sums")]),
+    )
+    def test_no_values_raise_or_warn_under_repair(self, x, y, features, way):
+        loss, road = way
+        kernel = RBF(0.5)
+        machine = regressor(
+            invalid="repair", features=features, kernel=kernel, components=4, loss=loss, road=road
+        )
+        release = machine.fit(np.array(x), y[: len(x)]).release_
+        assert np.all(np.isfinite(release.coefficients))
+
+    @settings(max_examples=20, deadline=None)
+    @given(labels=st.lists(st.one_of(st.none(), st.text(max_size=2), WILD), min_size=4, max_size=4))
+    def test_no_labels_raise_or_warn_under_repair(self, labels):
+        cells = np.array([*labels, None], dtype=object)[:4]
+        machine = classifier(invalid="repair", components=4).fit(X[:4], cells)
+        assert machine.release_.classes == ("down", "up")

@@ -27,7 +27,7 @@ from dpfda.summaries.roads import (
     SumsRoad,
     sensitivity,
 )
-from statistical import fits_only_at_its_scale
+from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 HALF = Fraction(1, 2)
 LOSSES = {name: Loss(name, HALF) for name in ("hinge", "logistic", "huber", "squared")}
@@ -416,6 +416,50 @@ def test_the_road_is_chosen_from_public_numbers():
     assert default_road(LOSSES["hinge"], 20, 100, small) == "objective"
     assert default_road(LOSSES["logistic"], 100, 100, small) == "output"
     assert default_road(LOSSES["logistic"], 10, 100, large) == "objective"
+
+
+class TestAudit:
+    """Worst neighbours, told apart by the release as often as epsilon allows and no more often.
+
+    One of 20 units has a feature, and its label is turned round. The released coefficient passes a
+    threshold with probability 1/2 in one data set and (1/2) exp(-2 M / c) in the other.
+    """
+
+    DRAWS = 1500
+
+    def passing(self, road, label, laws, threshold):
+        rows = np.zeros((20, 1))
+        rows[0] = 1.0
+        data = labelled(rows, [label, *[1.0] * 19], road)
+        passed = 0
+        fixed = None if isinstance(road, ObjectiveRoad) else road.integers(data)
+        for _ in range(self.DRAWS):
+            integers = road.integers(data, laws[0].draw()) if fixed is None else fixed
+            noisy = IntegerSum.of(integers).with_noise(laws[1].draw())
+            passed += road.coefficients(noisy)[0] > threshold
+        return passed
+
+    @pytest.mark.parametrize("kind", [ObjectiveRoad, OutputRoad])
+    def test_the_odds_change_by_no_more_than_epsilon_and_by_more_with_half_the_noise(self, kind):
+        road = kind(plan_of("hinge", 1, 20, Fraction(10)))
+        # Where the noise in favour of the first data set is zero.
+        quiet = OutputRoad(road.plan)
+        rows = [[1.0], *[[0.0]] * 19]
+        first = quiet.coefficients(tuple(quiet.integers(labelled(rows, [1.0] * 20, quiet))))[0]
+        right = (getattr(road, "perturbation", None), road.noise)
+        halves = tuple(law and replace(law, scales=(law.scales[0] // 2,)) for law in right)
+        ratios = []
+        for laws in (right, halves):
+            often = self.passing(road, 1.0, laws, first)
+            seldom = self.passing(road, -1.0, laws, first)
+            ratios.append(
+                (
+                    lower_limit(often, self.DRAWS, FALSE_ALARM),
+                    upper_limit(seldom, self.DRAWS, FALSE_ALARM),
+                )
+            )
+        assert ratios[0][0] <= math.e * ratios[0][1]
+        assert ratios[1][0] > math.e * ratios[1][1]
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
