@@ -30,7 +30,7 @@ from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
 from dpfda.publication import Request, pay, publish
 from dpfda.storage import load
 from statistical import lower_limit, pure_rho_reference, upper_limit
@@ -319,7 +319,14 @@ def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, 
     else:
         assert release.divisor == (4 if size == 4 else 7)
     noise, norm = release.noise, asked.ball.norm
-    if isinstance(noise, KNormNoise):
+    if isinstance(noise, BoxNoise):
+        # Sums over cells: from one end of the bounds to the other in every one of them at once.
+        halves = asked.on_grid.cube.half_widths
+        moves = [int(row @ halves) for row in asked.public_design.measurement.matrix]
+        times = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+        box = max(Fraction(times * move, b) for move, b in zip(moves, noise.scales, strict=True))
+        assert box + count <= guarantee.epsilon
+    elif isinstance(noise, KNormNoise):
         pure = loss_of(noise, norm, width)
         if kind == "concentrated":
             rho = concentrated(noise, float(pure)) + float(count) ** 2 / 2

@@ -155,7 +155,7 @@ def test_two_releases_add_up():
 
 
 def test_accuracy_of_gaussian_noise_has_its_closed_form():
-    release = released(delta=1e-6)
+    release = released(delta=1e-6, mechanism="gaussian")
     points = np.linspace(0, 1, 201)
     scales = np.sqrt(release.noise.variances()) * 2.0**-release.exponent * release.shrinkage / SIZE
     deviation = np.sqrt(((release.basis.evaluate(points) * scales) ** 2).sum(axis=1))
