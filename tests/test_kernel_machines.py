@@ -17,7 +17,7 @@ from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.perturbation import publish_perturbed
-from dpfda.summaries.machines import default_psi, default_road
+from dpfda.summaries.defaults import default_psi, default_road
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.roads import (
     Labelled,

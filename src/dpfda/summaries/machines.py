@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
-from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.aggregate import IntegerSum
@@ -33,6 +31,13 @@ from dpfda.perturbation import publish_perturbed
 from dpfda.publication import publish_integers, stamp
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.curves import as_float, check_choice, is_missing, refuse_kinds, unit_codes
+from dpfda.summaries.defaults import (
+    ROADS,
+    default_components,
+    default_kernel,
+    default_psi,
+    default_road,
+)
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.roads import (
     Labelled,
@@ -46,16 +51,10 @@ from dpfda.summaries.roads import (
 
 Floats = NDArray[np.float64]
 
-ROADS = {road.name: road for road in (OutputRoad, ObjectiveRoad, SumsRoad)}
 FEATURES = ("auto", "linear", "fourier", "grid")
 # Rows whose products are formed at a time: a public number.
 BLOCK = 1024
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
-# Default penalties in units of the noise, chosen on public and simulated data.
-OUTPUT_ADVANTAGE = 1.7
-# What the solver's inexactness may add to the noise before a larger penalty is chosen.
-LARGEST_INEXACTNESS, LARGEST_PSI = 0.2, 1e3
-OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -307,75 +306,6 @@ def publish_machine(
     return publish_integers(
         prepared.integers(), road.noise, "l2", road.width, guarantee, entry, ledger, dataset
     )
-
-
-def default_kernel(inputs: int) -> Any:
-    """Matern 3/2 on one or two inputs, Gaussian on more; in units of inputs scaled to [0, 1]."""
-    return Matern(0.25, nu=1.5) if inputs <= 2 else RBF(0.25 * math.sqrt(inputs))
-
-
-def default_components(inputs: int, units: int, guarantee: Guarantee) -> int:
-    """Number of kernel features from public numbers: more where n epsilon is larger."""
-    signal = units * float(getattr(guarantee, "epsilon", 1))
-    if inputs <= 2:
-        return int(np.clip(round(signal ** (1 / 3)), 4, 30))
-    return int(np.clip(round(signal ** (1 / 2)), 8, 200))
-
-
-def default_road(loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP) -> str:
-    """The sums for the square loss, else the objective, else the output where normal noise is small.
-
-    The objective's noise is damped by the curvature of the loss as well as by the penalty, but has
-    deviation (K + 1)^(1/2) / epsilon a coordinate; under a delta the output's normal noise does not grow
-    with K. On public data the output is better from a ratio of about 1.7 of the two on.
-    """
-    if loss.lipschitz is None:
-        return "sums"
-    output = OutputRoad(Plan(components, units, loss, Fraction(1), guarantee, False))
-    normal = math.sqrt(float(output.noise.variances()[0])) / output.width
-    block = math.sqrt(components + 1) / float(guarantee.epsilon)
-    return "output" if normal * OUTPUT_ADVANTAGE < block else "objective"
-
-
-def default_psi(
-    road: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
-) -> float:
-    """Penalty from public numbers: a multiple of the noise's size.
-
-    With one K-norm block at epsilon, a gradient that moves by 2 M / n gets noise of deviation
-    2 M (K + 1)^(1/2) / (n epsilon) in each coordinate, and Gaussian noise its own: the penalty is of
-    that order, so that noise does not outgrow the function. For the sums the noise of the matrix has a
-    spectral norm of about twice the root of K times the deviation of an entry.
-    """
-    psi = _noise_penalty(road, loss, components, units, guarantee)
-    # With very many units the rounding of floats would cost more noise than a larger penalty.
-    while psi < LARGEST_PSI:
-        made = ROADS[road](Plan(components, units, loss, Fraction(psi), guarantee, False))
-        if isinstance(made, SumsRoad) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
-            break
-        psi *= 1.25
-    return psi
-
-
-def _noise_penalty(
-    road: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
-) -> float:
-    steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
-    epsilon = float(guarantee.epsilon)
-    trial = Plan(components, units, loss, Fraction(1), guarantee, False)
-    if road == "sums":
-        sums = SumsRoad(trial)
-        deviation = math.sqrt(float(sums.noise.variances()[0])) / (5.0 * float(sums.ball.radius) ** 2)
-        return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e8))
-    if road == "output":
-        output = OutputRoad(trial)
-        ratio = math.sqrt(float(output.noise.variances()[0])) / output.width
-        if loss.lipschitz is None:
-            # Its sensitivity is of order psi^(-3/2).
-            return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e8))
-        return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e8))
-    block = OBJECTIVE_PENALTY * steep * math.sqrt(components + 1) / (units * epsilon)
-    return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e8))
 
 
 def _sums(road: SumsRoad, data: Labelled) -> IntegerSum:

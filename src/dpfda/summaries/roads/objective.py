@@ -1,0 +1,218 @@
+"""The second road: noise in the objective, for losses with a largest slope."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bounds import IntegerBall
+from dpfda.calibration import knorm_loss, knorm_noise
+from dpfda.errors import RefusedMechanismError
+from dpfda.features import feature_ball
+from dpfda.guarantees import PureDP
+from dpfda.noise import NoiseLaw
+from dpfda.summaries.minimiser import least_tolerance, minimise
+from dpfda.summaries.roads.plan import Labelled, Plan, ceil_root, grid_exponent, rounded
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Share of epsilon for the noise that hides inexactness, and how exact the solver is, relatively.
+SECOND_SHARE = Fraction(1, 50)
+SECOND_INEXACTNESS = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveRoad:
+    """Noise in the objective, and a little more on its approximate minimiser.
+
+    The exact mechanism draws w in R^K with density proportional to exp(-|w| / c) and takes the
+    minimiser t of F(t) + w . t / n (Chaudhuri, Monteleoni & Sarwate 2011, in the K-norm form). The
+    program sees w rounded to a grid, and minimises in floats.
+
+    **Guarantee.** Pure epsilon = e1 + e2.
+
+    1. *The exact minimiser.* L is differentiable in f with an absolutely continuous, S-Lipschitz slope
+       and F is strongly convex, so w = -n grad F(t) is a bijection between perturbations and minimisers
+       for each data set, with Lipschitz inverse; the density of t is exp(-|w(t)| / c) |det dw/dt| up to
+       a constant. For neighbours |w(t) - w'(t)| <= 2 M, since sums of gradients differ in one unit's
+       average. Let E be n times the Hessian of F without that unit: E >= 2 psi n, and the unit adds a
+       matrix P >= 0 of trace at most S. So det(E + P) / det(E + P') <= det(I + E^-1/2 P E^-1/2), at most
+       1 + x with x = S / (2 psi n) where P has rank one, and at most e^x where a unit has several rows.
+       The loss is 2 M / c + log(1 + x), or 2 M / c + x. (log(1 + x) <= x (6 + x) / (6 + 4 x): at 0 both
+       are 0, and the right side's derivative minus 1 / (1 + x) is x^3 / ((3 + 2 x)^2 (1 + x)).)
+    2. *What the program does.* With w rounded, by at most K^(1/2) / 2 grid units g, the minimiser moves
+       by at most K^(1/2) g / (4 psi n); the solver's result is within tolerance / (2 psi) of that; let
+       eta be the sum. Given the data set, t determines w and so the result, which is within eta of t and
+       then rounded on the grid 2^-q. Hence, for one t, two neighbouring data sets give integers at most
+       width = ceil(2^q 2 eta) + ceil(K^(1/2)) apart, and K-norm noise of loss e2 is added. Composition:
+       P(A | D) = E_t P(A | t, D) <= e^e2 E_t P(A | t, D') <= e^(e1 + e2) P(A | D').
+
+    The solver works on u = t + w / (2 psi n), |u| <= M / (2 psi): minimising (1/n) sum L(y_i, o_i +
+    z_i . u) + psi |u|^2 with offsets o_i = -z_i . w / (2 psi n), computed exactly and rounded once. So
+    its certificate holds for every w, however large.
+
+    Approximate minima are an idea of Iyengar et al. (2019), there with Gaussian noise.
+
+    Parameters
+    ----------
+    plan : Plan
+        With a loss that has a largest slope.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For the square loss; and if psi is so small that step 1 leaves less than half of epsilon.
+    """
+
+    plan: Plan
+    name: ClassVar[str] = "objective"
+
+    def __post_init__(self) -> None:
+        if self.plan.loss.lipschitz is None:
+            raise RefusedMechanismError(
+                "road",
+                "suit the loss",
+                "'objective' for the square loss, whose slope has no bound",
+                "Use loss='huber', or road='sums' or 'output'.",
+            )
+        if 2 * self.curvature_loss > self._epsilon:
+            least = float(self.plan.loss.smoothness / (self._epsilon * self.plan.units))
+            raise RefusedMechanismError(
+                "psi",
+                f"be at least about {least:.2g} for objective perturbation with this size and epsilon",
+                f"{float(self.plan.psi):.3g}",
+                "A smaller penalty would leave less than half of epsilon for the perturbation.",
+            )
+
+    @property
+    def _epsilon(self) -> Fraction:
+        return self.plan.guarantee.epsilon
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where features lie."""
+        return feature_ball(self.plan.components)
+
+    @property
+    def curvature_loss(self) -> Fraction:
+        """The part of the loss that comes from the determinants, rounded up."""
+        x = self.plan.loss.smoothness / (2 * self.plan.psi * self.plan.units)
+        return x if self.plan.grouped else x * (6 + x) / (6 + 4 * x)
+
+    @property
+    def _steepest(self) -> Fraction:
+        steepest = self.plan.loss.lipschitz
+        assert steepest is not None  # noqa: S101 (checked when the road was made)
+        return steepest
+
+    @property
+    def gradient_exponent(self) -> int:
+        """The perturbation is rounded on the grid 2^-this."""
+        return grid_exponent(2 * self._steepest)
+
+    @property
+    def _shift_width(self) -> int:
+        return math.ceil(2 * self._steepest * Fraction(2) ** self.gradient_exponent)
+
+    @property
+    def perturbation(self) -> NoiseLaw:
+        """Law of w, in grid units."""
+        rest = self._epsilon * (1 - SECOND_SHARE) - self.curvature_loss
+        return knorm_noise((self.plan.components,), (1.0,), "l2", self._shift_width, PureDP(rest))
+
+    @property
+    def loss(self) -> PureDP:
+        """e1, recomputed from the scale in force and rounded up."""
+        law: Any = self.perturbation
+        return PureDP(knorm_loss(law.scales, "l2", self._shift_width) + self.curvature_loss)
+
+    @property
+    def tolerance(self) -> float:
+        """Length of gradient at which the solver stops."""
+        wanted = SECOND_INEXACTNESS * 2 * float(self._steepest) / self.plan.units
+        return max(wanted, least_tolerance(self.plan.loss, self.plan.psi, self.plan.components))
+
+    @property
+    def exponent(self) -> int:
+        """Exponent q of the grid 2^-q of the result."""
+        return grid_exponent(self._steepest / (self.plan.psi * self.plan.units))
+
+    @property
+    def width(self) -> int:
+        """Largest distance of the integers of neighbouring data sets, given the exact minimiser."""
+        root = ceil_root(self.plan.components)
+        shift = root * Fraction(1, 2**self.gradient_exponent) / (4 * self.plan.psi * self.plan.units)
+        eta = Fraction(self.tolerance) / (2 * self.plan.psi) + shift
+        return math.ceil(2 * eta * Fraction(2) ** self.exponent) + root
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """Law of the noise on the result."""
+        share = PureDP(self._epsilon * SECOND_SHARE)
+        return knorm_noise((self.plan.components,), (1.0,), "l2", self.width, share)
+
+    @property
+    def cost_of_inexactness(self) -> float:
+        """Deviation of the noise on the result over that of the perturbation, where that is largest."""
+        first: Any = self.perturbation
+        second: Any = self.noise
+        scale = 2 * self.plan.psi * self.plan.units * 2**self.gradient_exponent
+        return float(second.scales[0] / Fraction(2) ** self.exponent * scale / first.scales[0])
+
+    def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
+        """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
+        exponent = self.gradient_exponent + self.ball.exponent
+        divisor = 2 * self.plan.psi * self.plan.units * 2**exponent
+        products = _exact_products(data.rows, drawn)
+        # A quotient of Python integers is rounded once, correctly.
+        top, bottom = divisor.numerator, divisor.denominator
+        offsets = np.array([_quotient(-product * bottom, top) for product in products])
+        examples = data.examples(self.ball.unit, offsets)
+        found = minimise(examples, self.plan.loss, self.plan.psi, self.tolerance)
+        grid = Fraction(2) ** self.exponent
+        scale = 2 * self.plan.psi * self.plan.units * 2**self.gradient_exponent
+        pairs = zip(found.tolist(), drawn, strict=True)
+        return [rounded((Fraction(value) - Fraction(w) / scale) * grid) for value, w in pairs]
+
+    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
+        """The released function's coefficients."""
+        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "perturbation": self.perturbation.describe(),
+            "curvature_loss": float(self.curvature_loss),
+            "tolerance": self.tolerance,
+        }
+
+
+def _quotient(numerator: int, denominator: int) -> float:
+    """A quotient rounded once; beyond the largest double, that double, where slopes are flat."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.copysign(1e308, numerator)
+
+
+def _exact_products(rows: Integers, vector: list[int]) -> list[int]:
+    """Products of integer rows with a vector of integers of any size, exactly.
+
+    The vector is cut into pieces of 21 bits. A row of the ball has sum |z_k| <= K^(1/2) R < 2^31, so
+    every partial sum of a product with a piece is an integer below 2^52 and float64 is exact.
+    """
+    bits = 21
+    sizes = [abs(value) for value in vector]
+    signs = np.array([-1.0 if value < 0 else 1.0 for value in vector])
+    totals = [0] * rows.shape[0]
+    floats = rows.astype(np.float64)
+    for shift in range(0, max(sizes).bit_length(), bits):
+        piece = np.array([float((size >> shift) & (2**bits - 1)) for size in sizes]) * signs
+        parts = (floats @ piece).tolist()
+        totals = [total + (int(part) << shift) for total, part in zip(totals, parts, strict=True)]
+    return totals

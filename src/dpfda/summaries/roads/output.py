@@ -1,0 +1,99 @@
+"""The first road: noise on the minimiser itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bounds import IntegerBall
+from dpfda.features import feature_ball
+from dpfda.noise import NoiseLaw
+from dpfda.summaries.minimiser import least_tolerance, minimise
+from dpfda.summaries.roads.plan import (
+    Labelled,
+    Plan,
+    additive_noise,
+    ceil_root,
+    grid_exponent,
+    rounded,
+    sensitivity,
+)
+
+Floats = NDArray[np.float64]
+
+# Share of the exact sensitivity that the solver's inexactness may add.
+INEXACTNESS = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class OutputRoad:
+    """Noise on the minimiser itself.
+
+    **Guarantee.** The solver's result is within eta = tolerance / (2 psi) of b*, whatever the data, and
+    its entries times 2^q are rounded to nearest integers, which moves a difference by at most K^(1/2).
+    So neighbouring data sets give integers at most
+
+        width = ceil(2^q (r + 2 eta)) + ceil(K^(1/2))
+
+    apart in length, with r of `sensitivity`; tolerance, q and width come from public numbers. One
+    K-norm block on all K integers then gives pure epsilon, Gaussian noise (epsilon, delta).
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    plan: Plan
+    name: ClassVar[str] = "output"
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where features lie."""
+        return feature_ball(self.plan.components)
+
+    @property
+    def tolerance(self) -> float:
+        """Length of gradient at which the solver stops."""
+        wanted = INEXACTNESS * 2 * float(self.plan.psi * sensitivity(self.plan))
+        return max(wanted, least_tolerance(self.plan.loss, self.plan.psi, self.plan.components))
+
+    @property
+    def exponent(self) -> int:
+        """Exponent q of the grid 2^-q of the result."""
+        return grid_exponent(sensitivity(self.plan))
+
+    @property
+    def width(self) -> int:
+        """Largest distance of the integers of neighbouring data sets."""
+        eta = Fraction(self.tolerance) / (2 * self.plan.psi)
+        moved = (sensitivity(self.plan) + 2 * eta) * Fraction(2) ** self.exponent
+        return math.ceil(moved) + ceil_root(self.plan.components)
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """The calibrated law."""
+        return additive_noise((self.plan.components,), self.width, self.plan.guarantee)
+
+    @property
+    def cost_of_inexactness(self) -> float:
+        """What rounding and the solver add to the noise, relatively."""
+        return self.width / float(sensitivity(self.plan) * Fraction(2) ** self.exponent) - 1
+
+    def integers(self, data: Labelled) -> list[int]:
+        """The rounded minimiser. Private."""
+        examples = data.examples(self.ball.unit)
+        found = minimise(examples, self.plan.loss, self.plan.psi, self.tolerance)
+        grid = Fraction(2) ** self.exponent
+        return [rounded(Fraction(value) * grid) for value in found.tolist()]
+
+    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
+        """The released function's coefficients."""
+        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+
+    def describe(self) -> dict[str, Any]:
+        return {"sensitivity": float(sensitivity(self.plan)), "tolerance": self.tolerance}

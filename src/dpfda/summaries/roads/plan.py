@@ -1,0 +1,156 @@
+"""The public numbers of a machine, its private examples, and how far its minimiser can move."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.calibration import gaussian_noise, knorm_noise
+from dpfda.errors import ParameterError
+from dpfda.guarantees import ApproximateDP, PureDP
+from dpfda.noise import NoiseLaw
+from dpfda.summaries.minimiser import Examples, Loss
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Budget = PureDP | ApproximateDP
+
+# The sensitivity is about 2^32 units of the grid on which the solution is rounded.
+SOLUTION_BITS = 32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled:
+    """Private examples as integers.
+
+    Parameters
+    ----------
+    rows : array (N, K) of int
+        Features inside the road's integer ball.
+    targets : array (N,)
+        y_i in [-1, 1].
+    codes : array (N,) of int
+        Privacy unit of each row, from 0 to n - 1.
+    units : int
+        Number n of privacy units.
+    """
+
+    rows: Integers
+    targets: Floats
+    codes: Integers
+    units: int
+
+    def __repr__(self) -> str:
+        return "Labelled(content private)"
+
+    def examples(self, unit: float, offsets: Floats | None = None) -> Examples:
+        """For the solver, features being `unit` times the integers: a power of two, so exactly."""
+        none = np.zeros(self.targets.size)
+        sizes = np.bincount(self.codes)[self.codes].astype(np.float64)
+        weights = np.asarray(1.0 / (self.units * sizes), dtype=np.float64)
+        rows = np.asarray(self.rows * unit, dtype=np.float64)
+        return Examples(rows, self.targets, weights, none if offsets is None else offsets)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The public numbers of a machine.
+
+    Parameters
+    ----------
+    components : int
+        Number K of features.
+    units : int
+        Number n of privacy units.
+    loss : Loss
+    psi : Fraction
+        Penalty; exactly a float.
+    guarantee : PureDP or ApproximateDP
+    grouped : bool
+        Whether a unit may have several rows.
+    """
+
+    components: int
+    units: int
+    loss: Loss
+    psi: Fraction
+    guarantee: Budget
+    grouped: bool
+
+
+def sensitivity(plan: Plan) -> Fraction:
+    """Largest distance between exact minimisers of neighbouring data sets, rounded up.
+
+    *Lipschitz losses.* F is 2 psi-strongly convex, so 2 psi |b - b'| is at most the length of the
+    difference of the two gradients at one point, which is 1/n times a difference of two (average)
+    gradients of length at most M each: |b - b'| <= M / (psi n). For the hinge loss it is attained.
+
+    *Square loss, a row a unit.* Let b0 minimise F without the unit that is replaced (still divided by
+    n), A = H + psi with H = (1/n) sum z z^T over the others, and h = (1/n) sum y z over the others, so
+    b0 = A^-1 h. By the rank-one formula b - b0 = A^-1 z (y - z . b0) / (n + z . A^-1 z), hence
+    |b - b0| <= |A^-1 z| (1 + |z . b0|) / n. Since |h . x|^2 <= (1/n) sum y^2 . x^T H x,
+
+        |z . b0|^2 <= z^T A^-1 H A^-1 z = z^T A^-1 z - psi z^T A^-2 z.
+
+    In the eigenbasis of A with eigenvalues psi / u_j, 0 < u_j <= 1, and weights z_j^2 of total mass at
+    most one: |A^-1 z|^2 = sum z_j^2 u_j^2 / psi^2 =: s^2 / psi^2, and the right side above is
+    sum z_j^2 (u_j - u_j^2) / psi <= (s - s^2) / psi by Cauchy and Schwarz. Twice that for b and b':
+
+        |b - b'| <= (2 / (psi n)) max_{0 <= s <= 1} s (1 + (s (1 - s) / psi)^(1/2)).
+
+    *Square loss, groups.* The gradient of a unit at b0 is at most 2 (1 + |b0|) long and |b0| <=
+    1 / (2 psi^(1/2)), so |b - b'| <= (2 / (psi n)) (1 + 1 / (2 psi^(1/2))).
+    """
+    scale = 1 / (plan.psi * plan.units)
+    if plan.loss.lipschitz is not None:
+        return plan.loss.lipschitz * scale
+    steep = 1 / math.sqrt(plan.psi)
+    if plan.grouped:
+        largest = 1 + steep / 2
+    else:
+        # Each cell counts with the largest s and the largest s (1 - s) in it.
+        edges = np.linspace(0.0, 1.0, 4097)
+        low, high = edges[:-1], edges[1:]
+        middle = np.clip(0.5, low, high)
+        largest = float(np.max(high * (1 + steep * np.sqrt(middle * (1 - middle)))))
+    return 2 * scale * Fraction(largest * (1 + 1e-12))
+
+
+def grid_exponent(scale: Fraction) -> int:
+    """The q for which scale * 2^q is about 2^SOLUTION_BITS."""
+    return SOLUTION_BITS - scale.numerator.bit_length() + scale.denominator.bit_length()
+
+
+def rounded(value: Fraction) -> int:
+    """Nearest integer, exactly."""
+    return math.floor(value + Fraction(1, 2))
+
+
+def ceil_root(square: int) -> int:
+    """Smallest integer whose square is at least this."""
+    return math.isqrt(square - 1) + 1 if square > 0 else 0
+
+
+def additive_noise(blocks: tuple[int, ...], width: int, guarantee: Budget) -> NoiseLaw:
+    """K-norm blocks of one scale, or Gaussian noise where a delta allows it and it is smaller."""
+    pure = knorm_noise(blocks, np.ones(len(blocks)), "l2", width, PureDP(guarantee.epsilon))
+    if isinstance(guarantee, PureDP):
+        return pure
+    normal = gaussian_noise(np.ones(sum(blocks)), width, guarantee)
+    return normal if normal.variances()[0] < pure.variances()[0] else pure
+
+
+def check_psi(psi: Any) -> Fraction:
+    """Read a penalty: positive, and between 1e-9 and 1e9 so that floats can solve for it."""
+    try:
+        value = float(psi)
+    except (TypeError, ValueError):
+        raise ParameterError("psi", "be a number", repr(psi)) from None
+    if not 1e-9 <= value <= 1e9:
+        raise ParameterError("psi", "lie between 1e-9 and 1e9", repr(value))
+    return Fraction(value)
