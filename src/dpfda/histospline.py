@@ -13,10 +13,11 @@ members. Where there is hardly any noise the result reproduces the cells' shares
 function with these integrals over cells.
 
 **Monotone.** On an interval: the shares of cells in the adaptive estimate, moved to the nearest
-probabilities, are joined by a monotone cubic distribution function (Fritsch & Carlson 1980). It keeps
-every cell's share and is never negative, where the smooth function overshoots beside a cell that stands
-out, such as deaths in the first years of life. Beside narrow peaks in many cells the adaptive estimate
-is better: measured errors up to 1.4 times lower, elsewhere equal.
+probabilities, are joined by a monotone cubic distribution function, with the estimate's values at the
+edges where a monotone function can have them (Fritsch & Carlson 1980). It keeps every cell's share and
+is never negative, where the smooth function overshoots beside a cell that stands out, such as deaths in
+the first years of life. Elsewhere the two are alike: on seven densities, 300 to 20,000 units, epsilon
+0.1 and 1, measured errors were at most 2.2 per cent larger under "monotone", and once 30 per cent less.
 
 **Bandwidth.** Factors exp(-(pi k h)^2 / 2): the shares, undone of the averaging over cells where these
 are equal, convolved with a normal density of standard deviation h reflected at the ends of the box.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.calibration import knorm_noise
+from dpfda.density_release import ReleasedDensity
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
 from dpfda.postprocessing import Posterior, mixture_of
@@ -120,7 +122,10 @@ def _simulated_counts(
 
 
 def simulate_density(
-    estimator: PrivateDensity, prepared: PreparedDensity, generator: np.random.Generator, noise: bool = True
+    estimator: PrivateDensity,
+    prepared: PreparedDensity,
+    generator: np.random.Generator,
+    noise: bool = True,
 ) -> ReleasedDensity:
     """One simulated release of a density, with floating-point noise from a generator. NOT PRIVATE.
 
@@ -134,8 +139,9 @@ def simulate_density(
     noise : bool
         Whether to add noise at all: without, the release is what the noise hides.
     """
-    drawn = np.rint(prepared.noise.simulate(generator, 1)[0]) if noise else [0] * len(prepared.total._total)
-    noisy = tuple(total + int(z) for total, z in zip(prepared.total._total, drawn, strict=True))
+    exact = prepared.total._total
+    drawn = np.rint(prepared.noise.simulate(generator, 1)[0]) * noise
+    noisy = tuple(total + int(z) for total, z in zip(exact, drawn, strict=True))
     marked = {**prepared.public["about"], "simulated": "NOT PRIVATE (simulated noise)"}
     public = {**prepared.public, "about": marked}
     return estimator.assemble(replace(prepared, public=public), noisy, prepared.charged)
