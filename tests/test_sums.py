@@ -427,3 +427,18 @@ def test_the_compiled_l1_road_refuses_with_the_place():
     mean = PrivateMean(1.0, bounds=L1Ball(1.0), basis=BASIS)
     with pytest.raises(DataError, match=r"infinity \(inf\) in row 69000, column 5"):
         mean.prepare(records)
+
+
+def test_a_memory_map_is_read_where_it_lies(tmp_path):
+    mapped = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.float32, (200_000, 50))
+    mapped[:] = 0.25
+    mean = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace", grid_points=np.linspace(0, 1, 50))
+    tracemalloc.start()
+    try:
+        total = mean.prepare(mapped).total
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10e6
+    plain = mean.prepare(np.full((200_000, 50), 0.25)).total
+    assert total.with_noise([0] * 30) == plain.with_noise([0] * 30)

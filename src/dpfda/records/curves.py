@@ -127,8 +127,9 @@ def matrix_of(values: Any, invalid: str = "refuse") -> NDArray[Any]:
         If there is no such matrix. The shape and type of the data are public.
     """
     refuse_kinds(values)
-    plain = type(values) is np.ndarray and values.dtype.kind in "biuf"
-    matrix = values if plain else _converted(values)
+    array = isinstance(values, np.ndarray) and not np.ma.isMaskedArray(values)
+    # Memory maps among them: they are read where they lie.
+    matrix = np.asarray(values) if array and values.dtype.kind in "biuf" else _converted(values)
     if matrix is None and invalid == "repair":
         matrix = _cell_by_cell(values)
     # Raised here and not where the conversion failed, whose message holds the cell.
