@@ -179,6 +179,29 @@ class TestDifference:
         expected = np.sqrt(widths["case"] ** 2 + widths["control"] ** 2)
         np.testing.assert_allclose(widths["d"], expected, rtol=0.05)
 
+    def test_smoothing_a_difference_brings_it_closer_where_noise_is_large(self):
+        X, y = two_groups(40, 40, 0.1)
+        truth = X[:40].mean(axis=0) - X[40:].mean(axis=0)
+        errors = np.zeros((20, 2))
+        for row in errors:
+            difference = compared(X, y, epsilon=0.5).difference("case", "control")
+            row[:] = [np.sum((f(GRID) - truth) ** 2) for f in (difference, difference.smoothed)]
+        assert errors[:, 1].mean() < errors[:, 0].mean()
+        # And leaves it alone where there is hardly any.
+        exact = compared(X, y, epsilon=1e6).difference("case", "control")
+        np.testing.assert_allclose(exact.smoothed(GRID), exact(GRID), atol=1e-3)
+        assert exact.smoothed(0.5) == pytest.approx(exact(0.5), abs=1e-3)
+
+    def test_the_posterior_mean_is_that_of_conjugate_normals(self):
+        # One coefficient of known noise: the most likely prior variance is c^2 - v, so the factor on c
+        # is 1 - v / c^2; none is left where c^2 < v.
+        from dpfda.comparison_release import most_likely_mean
+
+        found = most_likely_mean(np.array([3.0]), np.array([[1.0]]), np.array([1.0]))
+        assert found[0] == pytest.approx(3 * (1 - 1 / 9), rel=0.03)
+        small = most_likely_mean(np.array([0.5]), np.array([[1.0]]), np.array([1.0]))
+        assert small[0] == pytest.approx(0.0, abs=1e-4)
+
     def test_bands_are_the_same_whenever_they_are_asked_for(self):
         difference = compared().difference("case", "control")
         np.testing.assert_array_equal(difference.band().lower, difference.band().lower)
