@@ -286,6 +286,25 @@ def test_a_private_number_of_units_goes_with_a_public_number_of_cells():
     assert public.mechanism["name"] == "cells"
 
 
+class ByCount:
+    """A mechanism whose cells depend on the number of units."""
+
+    name = "by-count"
+
+    def design(self, problem):
+        return Cells(2 if problem.size < 50 else 3).design(problem)
+
+
+def test_noise_that_does_not_fit_the_sums_is_never_added(monkeypatch):
+    """Cells for one unit, summed beforehand, are not those for the count that is released later."""
+    drawn = []
+    monkeypatch.setattr(BoxNoise, "draw", lambda self: drawn.append(self))
+    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount())
+    with pytest.raises(ParameterError, match="measure the same sums whatever the number of units"):
+        mean.fit(CURVES)
+    assert not drawn
+
+
 # Audit.
 
 

@@ -134,17 +134,45 @@ class Request:
         """How many coefficients are needed: all of them where the design awaits the count."""
         if self.public_design is None:
             # A trial design, so that a refused mechanism is refused before anything is charged.
-            self.design(1)
+            self._trial  # noqa: B018
             return int(self.basis.eigenvalues.size)
         return self.public_design.components
 
+    @cached_property
+    def _trial(self) -> Design:
+        return self.design(1)
+
+    @property
+    def measured(self) -> NDArray[np.int64] | None:
+        """Public matrix from sums on the grid to what gets noise, where that is not coefficients."""
+        measurement = (self.public_design or self._trial).measurement
+        return None if measurement is None else measurement.matrix
+
     def grid_matrix(self, placed: OnGrid) -> NDArray[np.int64]:
         """Public matrix from sums on the grid to the integers that get noise: coefficients, mostly."""
-        components = self.components()
-        design = self.public_design or self.design(1)
-        if design.measurement is not None:
-            return design.measurement.matrix
-        return placed.matrix[:components]
+        return placed.matrix[: self.components()] if self.measured is None else self.measured
+
+    def counted_design(self, units: int) -> Design:
+        """The design for a released number of units, which must measure what was summed before.
+
+        Raises
+        ------
+        ParameterError
+            If it measures something else: its noise would not fit the sums.
+        """
+        design = self.design(units)
+        made = None if design.measurement is None else design.measurement.matrix
+        if not np.array_equal(
+            np.empty(0) if made is None else made,
+            np.empty(0) if self.measured is None else self.measured,
+        ):
+            raise ParameterError(
+                "mechanism",
+                "measure the same sums whatever the number of units, where that is private",
+                design.mechanism,
+                "Give public_size, or fix what is measured.",
+            )
+        return design
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +243,7 @@ def pay(
         return ready
     count = _release_count(total, request)
     units = max(1, round(count.value))
-    return _paid(request, units, request.design(units), count)
+    return _paid(request, units, request.counted_design(units), count)
 
 
 def publish_integers(
