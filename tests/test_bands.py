@@ -47,7 +47,8 @@ class Study:
         made = {"bounds": (-2.0, 2.0), "grid_points": GRID, "kernel": Matern(0.2, nu=1.5)}
         estimator = PrivateMean(**(made | MECHANISMS[name]))
         self.prepared = estimator.prepare(CURVES)
-        self.release: ReleasedFunction = publish(self.prepared.total, self.prepared.request)
+        # The band is about what was measured, before a prior comes in.
+        self.release: ReleasedFunction = publish(self.prepared.total, self.prepared.request).unshrunk
         kept = len(self.release.noisy_sum)
         self.exact = self.prepared.total._total[:kept]
         # Further releases differ in the noisy integers alone: exact noise is drawn for each.

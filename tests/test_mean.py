@@ -349,9 +349,9 @@ class TestReleases:
         release = PrivateMean("0.1", "1e-7", bounds=(-3, 3)).fit(CURVES).release_
         assert release.guarantee == ApproximateDP("0.1", "1e-7")
 
-    def test_the_default_kernel_is_a_tenth_of_the_domain(self) -> None:
+    def test_the_default_kernel_is_in_units_of_the_domain(self) -> None:
         release = PrivateMean(bounds=(-3, 3), domain_range=(0, 24)).fit(CURVES).release_
-        assert "Matern(length_scale=2.4, nu=1.5)" in repr(release)
+        assert "Matern(length_scale=7.2, nu=2.5)" in repr(release)
 
     def test_labels_and_unit_are_carried(self) -> None:
         labels = {"domain": "time (h)", "value": "load (MW)"}

@@ -63,9 +63,14 @@ class TestValues:
         if release.order:
             return
         raw = np.array([int(v) for v in release.noisy_sum], dtype=float) / 2.0**release.exponent
-        coefficients = release.shrinkage * raw / release.count
-        np.testing.assert_allclose(release.coefficients, coefficients, rtol=1e-14)
-        expected = release.center + release.basis.evaluate(release.grid_points) @ coefficients
+        linear = release.unshrunk
+        coefficients = linear.shrinkage * raw / release.count
+        if release.synthesis is not None:
+            coefficients = release.synthesis @ coefficients
+        np.testing.assert_allclose(linear.coefficients, coefficients, rtol=1e-12)
+        if release.hierarchy is None:
+            np.testing.assert_array_equal(release.coefficients, linear.coefficients)
+        expected = release.center + release.basis.evaluate(release.grid_points) @ release.coefficients
         np.testing.assert_allclose(release(release.grid_points), expected, rtol=1e-12, atol=1e-12)
 
     def test_without_noise_to_speak_of_it_is_the_mean(self) -> None:
@@ -230,7 +235,7 @@ class TestWords:
             ("pure", "privacy unit: record"),
             ("pure", "values clipped to [-3, 3]"),
             ("pure", "Matern(length_scale=0.3, nu=1.5)"),
-            ("pure", "K-norm block"),
+            ("pure", "cells: K-norm noise of a box"),
             ("approximate", "(1, 1e-06)-differential privacy"),
             ("approximate", "gaussian: Gaussian noise"),
             ("iclp", "l1 ball of radius 3"),

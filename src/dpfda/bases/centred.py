@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -94,14 +95,14 @@ class CentredBasis:
     def residual(self) -> float:
         return float(self.inner.residual)
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """Values (m, K') of the functions on the grid."""
-        return self.evaluate(self.grid_points)
+        return frozen(self.evaluate(self.grid_points))
 
-    @property
+    @cached_property
     def analysis(self) -> Floats:
-        return np.asarray(self.weights[:, None] * self.values)
+        return frozen(self.weights[:, None] * self.values)
 
     def coefficients(self, values: Floats) -> Floats:
         """Coefficients (..., K') of functions with these values (..., m) on the grid."""

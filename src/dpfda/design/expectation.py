@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 
 # Means that are simulated, each with two releases.
 DRAWS = 1000
+FEWEST_DRAWS = 200
+MANY_BLOCKS = 8
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ def _simulated(problem: Problem, design: Design, draws: int) -> tuple[float, flo
     hierarchy, mixture = design.hierarchy, mixture_of(design.noise)
     if hierarchy is None or mixture is None:
         raise ParameterError("design", "have a posterior mean", design.mechanism)
+    # Many blocks take long, and have errors of many independent parts.
+    draws = min(draws, max(FEWEST_DRAWS, draws * MANY_BLOCKS // len(mixture.blocks)))
     generator = np.random.Generator(np.random.Philox(key=0))
     square = (problem.ball.radius * problem.ball.unit) ** 2
     drawn, rows = problem.belief.draw(generator, draws)

@@ -39,12 +39,15 @@ divergence of the joint laws of (c, y) and of their shift by h is at most exp(2 
 1. These bounds go coefficient by coefficient, so under pure privacy they miss the factor of the number
 of coefficients that the trace has.
 
-For a prior that is a mixture the bounds are averaged over its components: knowing the component only
-helps.
+For a prior that is a mixture of shapes and scales the bounds are averaged over them, as if they were
+known. Noise whose law does not depend on the data has one information matrix for all; under pure
+privacy on the l2 ball `least_error` divides its trace once, for the average, and so holds for such
+noise alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -61,6 +64,7 @@ Floats = NDArray[np.float64]
 # Steps of the sum over groups; beyond, tests are taken to be free of error.
 STEPS = 400
 SHIFTS = np.geomspace(0.02, 50.0, 200)
+HALVINGS = 60
 
 
 def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
@@ -89,7 +93,7 @@ def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
         return None
     variances, chances = _rows(problem, prior)
     step = problem.width / (float(problem.ball.radius) * problem.size)
-    risks = [float(chances @ rule(variances, budget / step**2)) for rule, budget in _rules(problem)]
+    risks = [rule(variances, chances, budget / step**2) for rule, budget in _rules(problem)]
     return min(risks) * (problem.ball.radius * problem.ball.unit) ** 2
 
 
@@ -115,7 +119,7 @@ def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:
     return known.variances, known.chances
 
 
-def _rules(problem: Problem) -> list[tuple[Callable[[Floats, float], Floats], float]]:
+def _rules(problem: Problem) -> list[tuple[Callable[[Floats, Floats, float], float], float]]:
     """How information may be divided, and how much there is in units of 1 / a^2."""
     guarantee, rules = problem.guarantee, []
     if isinstance(guarantee, PureDP):
@@ -128,7 +132,7 @@ def _rules(problem: Problem) -> list[tuple[Callable[[Floats, float], Floats], fl
         rules.append((_each, 2 * float(guarantee.rho)))
     if problem.cube is not None:
         reach = _reach(problem)
-        return [*rules, (lambda variances, budget: _each(variances, budget * reach), epsilon**2)]
+        return [*rules, (lambda rows, weights, budget: _each(rows, weights, budget * reach), epsilon**2)]
     return [*rules, (_each if problem.ball.norm == "l1" else _shared, epsilon**2)]
 
 
@@ -143,21 +147,42 @@ def _reach(problem: Problem) -> Floats:
     return np.asarray((largest * ball.radius * ball.unit) ** 2)
 
 
-def _each(variances: Floats, information: float | Floats) -> Floats:
-    """Sum of risks (H,) with this information on every coefficient."""
-    return np.asarray(np.sum(variances / (1 + variances * information), axis=1))
+def _each(variances: Floats, chances: Floats, information: float | Floats) -> float:
+    """Average sum of risks with this information on every coefficient."""
+    return float(chances @ np.sum(variances / (1 + variances * information), axis=1))
 
 
-def _shared(variances: Floats, information: float) -> Floats:
-    """Least sum of risks (H,) for a given sum of the informations: water-filling."""
-    ordered = -np.sort(-variances, axis=1)
-    with np.errstate(divide="ignore"):
-        # With the k largest variances above the level: k / theta - sum_{j<=k} 1/p_j = information.
-        levels = np.arange(1, ordered.shape[1] + 1) / (information + np.cumsum(1 / ordered, axis=1))
-    following = np.append(ordered[:, 1:], np.zeros((len(ordered), 1)), axis=1)
-    first = np.argmax(levels >= following, axis=1)
-    chosen = levels[np.arange(len(levels)), first]
-    return np.asarray(np.minimum(ordered, chosen[:, None]).sum(axis=1))
+def _shared(variances: Floats, chances: Floats, information: float) -> float:
+    """Least average sum of risks where the informations add up to a given sum, the same for all rows.
+
+    Minimise sum_j r_j(i_j), r_j(i) = sum_h w_h / (i + 1 / p_hj), subject to sum_j i_j <= information.
+    For any level theta >= 0 the dual sum_j min_i (r_j(i) + theta i) - theta information is a lower
+    bound; the best level spends all the information. With one row this is water-filling.
+    """
+    inverse = np.divide(1.0, variances, out=np.full_like(variances, np.inf), where=variances > 0)
+
+    def spent(level: float) -> Floats:
+        """Informations (K,) at which the derivative of each risk is -level, or zero."""
+        low, high = np.zeros(inverse.shape[1]), np.full(inverse.shape[1], 1 / np.sqrt(level))
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            steep = chances @ (middle + inverse) ** -2.0 > level
+            low, high = np.where(steep, middle, low), np.where(steep, high, middle)
+        return (low + high) / 2
+
+    # Above the end nothing is spent; at the start each coefficient alone would spend more than all.
+    end = math.log(float(np.max(chances @ variances**2)))
+    start = min(end, -2 * math.log(information) - 60.0)
+    for _ in range(HALVINGS):
+        middle = (start + end) / 2
+        if float(spent(math.exp(middle)).sum()) > information:
+            start = middle
+        else:
+            end = middle
+    level = math.exp(end)
+    shares = spent(level)
+    risks = float(np.sum(chances @ (1 / (shares + inverse))))
+    return risks + level * (float(shares.sum()) - information)
 
 
 def _error_chances(problem: Problem) -> Floats:

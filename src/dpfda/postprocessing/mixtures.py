@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 # that falls off on both sides converges faster than any power; few coordinates leave it wider.
 TAIL = 1e-9
 NODES = 28
-NODES_OF_SMALL_BLOCKS = 40
+NODES_OF_SMALL_BLOCKS = 56
 SMALL = 6
 
 
