@@ -75,8 +75,8 @@ def plot_components(release: ReleasedComponents, ax: Axes | None = None) -> Axes
     points = np.linspace(*release.domain_range, 401)
     ratios = release.ratios
     for index, values in enumerate(release(points)):
-        share = "" if ratios is None else f" ({ratios[index]:.0%} of the released total)"
-        words = f"component {index + 1}: variance {release.variances[index]:.3g}{share}"
+        share = "" if ratios is None else f" ({ratios[index]:.0%})"
+        words = f"{index + 1}: variance {release.variances[index]:.3g}{share}"
         below = release.floor is not None and release.variances[index] <= release.floor
         style = "--" if below else "-"
         words += ", within the noise" if below else ""
@@ -146,6 +146,7 @@ def plot_difference(
     points = np.linspace(*difference.domain_range, 401)
     first, second = difference.names
     axis.plot(points, difference(points), color="C0", label=f"{first} minus {second}")
+    axis.plot(points, difference.smoothed(points), color="C0", linestyle="--", label="smoothed")
     if level is not None:
         band = difference.band(level)
         axis.fill_between(
