@@ -168,3 +168,28 @@ def test_help_has_examples():
     text = flat(run("density", "--help").output)
     assert "dpfda density people.csv --epsilon 1 --column age:0:105" in text
     assert "Density (public choices)" in text
+
+
+def test_show_says_what_is_promised(people, folder):
+    points = ("--column", "age:0:100", "--groups", "who", "--unit", "person", "--out", "ages.json")
+    assert run("density", people, "--epsilon", "0.5", *points).exit_code == 0
+    text = flat(run("show", "ages.json").output)
+    for words in (
+        "A probability density over age from 0 to 100",
+        "The unit of protection is one person",
+        "Differential privacy with epsilon = 0.5 (pure: delta = 0)",
+        "the number of persons: 200",
+        "The share of persons below any edge of a cell is known within",
+        "two releases like this one promise no more than epsilon = 1",
+        "The density of 200 persons was published under 0.5-differential privacy (pure)",
+    ):
+        assert words in text
+    answer = json.loads(run("show", "ages.json", "--json").stdout)
+    assert "persons" in answer["citation"]
+    assert answer["guarantee"]["kind"] == "pure"
+    kernel = ("--mechanism", "kernel", "--neighbours", "add-remove", "--public-size", 300)
+    result = run("density", people, "--epsilon", 1, "--column", "age:0:100", *kernel, "--out", "k.json")
+    assert result.exit_code == 0, result.output
+    text = flat(run("show", "k.json").output)
+    assert "nothing about the number of records" in text
+    assert "The density of a private number of records" in text

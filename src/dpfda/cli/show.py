@@ -10,6 +10,10 @@ from dpfda.cli import options as o
 from dpfda.cli.running import guarded, print_json
 
 if TYPE_CHECKING:
+    from dpfda.comparison_release import ReleasedComparison
+    from dpfda.components import ReleasedComponents
+    from dpfda.covariance_release import ReleasedCovariance
+    from dpfda.density_release import ReleasedDensity
     from dpfda.predictor import ReleasedPredictor
 
 
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
 def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.cli.mean import summary
+    from dpfda.comparison_release import ReleasedComparison
+    from dpfda.components import ReleasedComponents
+    from dpfda.covariance_release import ReleasedCovariance
+    from dpfda.density_release import ReleasedDensity
     from dpfda.predictor import ReleasedPredictor
     from dpfda.release import ReleasedFunction
     from dpfda.report import cautions, cited, describe, public_size
@@ -25,6 +33,12 @@ def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
     any_kind = load(file)
     if isinstance(any_kind, ReleasedPredictor):
         _show_predictor(any_kind, as_json)
+        return
+    if isinstance(any_kind, ReleasedDensity):
+        _show_density(any_kind, as_json)
+        return
+    if isinstance(any_kind, ReleasedCovariance | ReleasedComponents | ReleasedComparison):
+        _show_second_order(any_kind, as_json)
         return
     release = ReleasedFunction.load(file)
     if not as_json:
@@ -36,6 +50,31 @@ def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
             "warnings": list(cautions(release.guarantee, public_size(release))),
             "citation": cited(release),
             "report": describe(release),
+        }
+    )
+
+
+def _show_second_order(
+    release: ReleasedCovariance | ReleasedComponents | ReleasedComparison, as_json: bool
+) -> None:
+    from dpfda.comparison_release import ReleasedComparison
+    from dpfda.report.covariances import describe_comparison, describe_second_order
+    from dpfda.storage.parts import guarantee_to_json
+
+    if isinstance(release, ReleasedComparison):
+        report = describe_comparison(release)
+    else:
+        report = describe_second_order(release)
+    if not as_json:
+        typer.echo(report)
+        return
+    print_json(
+        {
+            "guarantee": guarantee_to_json(release.guarantee),
+            "neighbours": str(release.neighbours),
+            "privacy_unit": release.unit,
+            "about": dict(release.about),
+            "report": report,
         }
     )
 
@@ -54,5 +93,23 @@ def _show_predictor(release: ReleasedPredictor, as_json: bool) -> None:
             "warnings": list(cautions(release.guarantee, release.size)),
             "citation": cited_predictor(release),
             "report": describe_predictor(release),
+        }
+    )
+
+
+def _show_density(release: ReleasedDensity, as_json: bool) -> None:
+    from dpfda.cli.density import summary
+    from dpfda.report import cautions
+    from dpfda.report.densities import cited_density, describe_density, public_units
+
+    if not as_json:
+        typer.echo(describe_density(release))
+        return
+    print_json(
+        summary(release)
+        | {
+            "warnings": list(cautions(release.guarantee, public_units(release))),
+            "citation": cited_density(release),
+            "report": describe_density(release),
         }
     )
