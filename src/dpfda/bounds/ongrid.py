@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Cube:
     exponent: int
     scale: int
 
-    @property
+    @cached_property
     def functions(self) -> Floats:
         """Values (m, K) of the basis functions on the grid, to the rounding of B.
 
@@ -80,7 +81,9 @@ class Cube:
         """
         analysis = np.ldexp(self.matrix, -self.scale)
         duals = analysis / self.weights
-        return np.asarray(np.linalg.solve(analysis @ duals.T, duals).T)
+        functions = np.ascontiguousarray(np.linalg.solve(analysis @ duals.T, duals).T)
+        functions.setflags(write=False)
+        return functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,7 @@ class OnGrid:
     matrix: Integers
     ball: IntegerBall
 
-    @property
+    @cached_property
     def cube(self) -> Cube | None:
         """The body that holds every B x, for bounds on values; None for a bound on the length."""
         if self.rule.shrinks:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
@@ -27,6 +28,8 @@ GROWTH = 1.2
 # What the basis cannot express is taken for white noise of this share of the prior's variance, so that
 # without privacy noise the estimate of all values is their projection.
 OUTSIDE = 1e-12
+# Signal over noise below which a Cholesky decomposition loses no digit that matters.
+WELL_CONDITIONED = 1e9
 
 
 @dataclass(frozen=True)
@@ -180,9 +183,13 @@ def _scene(
 ) -> tuple[Floats, Floats, Floats]:
     """Forms T (M, K), prior variances (K,) and noise variances (M,) of means, in units of the data."""
     forms = matrix @ cube.functions
-    prior = problem.prior * (problem.ball.radius * problem.ball.unit) ** 2
+    prior = _prior(problem)
     power = noise.variances() * (math.ldexp(1.0, -cube.exponent) / problem.size) ** 2
     return forms, prior, power
+
+
+def _prior(problem: Problem) -> Floats:
+    return np.asarray(problem.prior * (problem.ball.radius * problem.ball.unit) ** 2)
 
 
 def _outside(prior: Floats, cube: Cube, matrix: Integers) -> Floats:
@@ -190,25 +197,30 @@ def _outside(prior: Floats, cube: Cube, matrix: Integers) -> Floats:
     return np.asarray(OUTSIDE * prior.sum() * (matrix @ (1 / cube.weights)))
 
 
-def _whitened(forms: Floats, prior: Floats, power: Floats) -> Floats:
-    """V^(-1/2) T P^(1/2), whose singular values are signal-to-noise ratios."""
-    return np.asarray(forms * np.sqrt(prior) / np.sqrt(power)[:, None])
-
-
 def _conditional(forms: Floats, prior: Floats, power: Floats) -> Floats:
-    """P T' (T P T' + V)^(-1), by a singular value decomposition: no small number is divided by."""
-    left, ratios, right = np.linalg.svd(_whitened(forms, prior, power), full_matrices=False)
+    """P T' (T P T' + V)^(-1)."""
+    inside = forms * prior @ forms.T
+    if np.trace(inside) < WELL_CONDITIONED * power.min():
+        return np.asarray(cho_solve(cho_factor(inside + np.diag(power)), forms * prior).T)
+    # By singular values of V^(-1/2) T P^(1/2), signal-to-noise ratios: no small number is divided by.
+    whitened = forms * np.sqrt(prior) / np.sqrt(power)[:, None]
+    left, ratios, right = np.linalg.svd(whitened, full_matrices=False)
     gains = ratios / (1 + ratios**2)
     return np.asarray(np.sqrt(prior)[:, None] * (right.T * gains) @ left.T / np.sqrt(power))
 
 
 def _risk(problem: Problem, cube: Cube, count: int) -> float:
-    """Expected squared error: the trace of P^(1/2) (I + B'B)^(-1) P^(1/2), B as in `_whitened`."""
-    matrix = _sums(cube.weights, count)
-    forms, prior, power = _scene(problem, cube, matrix, _noise(problem, cube, matrix))
-    power = power + _outside(prior, cube, matrix)
-    _, ratios, right = np.linalg.svd(_whitened(forms, prior, power), full_matrices=False)
-    return float(prior.sum() - np.sum(ratios**2 / (1 + ratios**2) * (right**2 @ prior)))
+    """Expected squared error tr(P - P T' (T P T' + V)^(-1) T P), before scales are rounded up."""
+    starts = np.searchsorted(_labels(cube.weights, count), np.arange(count))
+    forms = np.add.reduceat(cube.functions, starts, axis=0)
+    widths = problem.neighbours.differences(1) * np.add.reduceat(cube.half_widths, starts).astype(float)
+    epsilon = float(pure_budget(problem.guarantee, (2,)))
+    unit = math.ldexp(1.0, -cube.exponent) / problem.size / epsilon
+    power = (widths * unit) ** 2 * (count + 1) * (count + 2) / 3
+    prior = _prior(problem)
+    power += OUTSIDE * prior.sum() * np.add.reduceat(1 / cube.weights, starts)
+    crossed = forms * prior
+    return float(prior.sum() - np.sum(_conditional(forms, prior, power).T * crossed))
 
 
 def _best(problem: Problem, cube: Cube) -> int:
