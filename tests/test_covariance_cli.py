@@ -11,6 +11,7 @@ import dpfda
 from dpfda import PrivateMean, exactness
 from dpfda.cli.app import app
 from dpfda.ledger import FileLedger
+from dpfda.report.covariances import describe_second_order
 
 GRID = np.linspace(0, 1, 12)
 
@@ -176,3 +177,34 @@ class TestCompare:
         )  # fmt: skip
         assert result.exit_code == 2
         assert "--columns must be given with --groups" in " ".join(result.stderr.split())
+
+
+class TestShow:
+    def test_in_words_and_as_json(self, run, table):
+        run(
+            "covariance", table, *TestCovariance.arguments, "--out", "c.json", "--components", "p.json",
+        )  # fmt: skip
+        run("compare", table, *TestCompare.arguments, "--out", "g.json")
+        shown = {
+            file: " ".join(run("show", file).output.split()) for file in ("c.json", "p.json", "g.json")
+        }
+        for text in shown.values():
+            assert "Differential privacy with epsilon = 4 (pure: delta = 0)" in text
+        assert "A covariance function of pairs of points" in shown["c.json"]
+        assert "the noise alone has no eigenvalue above" in shown["p.json"]
+        assert "case minus control: with a probability of 95%" in shown["g.json"]
+        assert "Parallel composition: every person is in one group" in shown["g.json"]
+        answer = json.loads(run("show", "c.json", "--json").stdout)
+        assert answer["privacy_unit"] == "record"
+        assert "What is promised" in answer["report"]
+
+    def test_a_private_mean_and_directions_are_accounted_for(self):
+        curves = np.outer(np.linspace(-0.5, 0.5, 60), np.sin(np.pi * GRID))
+        fpca = dpfda.PrivateFPCA(
+            1, method="exponential", epsilon=2.0, center="private", bounds=(-1, 1), radius=0.6
+        ).fit(curves)
+        words = " ".join(describe_second_order(fpca.release_).split())
+        assert "mean, 1-differential privacy (pure); second moments, 1-differential" in words
+        assert "direction 1, 0.5-differential privacy (pure); variances, 0.5-differential" in words
+        assert "how many draws are rejected depends on the data" in words
+        assert "the center: released with a part of the budget" in words
