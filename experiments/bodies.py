@@ -112,9 +112,9 @@ def error_row(basis: KernelBasis, budget: int, moments: dict[int, Floats]) -> di
 
     row: dict[str, Any] = {"n epsilon": budget}
     for name, error, counts in (
-        ("l2 block", block, range(1, POINTS + 1)),
-        ("projected cube", cube, DIMENSIONS),
-        ("cells", cells, range(1, POINTS + 1)),
+        ("l2 block", block, range(1, prior.size + 1)),
+        ("projected cube", cube, tuple(moments)),
+        ("cells", cells, range(1, basis.grid_points.size + 1)),
     ):
         row |= best(name, error, counts)
     row |= {f"{name} / l2 block": row[name] / row["l2 block"] for name in ("projected cube", "cells")}

@@ -26,6 +26,7 @@ from dpfda.mechanisms.protocol import Measurement
 from dpfda.noise import BoxNoise
 from dpfda.publication import Request
 from dpfda.testing import non_private_mean, simulate_releases
+from experiments import bodies
 from test_privacy import Audit
 
 GRID = np.linspace(0.0, 1.0, 25)
@@ -132,7 +133,7 @@ def test_refusals_say_what_to_do_instead():
     )
     with pytest.raises(RefusedMechanismError, match="Ask for delta=0, or use mechanism='gaussian'"):
         request.design(100)
-    with pytest.raises(RefusedMechanismError, match="mechanism must have bounds on values"):
+    with pytest.raises(RefusedMechanismError, match="bounds on values that are enforced on the grid"):
         Cells().design(problem_of(bound=L2Ball(1.0)))
     with pytest.raises(ParameterError, match="cells must be from 1 to 25 grid points; found 26"):
         Cells(26).design(problem_of())
@@ -333,6 +334,28 @@ def audit_of_cells(cut):
 def test_an_audit_keeps_to_the_claim_and_breaks_it_where_the_noise_is_cut():
     assert audit_of_cells(1.0).bound(4000) <= 1.0
     assert audit_of_cells(math.sqrt(2)).bound(16_000) > 1.0
+
+
+# The experiment that sets cells beside the projected cube.
+
+
+def test_the_sampled_projected_cube_is_the_box_where_functions_are_cells():
+    halves = np.kron(np.eye(2), np.full((6, 1), 1 / 12))
+    low, high = bodies.chord(halves.T, np.array([0.1, -0.2]), np.array([0.5, 0.0]))
+    assert (low, high) == pytest.approx((-1.2, 0.8))
+    moments = bodies.projected_cube(halves, 1200, np.random.default_rng(6))
+    # Uniform on |z_j| <= 1/2; a chain of 1200 points is about as good as 400 independent ones.
+    np.testing.assert_allclose(moments, np.eye(2) / 12, atol=6 * 0.075 / math.sqrt(400))
+
+
+def test_the_risk_of_the_experiment_is_that_of_the_library():
+    problem = problem_of(bound=ValueBounds(-1.0, 1.0))
+    row = bodies.error_row(BASIS, SIZE, {2: np.eye(2) / 12})
+    design = choose(problem, "knorm")
+    error = expected_error(problem, design, BASIS).total / (problem.ball.radius * problem.ball.unit) ** 2
+    assert row["M of l2 block"] == design.components
+    assert row["l2 block"] == pytest.approx(error, rel=1e-6)
+    assert row["cells"] == pytest.approx(sum(measured_error(problem, Cells().design(problem))), rel=0.01)
 
 
 # Real curves.

@@ -105,7 +105,7 @@ class Cells:
         if cube is None:
             raise RefusedMechanismError(
                 "mechanism",
-                "have bounds on values",
+                "have bounds on values that are enforced on the grid",
                 f"'cells' with records in the {problem.ball.norm} "
                 f"{'body' if problem.body else 'ball'} of coefficients",
                 "Give bounds=(lower, upper) and a basis of orthonormal functions, or use"
