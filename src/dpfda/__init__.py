@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpfda.records import LongCurves
     from dpfda.release import ReleasedFunction
     from dpfda.session import FunctionalSession
+    from dpfda.staged import TwoStageFunction
     from dpfda.storage import load
     from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
     from dpfda.summaries.classification import PrivateKernelClassifier
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.streams import MeanStream, row_blocks
+    from dpfda.summaries.two_stage import TwoStageMean
     from dpfda.tuning import cross_validate, plug_in, private_selection
 
 __version__ = "0.1.0"
@@ -79,6 +81,8 @@ _HOMES = {
     "ReleasedFunction": "release",
     "ReleasedPredictor": "predictor",
     "SineBasis": "bases",
+    "TwoStageFunction": "staged",
+    "TwoStageMean": "summaries.two_stage",
     "ValueBounds": "bounds",
     "cross_validate": "tuning",
     "load": "storage",
@@ -123,6 +127,8 @@ __all__ = [
     "ReleasedFunction",
     "ReleasedPredictor",
     "SineBasis",
+    "TwoStageFunction",
+    "TwoStageMean",
     "ValueBounds",
     "cross_validate",
     "load",

@@ -42,10 +42,9 @@ KINDS = {
     "dpfda-predictor": Kind(
         "dpfda.storage.predictors", "released predictor", "dpfda.ReleasedPredictor.load"
     ),
-    "dpfda-density": Kind(
-        "dpfda.storage.densities", "released density", "dpfda.ReleasedDensity.load"
-    ),
+    "dpfda-density": Kind("dpfda.storage.densities", "released density", "dpfda.ReleasedDensity.load"),
     "dpfda-field": Kind("dpfda.storage.fields", "dpfda release on a box", "dpfda.load"),
+    "dpfda-two-stage": Kind("dpfda.storage.staged", "dpfda release in two stages", "dpfda.load"),
     "dpfda-covariance": Kind("dpfda.storage.covariances", "released dpfda covariance", "dpfda.load"),
     "dpfda-components": Kind("dpfda.storage.principal", "dpfda release of components", "dpfda.load"),
     "dpfda-comparison": Kind("dpfda.storage.comparisons", "dpfda comparison of groups", "dpfda.load"),

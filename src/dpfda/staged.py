@@ -1,0 +1,129 @@
+"""The release of the two-stage rule: a rough mean, and the mean difference of the records from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import check_points
+from dpfda.errors import ParameterError
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.noise import NoiseLaw
+from dpfda.release import ReleasedFunction
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How the clipping radius was chosen; public.
+
+    Parameters
+    ----------
+    radii : tuple of float
+        Candidates, decreasing, in the units of the radius.
+    noisy_counts : tuple of int
+        Units in each candidate's bin times `scale`, plus noise.
+    scale : int
+        Grid units per unit counted.
+    noise : NoiseLaw
+        Law of the noise in the counts.
+    stated : Guarantee
+        What that noise gives.
+    """
+
+    radii: tuple[float, ...]
+    noisy_counts: tuple[int, ...]
+    scale: int
+    noise: NoiseLaw
+    stated: Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStageFunction(ReleasedFunction):
+    """A rough private mean plus the private mean difference of the records from it.
+
+    Coefficients, noise, shrinkage and bands are those of the difference. The rough mean is public by
+    then, and is evaluated as the function that it is, between grid points too. `guarantee` and `stated`
+    are those of the whole: of rough mean, choice of the radius, and difference together.
+
+    Parameters
+    ----------
+    first : ReleasedFunction
+        The rough mean, with its own share of the budget.
+    radius : float
+        Differences were clipped to this L2 length.
+    last : Guarantee
+        What the noise on the difference gives by itself.
+    selection : Selection, optional
+        How the radius was chosen; None where the user declared the spread.
+        The others: see `ReleasedFunction`.
+    """
+
+    first: ReleasedFunction | None = None
+    radius: float = 0.0
+    last: Guarantee | None = None
+    selection: Selection | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.first is None or self.last is None or not self.radius > 0:
+            raise ParameterError("release", "have a first stage, a radius and a last guarantee", "none")
+
+    def _center(self, points: ArrayLike) -> Floats:
+        assert self.first is not None  # noqa: S101
+        at = check_points(points, self.domain_range)
+        return np.asarray(replace(self.first, order=self.order)(at))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file that `dpfda.load` reads back exactly."""
+        from dpfda.storage import save_as
+
+        return save_as("dpfda-two-stage", self, path)
+
+    @staticmethod
+    def load(path: str | Path, kernel: object = None) -> TwoStageFunction:
+        """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
+        from dpfda.storage import load_kind
+
+        release: TwoStageFunction = load_kind(path, "dpfda-two-stage", kernel)
+        return release
+
+    def __repr__(self) -> str:
+        lines = super().__repr__().split("\n")
+        assert self.first is not None  # noqa: S101
+        lines[0] = lines[0].replace("ReleasedFunction", "TwoStageFunction")
+        lines[-1] += f", on differences clipped to {self.radius:g}"
+        first = f"{self.first.guarantee}; {self.first.noise.describe()}"
+        return "\n".join([*lines, f"  first stage:  {first}"])
+
+
+def composed(parts: Sequence[Guarantee]) -> Guarantee:
+    """What several guarantees give together, each mechanism knowing the earlier outputs.
+
+    Basic composition, exactly: epsilons add, deltas add (Dwork & Roth 2014, Theorem B.1), rhos add (Bun
+    & Steinke 2016, Lemma 1.7), a pure epsilon among rhos counting epsilon^2 / 2 (their Proposition 1.4).
+
+    Examples
+    --------
+    >>> print(composed([PureDP("1/4"), ApproximateDP("3/4", "1e-6")]))
+    (1, 1e-06)-differential privacy
+    """
+    epsilon, delta, rho = Fraction(0), Fraction(0), Fraction(0)
+    for part in parts:
+        if isinstance(part, ZeroConcentratedDP):
+            rho += part.rho
+        else:
+            epsilon += part.epsilon
+            delta += part.delta if isinstance(part, ApproximateDP) else 0
+    if not rho:
+        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+    if delta:
+        raise ParameterError("parts", "be pure or zero-concentrated, or pure or approximate", "others")
+    squares = [part.epsilon**2 for part in parts if isinstance(part, PureDP)]
+    return ZeroConcentratedDP(rho + sum(squares, Fraction(0)) / 2)

@@ -1,0 +1,72 @@
+"""Releases of the two-stage rule as JSON types, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfda.staged import Selection, TwoStageFunction
+from dpfda.storage import functions
+from dpfda.storage.functions import check_parts, numbers, parts_from_json, public_parts
+from dpfda.storage.parts import (
+    guarantee_from_json,
+    guarantee_to_json,
+    noise_from_json,
+    noise_to_json,
+)
+
+FORMAT = "dpfda-two-stage"
+SCHEMA_VERSION = 1
+
+
+def to_json(release: TwoStageFunction) -> dict[str, Any]:
+    """Everything in a release as JSON types, in the order in which a person would read it."""
+    assert release.first is not None  # noqa: S101
+    assert release.last is not None  # noqa: S101
+    return {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        **public_parts(release),
+        "order": release.order,
+        "radius": release.radius,
+        "selection": None if release.selection is None else _selection_to_json(release.selection),
+        "guarantee_of_last_stage": guarantee_to_json(release.last),
+        **numbers(release),
+        "first": functions.to_json(release.first),
+    }
+
+
+def from_json(written: dict[str, Any], kernel: Any = None) -> TwoStageFunction:
+    """Build a release from JSON types."""
+    selection = written["selection"]
+    release = TwoStageFunction(
+        **parts_from_json(written, kernel),
+        order=int(written["order"]),
+        first=functions.from_json(written["first"], kernel),
+        radius=float(written["radius"]),
+        last=guarantee_from_json(written["guarantee_of_last_stage"]),
+        selection=None if selection is None else _selection_from_json(selection),
+    )
+    check_parts(release)
+    if release.center.shape != release.grid_points.shape:
+        raise ValueError("the center must fit the grid")
+    return release
+
+
+def _selection_to_json(selection: Selection) -> dict[str, Any]:
+    return {
+        "radii": list(selection.radii),
+        "noisy_counts": list(selection.noisy_counts),
+        "scale": selection.scale,
+        "noise": noise_to_json(selection.noise),
+        "guarantee_recomputed": guarantee_to_json(selection.stated),
+    }
+
+
+def _selection_from_json(written: dict[str, Any]) -> Selection:
+    return Selection(
+        tuple(float(radius) for radius in written["radii"]),
+        tuple(int(count) for count in written["noisy_counts"]),
+        int(written["scale"]),
+        noise_from_json(written["noise"]),
+        guarantee_from_json(written["guarantee_recomputed"]),
+    )

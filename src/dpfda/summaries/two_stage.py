@@ -1,0 +1,479 @@
+"""The mean in two stages: a rough private mean, then the records' differences from it, clipped closer.
+
+A bound must hold for every record, so it is as wide as the records may be, and noise is as large as
+the bound. Once a rough mean is public, what is missing is the mean difference from it, and differences
+may be clipped to a radius as small as records are close to their mean.
+
+**Guarantee.** Three mechanisms run one after the other, each with the records and the public outputs of
+those before; whatever these outputs are, it satisfies its own part of the budget:
+
+1. the rough mean: pure e1, as any `PrivateMean`;
+2. the choice of a radius (only with ``spread="private"``): pure e2. Each unit falls into exactly one
+   bin, by a function of that unit and of public numbers, whatever its floats do. So the one-hot counts
+   move by 2 in l1 norm when a unit is replaced and by 1 when one is added or removed, and get Laplace
+   noise of that scale over e2. The radius is computed from the noisy counts alone;
+3. the differences: what is left of epsilon, and all of delta. For every rough mean and radius the
+   integer vector of a unit lies in the ball of that radius, verified in integers (`IntegerBall.clip`),
+   so sums move by twice the radius, or once.
+
+By adaptive sequential composition (Dwork & Roth 2014, Theorem B.1) the whole is (e1 + e2 + e3,
+delta)-DP, exactly the guarantee asked for, which is charged to the ledger once, before the first noise
+is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.aggregate import IntegerSum
+from dpfda.bases import Basis
+from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bounds import read_bounds
+from dpfda.bounds.around import BallAround
+from dpfda.calibration import knorm_noise
+from dpfda.design import choose
+from dpfda.design.two_stage import (
+    StagePlan,
+    candidate_radii,
+    choose_radius,
+    expected_squares,
+    plan_stages,
+    residual_belief,
+    residual_problem,
+    unknown_after,
+)
+from dpfda.embedding import project, sum_columns
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Guarantee, Neighbours, guarantee_for
+from dpfda.interop.dask_arrays import is_dask
+from dpfda.mechanisms import Design, Problem
+from dpfda.noise import KNormNoise
+from dpfda.publication import Request, charge, publish, publish_integers, stamp
+from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
+from dpfda.records.curves import check_choice, unit_codes
+from dpfda.release import ReleasedFunction
+from dpfda.staged import Selection, TwoStageFunction, composed
+from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.sums import Summation, matrix_on
+
+Floats = NDArray[np.float64]
+
+COUNT_SCALE = 2**20
+
+
+class TwoStageMean(PrivateMean):
+    """Mean curve under differential privacy, in two stages where they are expected to be better.
+
+    A rough private mean is released with a share of the budget; the rest goes to the mean difference of
+    the records from it, clipped to a smaller radius. What you know of the spread of records decides
+    whether that pays, so there is no default for it.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of the whole, as in `PrivateMean`.
+    spread : float or "private"
+        A number declares, as public knowledge, an L2 distance (units of the data times the root of the
+        domain's) within which most records lie of their mean. Then shares and radius follow from public
+        numbers, and one stage with the whole budget is used where its expected error is lower; the
+        release says which and why. If the number is too small for the data, records are clipped too
+        much and the release is biased; its privacy does not depend on it. "private" chooses the radius
+        from noisy counts, with a tenth of what the rough mean leaves; two stages are then used in any
+        case, and lose where counts are too noisy.
+    mechanism : "auto"
+        Each stage takes the one with the least expected error.
+    public_size : int
+        Needed under add/remove neighbours, where the number of units is private.
+        The others: as in `PrivateMean`.
+
+    Attributes
+    ----------
+    release_ : TwoStageFunction or ReleasedFunction
+        The latter where one stage was used.
+    plan_ : StagePlan
+        Shares of the budget and expected errors, from public numbers.
+
+    Notes
+    -----
+    The guarantee is proved in the docstring of this module (`dpfda.summaries.two_stage`). All records
+    are held in memory; there are no streams, blocks, boxes or sessions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 500)[:, None]
+    >>> mean = TwoStageMean(epsilon=1.0, bounds=(-5, 5), spread=0.3).fit(curves)
+    >>> mean.plan_.two_stages, mean.release_(0.5) < 5
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        spread: Any = None,
+        bounds: Any = None,
+        standardize: bool = False,
+        kernel: Any = None,
+        basis: Basis | None = None,
+        grid_points: ArrayLike | None = None,
+        domain_range: tuple[float, float] | None = None,
+        quadrature: Any = "trapezoid",
+        mechanism: Any = "auto",
+        neighbours: str = "replace-one",
+        public_size: int | None = None,
+        missing: str = "refuse",
+        invalid: str = "refuse",
+        smoothing: float = 0.01,
+        unit: str | None = None,
+        labels: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            bounds=bounds,
+            standardize=standardize,
+            kernel=kernel,
+            basis=basis,
+            grid_points=grid_points,
+            domain_range=domain_range,
+            quadrature=quadrature,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            public_size=public_size,
+            missing=missing,
+            invalid=invalid,
+            smoothing=smoothing,
+            unit=unit,
+            labels=labels,
+            ledger=ledger,
+            dataset=dataset,
+        )
+        self.spread = spread
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the mean of the curves; parameters and errors as in `PrivateMean.fit`."""
+        with np.errstate(all="ignore"):
+            prepared = self.prepare_stages(X, groups)
+        self.plan_, request = prepared.plan, prepared.request
+        # The whole budget, before the first noise; the stages charge nothing of their own.
+        charge(self.ledger, self.dataset, request.guarantee, _entry(prepared))
+        with np.errstate(all="ignore"):
+            self.release_ = _released(prepared)
+        self.n_features_in_ = int(request.basis.weights.size)
+        self._set_feature_names(X)
+        return self
+
+    def prepare_stages(self, X: Any, groups: Any = None) -> PreparedStages:
+        """Everything before the noise: check, plan, read the records. The result is private."""
+        guarantee = guarantee_for(self.epsilon, self.delta)
+        neighbours = Neighbours.parse(self.neighbours)
+        spread = _spread(self.spread)
+        if self.mechanism != "auto":
+            raise ParameterError(
+                "mechanism",
+                "be 'auto' in two stages",
+                repr(self.mechanism),
+                "Use PrivateMean for a mechanism of your choice.",
+            )
+        if neighbours is Neighbours.ADD_REMOVE and self.public_size is None:
+            raise ParameterError(
+                "public_size",
+                "be given under add-remove neighbours: two stages are planned by it",
+                "None",
+                "Pass a public number to divide by, or use PrivateMean, which releases the count.",
+            )
+        curves, basis = self._curves(X, groups)
+        bound = read_bounds(self.bounds, self.standardize)
+        size = self._size(neighbours, curves.usable.size)
+        request = replace(self._request(basis, bound, size, groups), guarantee=guarantee)
+        if request.public_size is None:
+            raise ParameterError("public_size", "be known", "None")
+        plan = plan_stages(request.problem(request.public_size), spread)
+        return PreparedStages(request, plan, spread is None, curves)
+
+    def _curves(self, X: Any, groups: Any) -> tuple[Curves, Any]:
+        """The privacy units' curves and the public basis."""
+        check_choice(self.missing, "missing", ("refuse", "complete"))
+        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        if is_dask(X):
+            self._refuse("Dask arrays")
+        values, basis = self._read(X)
+        if isinstance(basis, BoxFunctions):
+            self._refuse("functions on boxes")
+        if isinstance(X, LongCurves):
+            groups = X.record_groups(self.invalid) if groups is None else groups
+            curves = curves_from_long(X, basis, self.smoothing, self.invalid, iter)
+        else:
+            values = matrix_on(values, basis, self.missing, self.invalid)
+            curves = curves_from_array(values, flat_grid(basis), self.missing, self.invalid)
+        if self.standardize:
+            curves = standardized(curves, basis.weights)
+        if groups is not None:
+            curves = units(curves, unit_codes(groups, curves.usable.size, self.invalid))
+        return curves, basis
+
+    def prepare(self, X: Any, groups: Any = None, progress: Any = iter) -> NoReturn:
+        """Refused: one sum does not answer two stages; see `prepare_stages`."""
+        self._refuse("a single sum")
+
+    def open_session(self, X: Any, path: str | Path, groups: Any = None) -> NoReturn:
+        """Refused: sessions have one stage."""
+        self._refuse("sessions")
+
+    def stream(self) -> NoReturn:
+        """Refused: both stages need all records."""
+        self._refuse("streams")
+
+    def fit_blocks(self, blocks: Iterable[Any]) -> NoReturn:
+        """Refused: both stages need all records."""
+        self._refuse("blocks")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ParameterError(
+            "X", "be curves in memory for two stages", what, "Use PrivateMean, which needs one stage."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedStages:
+    """What two stages work on, before anything is charged or drawn. The curves are private.
+
+    Parameters
+    ----------
+    request : Request
+        Of the whole. Public.
+    plan : StagePlan
+        Public.
+    chosen_privately : bool
+        Whether the radius is.
+    curves : Curves
+        One a privacy unit. Private.
+    """
+
+    request: Request
+    plan: StagePlan
+    chosen_privately: bool
+    curves: Curves
+
+    @property
+    def size(self) -> int:
+        """Public number of units, or public divisor."""
+        size = self.request.public_size
+        assert size is not None  # noqa: S101
+        return size
+
+    def total(self, request: Request) -> IntegerSum:
+        """The exact sum that answers a request. Private."""
+        summation = Summation(request, request.components())
+        total = summation.empty()
+        summation.add_curves(total, self.curves)
+        return summation.finish(total, request)
+
+    @property
+    def first_request(self) -> Request:
+        """Of the rough mean."""
+        return replace(self.request, guarantee=self.plan.first)
+
+    def differences(self, first: ReleasedFunction) -> Floats:
+        """Coefficients' mean squares (K,) that the rough mean leaves unknown. Public."""
+        request = self.first_request
+        design = request.public_design
+        assert design is not None  # noqa: S101
+        unit = 2.0**-first.exponent / first.count
+        noisy = np.array([float(value) * unit for value in first.noisy_sum])
+        return unknown_after(request.problem(self.size), design, noisy, first.coefficients)
+
+    def bins(self, first: ReleasedFunction, radii: Floats) -> IntegerSum:
+        """One-hot counts (C,) of the units by the length of their difference. Private.
+
+        A unit's bin is the number of candidates, but the largest, that are not below its length: a
+        function of that unit alone, and always one of the bins.
+        """
+        basis = self.request.basis
+        around = BallAround(first(flat_grid(basis)), float(radii[0]), self.request.bound)
+        values = around.restrict(self.curves.values, flat_grid(basis))
+        rows = project(np.where(self.curves.usable[:, None], values, 0.0), basis.analysis)
+        lengths = np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
+        bins = (lengths[:, None] <= radii[1:]).sum(axis=1)
+        counts = np.bincount(bins, minlength=radii.size)
+        return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
+
+    def counting_noise(self) -> tuple[KNormNoise, int]:
+        """Laplace law of the counts' noise, and how far neighbouring counts are apart in l1."""
+        assert self.plan.selection is not None  # noqa: S101
+        width = self.request.neighbours.differences(COUNT_SCALE)
+        bins = candidate_radii(1.0).size
+        return knorm_noise((1,) * bins, np.ones(bins), "l1", width, self.plan.selection), width
+
+    def radii(self) -> Floats:
+        """Public candidates for the radius."""
+        ball = self.request.ball
+        return candidate_radii(ball.radius * ball.unit)
+
+    def radius_from(self, noisy: tuple[int, ...], noise: KNormNoise, squares: Floats) -> float:
+        """The clipping radius, from noisy counts."""
+        radii, problem = self.radii(), self.request.problem(self.size)
+        counts = np.array([float(count) / COUNT_SCALE for count in noisy])
+        deviation = float(np.sqrt(noise.variances()[0])) / COUNT_SCALE
+        errors = expected_squares(problem, squares, radii, self.plan.last)
+        return float(radii[choose_radius(radii, counts, deviation, self.size, errors)])
+
+    def last_stage(self, first: ReleasedFunction, radius: float, squares: Floats) -> LastStage:
+        """The public side of the differences."""
+        basis = self.request.basis
+        bound = BallAround(first(flat_grid(basis)), radius, self.request.bound)
+        request = replace(self.request, bound=bound, guarantee=self.plan.last)
+        whole = self.request.problem(self.size)
+        problem = residual_problem(whole, residual_belief(squares), radius, self.plan.last)
+        return LastStage(request, problem, choose(problem))
+
+    def last_total(self, stage: LastStage) -> IntegerSum:
+        """Exact sum of the clipped differences. Private."""
+        summation = Summation(stage.request, stage.design.components)
+        total = summation.empty()
+        summation.add_curves(total, self.curves)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class LastStage:
+    """Public side of the last stage: request with the ball around the rough mean, problem, design."""
+
+    request: Request
+    problem: Problem
+    design: Design
+
+
+def _released(prepared: PreparedStages) -> ReleasedFunction:
+    """Draw the noise of all stages. The whole has been charged."""
+    plan = prepared.plan
+    if not (plan.two_stages or prepared.chosen_privately):
+        release: ReleasedFunction = publish(prepared.total(prepared.request), prepared.request)
+        return replace(release, mechanism={**release.mechanism, "stages": 1, "why": plan.describe()})
+    request = prepared.first_request
+    first: ReleasedFunction = publish(prepared.total(request), request)
+    squares = prepared.differences(first)
+    selection, radius = None, plan.radius
+    if prepared.chosen_privately:
+        selection, radius = _selected(prepared, first, squares)
+    assert radius is not None  # noqa: S101
+    stage = prepared.last_stage(first, radius, squares)
+    noisy, stated = publish_integers(
+        prepared.last_total(stage),
+        stage.design.noise,
+        "l2",
+        stage.problem.width,
+        plan.last,
+        {},
+    )
+    return assembled(prepared, first, stage, noisy, stated, selection)
+
+
+def _selected(
+    prepared: PreparedStages, first: ReleasedFunction, squares: Floats
+) -> tuple[Selection, float]:
+    radii, part = prepared.radii(), prepared.plan.selection
+    assert part is not None  # noqa: S101
+    noise, width = prepared.counting_noise()
+    total = prepared.bins(first, radii)
+    noisy, stated = publish_integers(total, noise, "l1", width, part, {})
+    selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, stated)
+    return selection, prepared.radius_from(noisy, noise, squares)
+
+
+def assembled(
+    prepared: PreparedStages,
+    first: ReleasedFunction,
+    stage: LastStage,
+    noisy: tuple[int, ...],
+    stated: Guarantee,
+    selection: Selection | None = None,
+) -> TwoStageFunction:
+    """The release around the output of all stages; everything in it is public."""
+    request, plan, design = prepared.request, prepared.plan, stage.design
+    parts = [first.stated, *([] if selection is None else [selection.stated]), stated]
+    radius = stage.request.bound.radius_on(request.basis.grid_points, request.basis.weights)
+    return TwoStageFunction(
+        basis=request.basis.truncate(design.functions),
+        noisy_sum=noisy,
+        exponent=stage.problem.ball.exponent,
+        divisor=float(prepared.size),
+        shrinkage=design.shrinkage,
+        center=stage.request.bound.center_on(flat_grid(request.basis)),
+        noise=design.noise,
+        guarantee=request.guarantee,
+        stated=composed(parts),
+        neighbours=request.neighbours,
+        unit=request.unit,
+        bound={"description": request.bound.describe(), **request.bound.to_json()},
+        mechanism={"name": "two-stage", **_info(plan, radius, first, design, selection)},
+        about=dict(request.about) | stamp(),
+        hierarchy=design.hierarchy,
+        first=first,
+        radius=radius,
+        last=stated,
+        selection=selection,
+    )
+
+
+def _info(
+    plan: StagePlan,
+    radius: float,
+    first: ReleasedFunction,
+    design: Design,
+    selection: Selection | None,
+) -> dict[str, Any]:
+    """Shares, radius and noise laws in words and numbers."""
+    return {
+        "stages": 2,
+        "why": plan.describe(),
+        "first stage": f"{plan.first}: {first.noise.describe()}",
+        "choice of the radius": (
+            "declared" if selection is None else f"{plan.selection}: {selection.noise.describe()}"
+        ),
+        "last stage": f"{plan.last}: {design.noise.describe()}",
+        "last mechanism": design.mechanism,
+        "share of the first stage": float(plan.share),
+        "radius": radius,
+        "expected typical error": {
+            "one stage": plan.one,
+            "two stages" + ("" if selection is None else ", over assumed spreads"): plan.two,
+        },
+    }
+
+
+def _entry(prepared: PreparedStages) -> dict[str, Any]:
+    request = prepared.request
+    return {
+        "summary": "mean curve in two stages",
+        "neighbours": str(request.neighbours),
+        "privacy_unit": request.unit,
+        "bound": request.bound.describe(),
+        "basis": request.basis.describe(),
+        "mechanism": "two-stage",
+    }
+
+
+def _spread(value: Any) -> float | None:
+    """A declared spread, or None for a private choice."""
+    if isinstance(value, str) and value == "private":
+        return None
+    remedy = (
+        "Declare an L2 distance within which most records lie of their mean, from knowledge of the"
+        " measurement and never from these data; or pay for a choice with spread='private'."
+    )
+    number = isinstance(value, int | float | np.integer | np.floating | Fraction)
+    if isinstance(value, bool) or not number or not 0 < float(value) < float("inf"):
+        raise ParameterError("spread", "be a positive finite number or 'private'", repr(value), remedy)
+    return float(value)
