@@ -240,6 +240,33 @@ class TestUnits:
         assert dict(zip(names, (p.total._count for p in parts), strict=True)) == {"case": 80, "other": 0}
         assert set(estimator.fit(X, y).release_.names) == {"case", "other"}
 
+    @pytest.mark.parametrize("kind", ["array", "frame", "long", "persons"])
+    def test_an_empty_group_has_the_public_side_of_any_other(self, kind):
+        import pandas as pd
+
+        # A grid that is not the default one: an empty group has no rows to read it from.
+        X, grid = curves(12), GRID * 4 + 5
+        records = {"array": X, "frame": pd.DataFrame(X, columns=grid), "persons": X}.get(kind)
+        long = kind == "long"
+        if long:
+            records = LongCurves(np.repeat(np.arange(12), 21), np.tile(grid, 12), X.ravel())
+        people = np.arange(12) if kind == "persons" else None
+        estimator = PrivateComparison(
+            1.0, bounds=(-1.5, 1.5), levels=["a", "b"], neighbours="add-remove", invalid="repair",
+            domain_range=(5.0, 9.0),
+        )  # fmt: skip
+        alone, some = (np.array(["a"] * 12), np.array(["a"] * 11 + ["b"]))
+        sides = []
+        for y in (alone, some):
+            _, parts = estimator.prepare(records, np.repeat(y, 21) if long else y, people)
+            requests = [part.request for part in parts]
+            sides.append([(r.basis.grid_points.tolist(), r.unit, r.components()) for r in requests])
+            assert sides[-1][0] == sides[-1][1]
+            assert set(
+                estimator.fit(records, np.repeat(y, 21) if long else y, people).release_.names
+            ) == {"a", "b"}
+        assert sides[0] == sides[1]
+
     def test_long_curves(self):
         X, y = two_groups(30, 30)
         ids = np.repeat(np.arange(60), 7)
@@ -267,7 +294,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
-            ({"levels": ["case"]}, "levels must be two or more different groups; found 1"),
+            ({"levels": ["case"]}, "levels must be two or more different groups; found 1 "),
             ({"levels": [1, "1"]}, "another label in row 0"),
             ({"neighbours": "add-remove"}, "levels must be given under add/remove neighbours"),
             ({"public_size": 5}, "public_size must be None under replace-one"),

@@ -689,3 +689,29 @@ class TestRefusals:
             release(0.5, 1.5)
         with pytest.raises(ParameterError, match="come in pairs"):
             release([0.1, 0.2], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateCovariance(bounds=(-1, 1)),
+        dpfda.PrivateFPCA(1, bounds=(-1, 1)),
+        dpfda.PrivateComparison(bounds=(-1, 1)),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks(estimator):
+    from sklearn.utils.estimator_checks import check_estimator
+
+    expected = {
+        "check_dtype_object": "a cell that is no number is a DataError, which never shows the cell",
+    }
+    if isinstance(estimator, dpfda.PrivateFPCA):
+        expected |= {
+            "check_fit_idempotent": "noise is drawn anew in every fit",
+            "check_transformer_data_not_an_array": "reads the shape of public input through numpy",
+        }
+    results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None)
+    assert {r["check_name"] for r in results if r["status"] == "failed"} == set()
+    assert sum(r["status"] == "passed" for r in results) > 25

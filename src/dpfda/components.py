@@ -184,10 +184,14 @@ class ReleasedComponents:
         ParameterError
             If the curves are not finite or do not fit the grid.
         """
-        values = np.atleast_2d(np.asarray(curves, dtype=np.float64))
-        if values.ndim != 2 or values.shape[1] != self.center.size:
+        values = np.asarray(curves, dtype=np.float64)
+        if values.ndim != 2:
+            raise ParameterError("X", "be a matrix", f"{values.ndim} dimension(s)", "Reshape your data.")
+        if values.shape[1] != self.center.size:
             raise ParameterError(
-                "X", f"have one column a grid point ({self.center.size} features)", f"{values.shape}"
+                "X",
+                f"have one column a grid point ({self.center.size} features)",
+                f"shape {values.shape}",
             )
         if not np.all(np.isfinite(values)):
             raise ParameterError("X", "be finite", "NaN or inf")

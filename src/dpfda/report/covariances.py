@@ -64,8 +64,8 @@ def describe_comparison(release: ReleasedComparison) -> str:
             "What was published",
             [
                 f"The mean curves of {len(release.names)} groups ({', '.join(release.names)}), each "
-                f"with random noise added to protect every {release.unit} behind it. Their differences, and "
-                "anything else that is made of them, cost no further privacy.",
+                f"with random noise added to protect every {release.unit} behind it. Their differences, "
+                "and anything else that is made of them, cost no further privacy.",
             ],
         ),
         ("Who is protected", [*_protected(like), f"{composition[0].upper()}{composition[1:]}."]),

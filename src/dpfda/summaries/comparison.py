@@ -212,16 +212,18 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         else:
             known_sizes = [size for size in sizes if size is not None]
         mechanism = shared_design(self.mechanism, self._design_size(known_sizes))
+        # One basis for all, from the public side of X: it may not depend on who is in a group.
+        basis = self._reader(None, mechanism)._read(X)[1]
         parts = []
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
                 raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
-            reader = self._reader(size, mechanism)
+            reader = self._reader(size, mechanism).set_params(basis=basis)
             if chosen.any():
                 parts.append(reader.prepare(*_part(X, groups, chosen)))
             else:
                 # Only under add/remove: nobody may be in a group, and that is private.
-                parts.append(_empty(reader, X, groups))
+                parts.append(_empty(reader, X.groups if isinstance(X, LongCurves) else groups))
         return names, parts
 
     def _design_size(self, sizes: list[int]) -> int:
@@ -268,7 +270,10 @@ def _memberships(y: Any, own: Labels | None, invalid: str) -> Labels:
         If labels are missing, or a unit is in two groups and nothing is to be repaired.
     """
     if y is None:
-        raise DataError("y must hold the group of each record; requires y to be passed, found None.")
+        raise DataError(
+            "y must hold the group of each record: PrivateComparison requires y to be passed, but the "
+            "target y is None."
+        )
     labels = np.asarray(y, dtype=object)
     if labels.ndim != 1 or (own is not None and labels.shape != own.shape):
         raise DataError(f"y must hold one label a record; found shape {labels.shape}.")
@@ -308,7 +313,10 @@ def _levels(given: Sequence[Any] | None, memberships: Labels, neighbours: Neighb
         levels = sorted({label for label in memberships if not is_missing(label)}, key=str)
     if len(levels) < 2 or len(set(levels)) != len(levels):
         raise ParameterError(
-            "levels", "be two or more different groups", f"{len(levels)}", "Compare at least two."
+            "levels",
+            "be two or more different groups",
+            f"{len(levels)} (n_samples = {memberships.size})",
+            "Compare at least two.",
         )
     return levels
 
@@ -332,16 +340,12 @@ def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
     return [public_size[level] for level in levels]
 
 
-def _empty(reader: PrivateMean, X: Any, groups: Any) -> PreparedMean:
+def _empty(reader: PrivateMean, groups: Any) -> PreparedMean:
     """The request of a group and a sum of nothing: made from one record that cannot be used."""
-    label = None if groups is None else ["nobody"]
-    if isinstance(X, LongCurves):
-        start = 0.0 if reader.domain_range is None else float(reader.domain_range[0])
-        nothing: Any = LongCurves(["nobody"], [start], [np.inf])
-    else:
-        nothing = np.full((1, *np.shape(X)[1:]), np.nan)
     reader.set_params(invalid="repair")
-    prepared = reader.prepare(nothing, label)
+    points = 0 if reader.basis is None else reader.basis.weights.size
+    nothing = np.full((1, points), np.nan)
+    prepared = reader.prepare(nothing, None if groups is None else ["nobody"])
     return PreparedMean(prepared.request, IntegerSum(prepared.request.components()))
 
 

@@ -27,9 +27,16 @@ from dpfda.errors import ParameterError
 from dpfda.guarantees import Neighbours, exact, guarantee_for
 from dpfda.publication import charge, publish
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.curves import check_choice, is_missing, unit_codes
+from dpfda.records.curves import check_choice, unit_codes
 from dpfda.release import NoisyCount, ReleasedFunction
 from dpfda.second_moments import OuterSum
+from dpfda.summaries.deviations import (
+    center_word,
+    described_bound,
+    deviation_radius,
+    paired,
+    public_center,
+)
 from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
@@ -260,7 +267,7 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
     whole = guarantee_for(estimator.epsilon, estimator.delta)
     neighbours = Neighbours.parse(estimator.neighbours)
     check_choice(estimator.shrinkage, "shrinkage", ("prior", "none"))
-    word = _center_word(estimator.center)
+    word = center_word(estimator.center)
     private, pairs = word == "private", word == "pairs"
     if pairs and neighbours is Neighbours.ADD_REMOVE:
         raise ParameterError(
@@ -281,7 +288,7 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
     standardize = bool(estimator.standardize)
     request = CovarianceRequest(
         basis, radius, shares, neighbours, estimator.mechanism, estimator.components, size,
-        estimator.unit or ("record" if groups is None else "group"), _described_bound(estimator, radius),
+        estimator.unit or ("record" if groups is None else "group"), described_bound(estimator, radius),
         {
             "summary": "covariance",
             "center": word or ("of the bound" if estimator.center is None else "public"),
@@ -330,128 +337,6 @@ def _read(
     if groups is not None:
         curves = units(curves, unit_codes(groups, curves.usable.size, reader.invalid))
     return basis, curves, reader._size(neighbours, int(curves.usable.size)), groups
-
-
-def public_center(estimator: Any, basis: Basis) -> Floats:
-    """The public center on the grid (m,).
-
-    Raises
-    ------
-    ParameterError
-        If it does not fit the grid, is not finite, or a released function has another domain.
-    """
-    center, grid = estimator.center, basis.grid_points
-    if center is None or isinstance(center, str):
-        return _own_bound(estimator).center_on(grid)
-    if callable(center):
-        center = center(grid)
-    try:
-        values = np.array(center, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("center", "be a curve, a number or a function", repr(center)) from None
-    if values.ndim > 1 or values.shape not in ((), grid.shape) or not np.all(np.isfinite(values)):
-        raise ParameterError(
-            "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
-        )
-    return np.asarray(values * np.ones_like(grid))
-
-
-def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> float:
-    """Public length of a deviation: `radius`, but no more than bounds and center imply.
-
-    With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice its
-    radius: the released mean is moved into the bound.
-    """
-    bound = _own_bound(estimator)
-    grid, weights = basis.grid_points, basis.weights
-    own = bound.center_on(grid)
-    implied = 2 * bound.radius_on(grid, weights)
-    if isinstance(estimator.center, str) and estimator.center == "pairs":
-        # |x - x'| / sqrt(2) for two records of the bound.
-        implied /= np.sqrt(2.0)
-    elif center is not None:
-        away = np.abs(center - own)
-        if isinstance(bound, ValueBounds):
-            # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
-            lower, upper = np.broadcast_arrays(
-                np.asarray(bound.lower) + 0 * grid, np.asarray(bound.upper) + 0 * grid
-            )
-            implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
-        else:
-            implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
-    if estimator.radius is None:
-        return implied
-    radius = L2Ball(estimator.radius).radius
-    return radius if estimator.bounds is None and not estimator.standardize else min(radius, implied)
-
-
-def _own_bound(estimator: Any) -> ValueBounds | L2Ball:
-    if estimator.bounds is None and not estimator.standardize and estimator.radius is not None:
-        if estimator.center is None or _center_word(estimator.center) == "private":
-            raise ParameterError(
-                "bounds",
-                "be given where the center is not",
-                "None",
-                "Pass center= a public curve, or bounds=(lower, upper).",
-            )
-        return L2Ball(estimator.radius)
-    bound = read_bounds(estimator.bounds, estimator.standardize)
-    if not isinstance(bound, ValueBounds | L2Ball):
-        raise ParameterError(
-            "bounds",
-            "be (lower, upper), ValueBounds or L2Ball for a covariance",
-            type(bound).__name__,
-            "Outer products are bounded through the l2 length of a deviation.",
-        )
-    return bound
-
-
-def _center_word(center: Any) -> str | None:
-    if not isinstance(center, str):
-        return None
-    if center not in ("private", "pairs"):
-        raise ParameterError(
-            "center", "be 'private', 'pairs', a curve, a function or None", repr(center)
-        )
-    return center
-
-
-def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
-    """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
-
-    Every unit is in at most one pair, and which pair does not depend on its data: without groups the
-    order is that of the rows, with groups that of the labels, which no unit can change.
-    """
-    values, usable = curves.values, curves.usable
-    bounds = None if reader.bounds is None else read_bounds(reader.bounds, reader.standardize)
-    if isinstance(bounds, ValueBounds):
-        values = np.clip(values, np.asarray(bounds.lower), np.asarray(bounds.upper))
-    if groups is not None:
-        # In the order in which `unit_codes` numbers them.
-        names = dict.fromkeys((is_missing(g), "" if is_missing(g) else g) for g in groups)
-        order = sorted(
-            range(len(names)), key=[(m, type(g).__name__, str(g)) for m, g in names].__getitem__
-        )
-        values, usable = values[order], usable[order]
-    count = values.shape[0] // 2 * 2
-    # Halves first: the difference of the largest doubles stays finite.
-    half = values[:count] / 2
-    difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
-    both = usable[0:count:2] & usable[1:count:2]
-    return Curves(np.where(both[:, None], difference, 0.0), both)
-
-
-def _described_bound(estimator: Any, radius: float) -> dict[str, Any]:
-    words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
-    if estimator.bounds is None and not estimator.standardize:
-        return {"description": words, "kind": "deviation", "radius": radius, "records": None}
-    bound = _own_bound(estimator)
-    return {
-        "description": f"{bound.describe()}; {words}",
-        "kind": "deviation",
-        "radius": radius,
-        "records": bound.to_json(),
-    }
 
 
 def _share(value: Any) -> Fraction:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bases import Basis
@@ -31,7 +31,7 @@ from dpfda.summaries.covariance import PreparedCovariance, first_stage, outer_su
 Floats = NDArray[np.float64]
 
 
-class PrivateFPCA(BaseEstimator):  # type: ignore[misc]
+class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Functional principal components under differential privacy.
 
     Two roads. ``method="noisy"`` releases the covariance function (see `dpfda.PrivateCovariance`) and
@@ -286,7 +286,10 @@ class PrivateFPCA(BaseEstimator):  # type: ignore[misc]
         return SubspacePlan.of(request.shares.rest, count, int(components), share)
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Scores (n, k) of public curves (n, m) on the grid.
+        """Scores (n, k) of curves (n, m) on the grid.
+
+        Scores of private curves are private, those of `fit_transform` among them: they are not part of
+        the release.
 
         Raises
         ------
@@ -294,7 +297,15 @@ class PrivateFPCA(BaseEstimator):  # type: ignore[misc]
             Before `fit`.
         """
         check_is_fitted(self, "release_")
-        return self.release_.transform(X)
+        values = np.asarray(X)
+        if values.ndim == 2 and values.shape[1] != self.n_features_in_:
+            raise ParameterError(
+                "X",
+                f"have one column a grid point ({self.n_features_in_})",
+                f"another number: X has {values.shape[1]} features, but PrivateFPCA is expecting "
+                f"{self.n_features_in_} features as input",
+            )
+        return self.release_.transform(values)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
         """Curves (n, m) on the grid from scores (n, k).

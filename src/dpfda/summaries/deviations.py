@@ -1,0 +1,148 @@
+"""What deviations a covariance is made of: their center, their public length, and pairs of units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases import Basis
+from dpfda.bounds import L2Ball, ValueBounds, read_bounds
+from dpfda.errors import ParameterError
+from dpfda.records import Curves
+from dpfda.records.curves import is_missing
+from dpfda.summaries.mean import PrivateMean
+
+Floats = NDArray[np.float64]
+
+
+def public_center(estimator: Any, basis: Basis) -> Floats:
+    """The public center on the grid (m,).
+
+    Raises
+    ------
+    ParameterError
+        If it does not fit the grid, is not finite, or a released function has another domain.
+    """
+    center, grid = estimator.center, basis.grid_points
+    if center is None or isinstance(center, str):
+        return stated_bound(estimator).center_on(grid)
+    if callable(center):
+        center = center(grid)
+    try:
+        values = np.array(center, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("center", "be a curve, a number or a function", repr(center)) from None
+    if values.ndim > 1 or values.shape not in ((), grid.shape) or not np.all(np.isfinite(values)):
+        raise ParameterError(
+            "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
+        )
+    return np.asarray(values * np.ones_like(grid))
+
+
+def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> float:
+    """Public length of a deviation: `radius`, but no more than bounds and center imply.
+
+    With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice its
+    radius: the released mean is moved into the bound.
+    """
+    bound = stated_bound(estimator)
+    grid, weights = basis.grid_points, basis.weights
+    own = bound.center_on(grid)
+    implied = 2 * bound.radius_on(grid, weights)
+    if isinstance(estimator.center, str) and estimator.center == "pairs":
+        # |x - x'| / sqrt(2) for two records of the bound.
+        implied /= np.sqrt(2.0)
+    elif center is not None:
+        away = np.abs(center - own)
+        if isinstance(bound, ValueBounds):
+            # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
+            lower, upper = np.broadcast_arrays(
+                np.asarray(bound.lower) + 0 * grid, np.asarray(bound.upper) + 0 * grid
+            )
+            implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
+        else:
+            implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
+    if estimator.radius is None:
+        return implied
+    radius = L2Ball(estimator.radius).radius
+    return radius if estimator.bounds is None and not estimator.standardize else min(radius, implied)
+
+
+def stated_bound(estimator: Any) -> ValueBounds | L2Ball:
+    """The bound on a record: as given, or the ball of `radius` around a public center.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or one that does not bound the l2 length of a deviation.
+    """
+    if estimator.bounds is None and not estimator.standardize and estimator.radius is not None:
+        if estimator.center is None or center_word(estimator.center) == "private":
+            raise ParameterError(
+                "bounds",
+                "be given where the center is not",
+                "None",
+                "Pass center= a public curve, or bounds=(lower, upper).",
+            )
+        return L2Ball(estimator.radius)
+    bound = read_bounds(estimator.bounds, estimator.standardize)
+    if not isinstance(bound, ValueBounds | L2Ball):
+        raise ParameterError(
+            "bounds",
+            "be (lower, upper), ValueBounds or L2Ball for a covariance",
+            type(bound).__name__,
+            "Outer products are bounded through the l2 length of a deviation.",
+        )
+    return bound
+
+
+def center_word(center: Any) -> str | None:
+    """The center where it is a word: "private" or "pairs"."""
+    if not isinstance(center, str):
+        return None
+    if center not in ("private", "pairs"):
+        raise ParameterError(
+            "center", "be 'private', 'pairs', a curve, a function or None", repr(center)
+        )
+    return center
+
+
+def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
+    """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
+
+    Every unit is in at most one pair, and which pair does not depend on its data: without groups the
+    order is that of the rows, with groups that of the labels, which no unit can change.
+    """
+    values, usable = curves.values, curves.usable
+    bounds = None if reader.bounds is None else read_bounds(reader.bounds, reader.standardize)
+    if isinstance(bounds, ValueBounds):
+        values = np.clip(values, np.asarray(bounds.lower), np.asarray(bounds.upper))
+    if groups is not None:
+        # In the order in which `unit_codes` numbers them.
+        names = dict.fromkeys((is_missing(g), "" if is_missing(g) else g) for g in groups)
+        order = sorted(
+            range(len(names)), key=[(m, type(g).__name__, str(g)) for m, g in names].__getitem__
+        )
+        values, usable = values[order], usable[order]
+    count = values.shape[0] // 2 * 2
+    # Halves first: the difference of the largest doubles stays finite.
+    half = values[:count] / 2
+    difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
+    both = usable[0:count:2] & usable[1:count:2]
+    return Curves(np.where(both[:, None], difference, 0.0), both)
+
+
+def described_bound(estimator: Any, radius: float) -> dict[str, Any]:
+    """The bound as JSON types: on deviations, and on records where one was given."""
+    words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
+    if estimator.bounds is None and not estimator.standardize:
+        return {"description": words, "kind": "deviation", "radius": radius, "records": None}
+    bound = stated_bound(estimator)
+    return {
+        "description": f"{bound.describe()}; {words}",
+        "kind": "deviation",
+        "radius": radius,
+        "records": bound.to_json(),
+    }
