@@ -229,7 +229,7 @@ class ReleasedHistogram:
         simultaneous : bool
             Whether it is for all points at once.
         points : array (q, d), optional
-            Where; by default about 400 points on a regular grid.
+            Where; by default a regular grid of about 400 points, fewer for more than 40,000 cells.
 
         Notes
         -----
@@ -282,14 +282,17 @@ class ReleasedHistogram:
         """Simulated errors (draws, q) for a response (q, cells), from a fixed key."""
         generator = np.random.Generator(np.random.Philox(key=0))
         draws = min(DRAWS, max(FEWEST_DRAWS, WORK // response.size))
+        step = max(1, min(PART, TABLE // self.cells.size))
         parts = [
-            self.noise.simulate(generator, min(PART, draws - start)) @ response.T
-            for start in range(0, draws, PART)
+            self.noise.simulate(generator, min(step, draws - start)) @ response.T
+            for start in range(0, draws, step)
         ]
         return np.concatenate(parts)
 
     def _band_points(self) -> Floats:
-        count = max(2, round(BAND_POINTS ** (1 / self.dimensions)))
+        # Fewer where there are many cells: the response holds a number for each pair.
+        points = max(16, min(BAND_POINTS, 4 * TABLE // self.cells.size))
+        count = max(2, round(points ** (1 / self.dimensions)))
         return product_points([np.linspace(a, b, count) for a, b in self.domain_range])
 
     def _unit_box(self, at: Floats) -> Floats:

@@ -51,6 +51,9 @@ NEGLIGIBLE = 1e-9
 # Modes along an axis for one cell, by dimension; more on an interval, where they cost little.
 MODES_PER_CELL = {1: 8, 2: 2, 3: 2}
 LARGEST_MODES = 2048
+# Every cell gets noise of its own, and bands need dense matrices along an axis.
+LARGEST_CELLS = 2**18
+LARGEST_AXIS = 4096
 # Cells of unequal width need a dense system.
 LARGEST_UNEQUAL = 256
 
@@ -190,6 +193,12 @@ def nearest_probabilities(values: Floats) -> Floats:
 
 def mode_counts(cells: CellGrid) -> tuple[int, ...]:
     """Number of cosine functions along each axis: enough to fit the cells smoothly."""
+    if cells.size > LARGEST_CELLS or max(cells.shape) > LARGEST_AXIS:
+        raise ParameterError(
+            "cells",
+            f"be at most {LARGEST_AXIS} along an axis and {LARGEST_CELLS} in all",
+            " x ".join(map(str, cells.shape)),
+        )
     per_cell = MODES_PER_CELL[cells.dimensions]
     if cells.is_regular:
         return tuple(min(max(per_cell * m, 2), max(LARGEST_MODES, m)) for m in cells.shape)

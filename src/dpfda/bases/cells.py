@@ -55,7 +55,7 @@ class CellGrid:
             Ends of the box.
         """
         domain = box_domain(domain_range)
-        counts: list[Any] = list(shape) if isinstance(shape, Sequence) else [shape] * len(domain)
+        counts: list[Any] = [shape] * len(domain) if np.ndim(shape) == 0 else list(np.asarray(shape))
         if len(counts) != len(domain) or not all(_positive(count) for count in counts):
             raise ParameterError(
                 "cells", f"be a positive integer or {len(domain)} of them, one an axis", repr(shape)

@@ -27,7 +27,6 @@ from dpfda.records.points import cell_weights, points_from_array, whole_counts
 
 Floats = NDArray[np.float64]
 
-LARGEST_CELLS = 2**18
 LABELS = ("domain", "domain_2", "domain_3", "value")
 
 
@@ -234,7 +233,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         multiplier : int
             What one in the table stands for: 1000 for a table in thousands. Each number is taken as its
             decimal digits, so 4612.439 thousand are exactly 4612439 people; what is not whole then is
-            refused (or, under invalid="repair", rounded down).
+            refused (or, under invalid="repair", rounded to the nearest).
 
         Returns
         -------
@@ -355,10 +354,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         neighbours: Neighbours,
     ) -> CellGrid:
         if self.cells is not None:
-            cells = CellGrid.regular(self.cells, self.domain_range)
-            if cells.size > LARGEST_CELLS:
-                raise ParameterError("cells", f"be at most {LARGEST_CELLS} in all", cells.size)
-            return cells
+            return CellGrid.regular(self.cells, self.domain_range)
         count = choose_cells(
             self._design_size(size, "cells"), dimensions, guarantee, neighbours, self.noise
         )
