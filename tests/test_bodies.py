@@ -191,6 +191,19 @@ def test_the_loss_on_an_ellipsoid_is_the_largest_on_its_surface(noise):
     assert found > 0.995 * loss
 
 
+@pytest.mark.parametrize("noise", LAWS[:2], ids=lambda law: law.law)
+@pytest.mark.parametrize("order", [1, 2, np.inf], ids=["l1", "l2", "linf"])
+def test_the_loss_on_a_ball_is_the_largest_on_its_surface(noise, order):
+    name = {1: "l1", 2: "l2", np.inf: "linf"}[order]
+    loss = float(body_loss(noise, name, 20))
+    points = np.random.default_rng(7).normal(size=(20_000, 4))
+    points[::2] *= np.random.default_rng(8).integers(0, 2, (10_000, 4)) + 1e-9
+    points[::5] = np.sign(points[::5])
+    surface = 20 * points / np.linalg.norm(points, ord=order, axis=1)[:, None]
+    found = max(norm_of(noise, shift) for shift in surface.tolist())
+    assert 0.995 * loss < found <= loss * (1 + 1e-12)
+
+
 def test_the_loss_is_the_density_ratio():
     for noise, kind in itertools.product(LAWS, ("box", "ellipsoid")):
         loss = float(body_loss(noise, kind, SIZES))
@@ -296,6 +309,8 @@ def test_axes_are_rounded_down_to_a_public_grid():
     assert body.radius == body.axes[0]
     box = IntegerBody.of("box", (3.0, 4.0), 2)
     assert box.radius**2 >= sum(axis**2 for axis in box.axes) > (box.radius - 1) ** 2
+    with pytest.raises(ParameterError, match=r"positive integers below 2\^31"):
+        IntegerBody("ellipsoid", (2**31,), 0)
     with pytest.raises(ParameterError, match=r"within a factor 2\^20"):
         IntegerBody.of("box", (1.0, 1e-9), 2)
 

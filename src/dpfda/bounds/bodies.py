@@ -46,8 +46,9 @@ class IntegerBody:
     def __post_init__(self) -> None:
         if self.norm not in get_args(BodyNorm):
             raise ParameterError("norm", f"be one of {get_args(BodyNorm)}", repr(self.norm))
-        if not self.axes or any(type(axis) is not int or axis < 1 for axis in self.axes):
-            raise ParameterError("axes", "be positive integers", "others")
+        if not self.axes or any(type(axis) is not int or not 1 <= axis < 2**31 for axis in self.axes):
+            # Larger ones would wrap around where a row is verified.
+            raise ParameterError("axes", "be positive integers below 2^31", "others")
 
     @classmethod
     def of(cls, norm: BodyNorm, axes: Sequence[float], components: int) -> IntegerBody:
