@@ -134,9 +134,7 @@ def _summed(name: str, own: bool, smoothness: float) -> PreparedMean:
 
 def _estimator(own: bool, smoothness: float) -> PrivateMean:
     kernel = None if own else Matern(RANGE, nu=smoothness)
-    return PrivateMean(
-        1.0, standardize=True, missing="complete", kernel=kernel, mechanism="laplace"
-    )
+    return PrivateMean(1.0, standardize=True, missing="complete", kernel=kernel, mechanism="laplace")
 
 
 @cache

@@ -393,12 +393,16 @@ def test_reading_what_is_not_a_release(days, verb):
 
 
 def test_plan_agrees_with_simulated_noise(folder):
+    # A linear estimate: the noise that it lets through does not depend on the mean.
     setting = ("--bounds", 0, 4, "--domain", 0, 23, "--points", 24, "--kernel", "matern:3:1.5")
-    result = run("plan", "--curves", 40, "--epsilon", 2, *setting, "--json")
+    linear = ("--mechanism", "knorm")
+    result = run("plan", "--curves", 40, "--epsilon", 2, *setting, *linear, "--json")
     assert result.exit_code == 0, result.stderr
     expected = json.loads(result.stdout)["expected"]
     # Curves in the middle of the bounds: what is released is the noise alone.
-    estimator = PrivateMean(2, bounds=(0, 4), domain_range=(0, 23), kernel="matern:3:1.5")
+    estimator = PrivateMean(
+        2, bounds=(0, 4), domain_range=(0, 23), kernel="matern:3:1.5", mechanism="knorm"
+    )
     errors = np.asarray(simulate_releases(estimator, np.full((40, 24), 2.0), 4000, 3)) - 2.0
     squares = errors**2 @ np.r_[0.5, np.ones(22), 0.5] / 23
     standard_error = squares.std() / np.sqrt(squares.size)
@@ -435,7 +439,9 @@ def test_plan_is_drawn_with_its_parts():
     plans = [make_plan(basis, ValueBounds(0, 1), 200, guarantee) for guarantee in guarantees]
     axis = plot_plan([1.0, 2.0, 4.0], plans, new_picture(), "MW")
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in axis.get_lines()}
-    total, noise, bias, sampling = lines.values()
+    total, noise, bias, limit, sampling = lines.values()
+    np.testing.assert_allclose(limit, [plan.typical_limit for plan in plans])
+    assert (limit < total).all()
     np.testing.assert_allclose(total, [plan.typical_error for plan in plans])
     np.testing.assert_allclose(total**2, noise**2 + bias**2)
     # Halfwidth 1/2 of the bounds, over the root of the number of curves.

@@ -214,21 +214,38 @@ def new_axis() -> Axes:
     return axis
 
 
+def beside(axis: Axes) -> tuple[Axes, Axes]:
+    """An axis of a figure of its own, and a second one to its right with the same vertical scale."""
+    figure = axis.get_figure(root=True)
+    if figure is None:
+        raise ParameterError("ax", "belong to a figure", "none")
+    figure.clear()
+    figure.set_size_inches(11, 4.2)
+    first, second = figure.subplots(1, 2, sharey=True)
+    return first, second
+
+
 def plot_plan(
-    epsilons: Sequence[float], plans: Sequence[Plan], ax: Axes | None = None, units: str = ""
+    values: Sequence[float],
+    plans: Sequence[Plan],
+    ax: Axes | None = None,
+    units: str = "",
+    against: str = "epsilon (smaller is more private)",
 ) -> Axes:
-    """Draw the expected error of a release and its parts against epsilon, on log axes.
+    """Draw the expected error of a release, its parts and the limit for it, on log axes.
 
     Parameters
     ----------
-    epsilons : sequence of float
-        Privacy losses, increasing.
+    values : sequence of float
+        Privacy losses, or numbers of units, increasing.
     plans : sequence of Plan
         One for each.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     units : str
         Units of the error, for its axis.
+    against : str
+        What the values are.
 
     Raises
     ------
@@ -243,11 +260,14 @@ def plot_plan(
         for part in ("total", "noise", "bias", "sampling")
     }
     # The total above its parts; parts far below it do not matter and would flatten the picture.
-    axis.plot(epsilons, errors["total"], label="error (noise and bias)", linewidth=2.5, zorder=3)
-    axis.plot(epsilons, errors["noise"], label="privacy noise", color="C3", linestyle="-.", zorder=4)
-    axis.plot(epsilons, errors["bias"], label="bias of smoothing", color="C1", linestyle="--")
+    axis.plot(values, errors["total"], label="error (noise and bias)", linewidth=2.5, zorder=3)
+    axis.plot(values, errors["noise"], label="privacy noise", color="C3", linestyle="-.", zorder=4)
+    axis.plot(values, errors["bias"], label="bias of smoothing", color="C1", linestyle="--")
+    limits = [plan.typical_limit for plan in plans]
+    if all(limit is not None for limit in limits):
+        axis.plot(values, limits, label="limit for such noise", color="C2", linestyle=(0, (1, 1)))
     axis.plot(
-        epsilons,
+        values,
         errors["sampling"],
         label="for comparison: sampling, at most",
         color="0.5",
@@ -262,9 +282,10 @@ def plot_plan(
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_locator(NullLocator())
     axis.grid(color="0.9")
-    axis.set_xlabel("epsilon (smaller is more private)")
-    axis.set_ylabel("typical error at a point" + (f"\n({units})" if units else ""))
-    axis.legend(fontsize="small", loc="lower left")
+    axis.set_xlabel(against)
+    if units:
+        axis.set_ylabel(f"typical error at a point\n({units})")
+        axis.legend(fontsize="small", loc="lower left")
     return axis
 
 

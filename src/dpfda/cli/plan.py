@@ -15,6 +15,8 @@ from dpfda.cli.running import guarded, print_json, warn
 from dpfda.errors import ParameterError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from dpfda.bases import Basis
     from dpfda.cli.checks import PublicSide
     from dpfda.design import Plan
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 # The table goes from E/8 to 8 E by factors of two; the picture has steps between.
 SPAN = 8
 STEPS = 7
-CURVE_STEPS = 25
+CURVE_STEPS = 13
+# Means that are simulated for a point of the picture; the table takes more.
+PICTURE_DRAWS = 300
 POINTS = 101
 MOST_POINTS = 2000
 COUNTED = 0.1
@@ -38,6 +42,7 @@ class Row:
     bias: float
     noise: float
     sampling: float
+    limit: float | None
 
 
 @guarded
@@ -76,7 +81,7 @@ def plan(
         typer.Option(
             "--plot",
             metavar="F.png",
-            help="Draw error against epsilon: .png, .pdf or .svg (extra dpfda\\[plot]).",
+            help="Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda\\[plot]).",
             rich_help_panel=o.OUTPUT,
         ),
     ] = None,
@@ -85,15 +90,17 @@ def plan(
 ) -> None:
     """Expected error of a mean curve over a range of epsilon around E. No file is read.
 
-    Typical errors are root mean squares at a point, in the units of the data: bias (what shrinking to
-    fewer coefficients leaves out, if the mean is as rough as the kernel and as large as the bound
-    allows), noise (for privacy), and, beside them, sampling (of these data from a wider population, at
-    most).
+    Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
+    too few coefficients leave out), noise (for privacy), and, beside them, sampling (of these data
+    from a wider population, at most). They are expected under a public mixture of smooth means, from
+    as large as the bound allows to a hundredth of that; with --kernel, for a mean as rough as the
+    kernel and as large as allowed. The limit is what no such noise can go below.
     """
     from dpfda.bases import KernelBasis
+    from dpfda.bases.centred import CentredBasis
     from dpfda.bases.grids import equally_spaced
     from dpfda.cli.checks import bound_from, check_public, kernel_on, kernel_warning
-    from dpfda.cli.outputs import check_outputs, new_picture, save_picture
+    from dpfda.cli.outputs import check_outputs, save_picture
     from dpfda.report import cautions
 
     bound = bound_from(bounds, l2_bound, l1_bound, standardize)
@@ -104,7 +111,10 @@ def plan(
     check_outputs({"--plot": plot}, {}, overwrite)
     ends = public.domain or (0.0, 1.0)
     chosen = kernel_on(public.kernel, ends)
-    basis = KernelBasis.on_grid(chosen, equally_spaced(points, ends), ends)
+    basis: Basis = KernelBasis.on_grid(chosen, equally_spaced(points, ends), ends)
+    if standardize:
+        # As an estimator does: standardised curves integrate to zero.
+        basis = CentredBasis.of(basis)
     warnings = [kernel_warning(chosen, basis.grid_points, ends)]
     warnings += cautions(public.guarantee, public_size or curves)
     known = [text for text in warnings if text is not None]
@@ -113,13 +123,9 @@ def plan(
     forecast = Forecast(basis, public, curves)
     rows = [forecast.row(factor) for factor in _factors(STEPS)]
     if plot is not None:
-        from dpfda.plotting import plot_plan
-
-        factors = _factors(CURVE_STEPS)
-        plans = [forecast.at(factor) for factor in factors]
-        epsilons = [forecast.epsilon(factor) for factor in factors]
-        units = "standardised, no unit" if standardize else "units of the data"
-        save_picture(plot_plan(epsilons, plans, new_picture(), units), plot)
+        save_picture(
+            _drawn(forecast, "standardised, no unit" if standardize else "units of the data"), plot
+        )
     if as_json:
         print_json(_as_json(forecast, rows, known, plot))
     else:
@@ -138,18 +144,20 @@ class Forecast:
         """The whole epsilon, E times a factor."""
         return float(self.public.guarantee.epsilon * factor)
 
-    def at(self, factor: Fraction) -> Plan:
-        """The plan at E times a factor."""
+    def at(self, factor: Fraction, larger: Fraction = Fraction(1), quick: bool = False) -> Plan:
+        """The plan at E times a factor, for N times another."""
         from dpfda.design import make_plan
+        from dpfda.design.expectation import DRAWS
 
         public = self.public
         return make_plan(
             self.basis,
             public.bound,
-            public.public_size or self.curves,
+            max(2, round((public.public_size or self.curves) * larger)),
             self._guarantee(factor),
             public.neighbours,
             public.mechanism,
+            PICTURE_DRAWS if quick else DRAWS,
         )
 
     def row(self, factor: Fraction) -> Row:
@@ -159,7 +167,8 @@ class Forecast:
         bias, noise, sampling = (
             math.sqrt(part / plan.length) for part in (error.bias, error.noise, error.sampling)
         )
-        return Row(self.epsilon(factor), plan.typical_error, bias, noise, sampling)
+        limit = plan.typical_limit
+        return Row(self.epsilon(factor), plan.typical_error, bias, noise, sampling, limit)
 
     @property
     def counted(self) -> bool:
@@ -175,6 +184,20 @@ class Forecast:
         whole = self.public.guarantee
         scaled = guarantee_for(whole.epsilon * factor, getattr(whole, "delta", 0))
         return split(scaled, COUNT_SHARE)[1] if self.counted else scaled
+
+
+def _drawn(forecast: Forecast, units: str) -> Axes:
+    """Two pictures side by side: against epsilon, and against the number of units."""
+    from dpfda.cli.outputs import new_picture
+    from dpfda.plotting import beside, plot_plan
+
+    first, second = beside(new_picture())
+    factors = _factors(CURVE_STEPS)
+    epsilons = [forecast.epsilon(factor) for factor in factors]
+    plot_plan(epsilons, [forecast.at(factor, quick=True) for factor in factors], first, units)
+    plans = [forecast.at(Fraction(1), factor, quick=True) for factor in factors]
+    sizes = [float(plan.problem.size) for plan in plans]
+    return plot_plan(sizes, plans, second, against="number of units (curves, or persons)")
 
 
 def _factors(steps: int) -> list[Fraction]:
@@ -209,7 +232,8 @@ def _as_json(
         **_facts(forecast),
         "expected": vars(rows[len(rows) // 2]),
         "over_epsilon": [vars(row) for row in rows],
-        "limit": forecast.at(Fraction(1)).typical_limit,
+        "limit": rows[len(rows) // 2].limit,
+        "limit_of_any": forecast.at(Fraction(1), quick=True).typical_limit_of_any,
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
         "warnings": warnings,
@@ -228,14 +252,21 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
     lines.append(
         "  error     from the non-private mean of the same bounded curves: bias and noise together"
     )
-    lines.append("  bias      left out by smoothing, if the mean is as rough and large as allowed")
+    lines.append("  bias      left out by smoothing")
     lines.append("  noise     added for privacy")
     lines.append("  sampling  beside it, at most: these curves against a wider population")
-    limit = forecast.at(Fraction(1)).typical_limit
-    if limit is not None:
+    if middle.limit is not None:
+        lines.append("  limit     below which no noise that protects in proportion can expect to come")
+    belief = forecast.at(Fraction(1), quick=True).problem.mixture
+    lines.append(
+        "Expected for a mean as rough as the kernel and as large as the bound allows."
+        if belief is None
+        else "Expected over smooth means, from as large as the bound allows to a hundredth of that."
+    )
+    if middle.limit is not None:
         lines.append(
-            f"At epsilon = {middle.epsilon:.4g} no pure additive mechanism can expect an error below "
-            f"{number(limit)} under the same prior."
+            f"At epsilon = {middle.epsilon:.4g} the error expected is {number(middle.typical)}; no "
+            f"noise that protects in proportion can expect less than {number(middle.limit)}."
         )
     if forecast.counted:
         share = math.sqrt(2) / (COUNTED * middle.epsilon * forecast.curves)
@@ -260,4 +291,6 @@ def _table(rows: list[Row], middle: Row) -> str:
         "noise": [number(row.noise) for row in rows],
         "sampling": [number(row.sampling) for row in rows],
     }
+    if middle.limit is not None:
+        table["limit"] = ["" if row.limit is None else number(row.limit) for row in rows]
     return text_table(table)

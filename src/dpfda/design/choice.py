@@ -37,6 +37,8 @@ OWN_SHARE = 0.5
 LARGEST = 4096
 # Numbers of cells that are tried are this far apart.
 GROWTH = 1.25
+# The search ends when so many in a row were worse than the best.
+PATIENCE = 3
 
 
 def choose(problem: Problem, mechanism: Any = "auto") -> Design:
@@ -65,7 +67,7 @@ def _candidates(problem: Problem) -> Iterator[Design]:
     if isinstance(problem.guarantee, PureDP):
         yield _designed(KNorm(_block_size(problem)), problem)
         if problem.cube is not None:
-            yield min(_cells(problem), key=lambda design: typical_error(problem, design))
+            yield _best_cells(problem)
     yield _designed(Laplace(), problem)
 
 
@@ -86,18 +88,19 @@ def _block_size(problem: Problem) -> int | None:
     return 1 + int(np.argmin(errors))
 
 
-def _cells(problem: Problem) -> Iterator[Design]:
-    """Designs over the numbers of cells worth trying; without a mixture the mechanism's own."""
+def _best_cells(problem: Problem) -> Design:
+    """Cells with the least average typical error; without a mixture the mechanism's own number."""
     if problem.mixture is None or problem.cube is None:
-        yield Cells().design(problem)
-        return
-    last, largest = None, min(problem.cube.weights.size, 4 * (_block_size(problem) or 1) + 8)
-    count = 1
-    while count <= largest:
+        return Cells().design(problem)
+    best, least, worse, count = Cells(1).design(problem), np.inf, 0, 1
+    while count <= problem.cube.weights.size and worse < PATIENCE:
         design = Cells(count).design(problem)
-        if design.components != last:
-            yield design
-        last, count = design.components, max(count + 1, int(count * GROWTH))
+        error = typical_error(problem, design)
+        worse = worse + 1 if error >= least else 0
+        if error < least:
+            best, least = design, error
+        count = max(count + 1, int(count * GROWTH))
+    return best
 
 
 def typical_error(problem: Problem, design: Design) -> float:
@@ -118,13 +121,14 @@ def _oracle_risks(problem: Problem, design: Design, variances: Floats) -> Floats
         kept = variances[:, : design.components]
         return np.asarray(whole - (kept**2 / (kept + power)).sum(axis=1))
     forms, power = measured_forms(problem, design)
-    scaled = forms / np.sqrt(power)[:, None]
-    gains = []
-    for row in variances[:, : forms.shape[1]]:
-        # The trace of P A' (I + A P A')^-1 A P with A = V^-1/2 F.
-        solved = np.linalg.solve(np.eye(len(scaled)) + scaled * row @ scaled.T, scaled * row)
-        gains.append(float(np.sum(scaled * row * solved)))
-    return np.asarray(whole - np.array(gains))
+    scaled, scales, gains = forms / np.sqrt(power)[:, None], problem.belief.scales, []
+    for shape in problem.belief.shapes:
+        # The trace of P A' (I + A P A')^-1 A P with A = V^-1/2 F and P = s B, from A B A' = U L U'.
+        crossed = scaled * shape
+        values, vectors = np.linalg.eigh(crossed @ scaled.T)
+        squares = np.sum((crossed.T @ vectors) ** 2, axis=0)
+        gains.append((scales[:, None] ** 2 * squares / (1 + scales[:, None] * values)).sum(axis=1))
+    return np.asarray(whole - np.concatenate(gains))
 
 
 def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:
@@ -160,7 +164,8 @@ def _around(problem: Problem) -> Prior:
     own = problem.prior
     if problem.body is not None:
         return Prior.of(own, SCALES)
-    shapes = normalized(public_shapes(own.size), problem.ball.norm)
+    # The root of the kernel's shape is rougher than it: for means that fall more slowly than declared.
+    shapes = normalized(np.vstack([np.sqrt(own), public_shapes(own.size)]), problem.ball.norm)
     weights = np.full((len(shapes) + 1, len(SCALES)), (1 - OWN_SHARE) / len(shapes))
     weights[0] = OWN_SHARE
     return Prior(np.vstack([own, shapes]), np.array(SCALES), weights / len(SCALES))

@@ -168,7 +168,7 @@ def _shared(variances: Floats, chances: Floats, information: float) -> float:
             middle = (low + high) / 2
             steep = chances @ (middle + inverse) ** -2.0 > level
             low, high = np.where(steep, middle, low), np.where(steep, high, middle)
-        return (low + high) / 2
+        return np.asarray((low + high) / 2)
 
     # Above the end nothing is spent; at the start each coefficient alone would spend more than all.
     end = math.log(float(np.max(chances @ variances**2)))

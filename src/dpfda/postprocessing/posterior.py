@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from dpfda.errors import ParameterError
 from dpfda.postprocessing.mixtures import Block, NoiseMixture
@@ -120,7 +119,7 @@ class Posterior:
         """Posterior probabilities (G, n, S) of shapes and scales."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.hierarchy.prior.weights)[:, None, :] + np.array(evidences)
-        return np.asarray(np.exp(logs - logsumexp(logs, axis=(0, 2), keepdims=True)))
+        return np.asarray(np.exp(logs - _log_sum(logs, (0, 2))))
 
     def _rotated(self, released: Floats, shape: _Shape) -> Floats:
         scaled = released / self.noise.deviations
@@ -134,7 +133,7 @@ class Posterior:
         for block in self.noise.blocks:
             inside = slice(block.start, block.stop)
             parts, likelihoods = self._likelihoods(forms[:, inside], shape.variances[inside], block)
-            totals = logsumexp(likelihoods, axis=2, keepdims=True)
+            totals = _log_sum(likelihoods, 2)
             evidence += totals[:, :, 0]
             shares = np.exp(likelihoods - totals)
             # Of each factor: s L / (s L + T) on the coefficients, s / (s L + T) before `back`.
@@ -181,7 +180,7 @@ class Posterior:
         for block in self.noise.blocks:
             inside = slice(block.start, block.stop)
             _, logs = self._likelihoods(forms[:, inside], shape.variances[inside], block)
-            chances = np.exp(logs[0, scale] - logsumexp(logs[0, scale]))
+            chances = np.exp(logs[0, scale] - _log_sum(logs[0, scale], 0))
             nodes = generator.choice(chances.size, size=draws, p=chances / chances.sum())
             factors[:, inside] = block.factors[nodes][:, None]
         size = float(prior.scales[scale])
@@ -193,3 +192,9 @@ class Posterior:
         if shape.back is None:
             return np.asarray(means + gain * shape.variances * deviations)
         return np.asarray(means + gain @ shape.back.T)
+
+
+def _log_sum(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """Logarithm of a sum of exponentials, with its axes kept."""
+    top = np.max(logs, axis=axis, keepdims=True)
+    return np.asarray(top + np.log(np.sum(np.exp(logs - top), axis=axis, keepdims=True)))
