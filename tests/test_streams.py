@@ -188,6 +188,26 @@ def test_a_change_of_the_estimator_does_not_reach_the_stream():
     assert exact(stream.add(RECORDS[50:]).prepared()) == exact(mean().prepare(RECORDS))
 
 
+def test_bounds_that_are_written_to_meanwhile_are_noticed():
+    # Otherwise records clipped to the wide bounds would get the noise of the narrow ones.
+    wide, narrow = np.full(POINTS, 100.0), np.full(POINTS, 1.0)
+    bounds = [-wide, wide]
+    stream = mean(bounds=bounds).stream().add(100 * RECORDS)
+    bounds[0] = bounds[0] * 0.01
+    wide[:] = narrow
+    with pytest.raises(DpfdaError, match="Bounds or basis were changed after records had been added"):
+        stream.release()
+
+
+def test_an_empty_stream_takes_no_records_of_other_bounds():
+    # The noise of (-1, 1.5) would be a hundredth of what records within (-100, 150) need.
+    for bounds in ((-100.0, 150.0), L2Ball(100.0), L1Ball(100.0)):
+        other = mean(bounds=bounds).stream().add(100 * RECORDS)
+        with pytest.raises(DpfdaError, match="different bounds, grids or bases"):
+            mean().stream().merge(other)
+        other.prepared()
+
+
 def test_a_stream_neither_shows_nor_gives_away_what_it_holds():
     stream = mean().stream().add(np.full((3, POINTS), 0.71828))
     assert repr(stream) == "MeanStream(open, content private)"

@@ -97,12 +97,14 @@ class MeanStream:
         other._open = False
         if other._summation is None or other._total is None:
             return self
-        if self._summation is None or self._total is None:
-            self._summation, self._labels = other._summation, other._labels
-            self._total = self._summation.empty()
-        if not self._summation.same_integers(other._summation):
+        # An empty stream too: its noise will be that of its own bounds.
+        mine = self._summation or trial_summation(self._estimator, other._summation.request.basis)
+        if not mine.same_integers(other._summation):
             other._open = True
             raise DpfdaError("The two streams have different bounds, grids or bases.")
+        if self._summation is None or self._total is None:
+            self._summation, self._labels = mine, other._labels
+            self._total = mine.empty()
         self._total.merge(other._total)
         return self
 
@@ -210,12 +212,22 @@ def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:
 
 
 def finished(estimator: PrivateMean, summation: Summation, total: IntegerSum) -> tuple[Any, IntegerSum]:
-    """The request for the number of records that came, and the integers that get noise."""
+    """The request for the number of records that came, and the integers that get noise.
+
+    Raises
+    ------
+    DpfdaError
+        If the estimator's bounds or basis are not those under which the records were added up, for
+        example because an array of bounds was written to meanwhile.
+    """
     neighbours = Neighbours.parse(estimator.neighbours)
     size = estimator._size(neighbours, total.count_with_noise(0, 1))
     bound = read_bounds(estimator.bounds, estimator.standardize)
     # The basis before a mechanism adapted it and after: an adapted one is left as it is.
     request = estimator._request(summation.request.basis, bound, size, None)
+    # The noise is that of this request's bound: it must be the one that was enforced.
+    if not estimator._summation(request, summation.components).same_integers(summation):
+        raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
     with np.errstate(all="ignore"):
         return request, summation.finish(total, request)
 
