@@ -3,6 +3,7 @@
 import csv
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.guarantees import Neighbours
 from experiments import common, density_recipe, figure3, figure4, table3
 from experiments.density_recipe import Kernel, gaussian
+from test_docs import block_with
 
 # Standard errors that a mean of seeded draws may be off: 1 in 150,000.
 ERRORS = 4.5
@@ -182,3 +184,11 @@ class TestTable3:
             least = min(float(line[name]) for name in table3.PRINTED)
             # The factor between the units is about 200: a tenth of the printed error in either unit.
             assert 208 * max(distances) < 0.1 * least
+
+
+def test_the_page_on_densities_runs() -> None:
+    names: dict[str, Any] = {}
+    exec(block_with("docs/densities.md", "PrivateDensity(epsilon=1, domain_range"), names)  # noqa: S102
+    assert names["synthetic"].shape == (1000,)
+    share = 4612.439 / (4612.439 + 599.401 + 2040.3)
+    assert math.isclose(names["table"].release_.integral(0, 5), share, abs_tol=1e-3)
