@@ -13,7 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda import KernelBasis, L2Ball, PrivateMean, cross_validate, load, plug_in, private_selection
+from dpfda import (
+    KernelBasis,
+    L2Ball,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateMean,
+    cross_validate,
+    load,
+    plug_in,
+    private_selection,
+)
 from dpfda.bounds import L1Ball
 from dpfda.composition import compose, laplace_rho, pure_rho
 from dpfda.design import make_problem
@@ -444,3 +456,29 @@ class TestPrivateSelection:
         # The noise is Laplace, but the best of several such runs has no Laplace law.
         total = compose([release], kind="zero-concentrated")
         assert total.rho == pure_rho(Fraction(3)) > laplace_rho(Fraction(3))
+
+    @pytest.mark.parametrize("kind", ["density", "kernel", "components", "covariance", "comparison"])
+    def test_so_do_releases_that_hold_releases(self, kind: str, tmp_path: Any) -> None:
+        whole = 3
+        estimators: dict[str, Any] = {
+            "density": PrivateDensity(domain_range=(-2, 2)),
+            "kernel": PrivateDensity(domain_range=(-2, 2), mechanism="kernel"),
+            "components": PrivateFPCA(1, bounds=(-2, 2), center="private"),
+            "covariance": PrivateCovariance(bounds=(-2, 2), center="private"),
+            "comparison": PrivateComparison(bounds=(-2, 2)),
+        }
+        labels = ["a", "b"] * (len(CURVES) // 2)
+
+        def fit(estimator: Any, epsilon: Fraction) -> Any:
+            records = CURVES[: len(labels)]
+            rows = records[:, 0] if isinstance(estimator, PrivateDensity) else records
+            return estimator.set_params(epsilon=epsilon).fit(rows, labels).release_
+
+        chosen = private_selection([estimators[kind]], fit, lambda out: 1.0, whole, expected_runs=2)
+        release = load(chosen.release.save(tmp_path / "best.json"))
+        inside = [getattr(release, "raw", None), getattr(release, "mean", None)]
+        inside += list(getattr(release, "means", {}).values())
+        for held in (release, *inside):
+            assert held is None or held.guarantee == PureDP(whole)
+            assert held is None or getattr(held, "stated", PureDP(whole)) == PureDP(whole)
+        assert "best of several runs of 1-differential privacy" in release.about["selected"]

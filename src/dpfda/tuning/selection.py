@@ -223,9 +223,25 @@ def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> M
 
 def _stamped(output: Any, whole: PureDP, part: PureDP, stopping: Stopping) -> Any:
     """One of this library's releases with the guarantee of the selection; others as they are."""
-    names = {field.name for field in fields(output)} if is_dataclass(output) else set()
-    if isinstance(output, type) or not {"guarantee", "stated", "about"} <= names:
+    words = f"best of several runs of {part}, at {float(stopping.price):g} times its loss"
+    return _promising(output, whole, words)
+
+
+def _promising(output: Any, whole: PureDP, words: str) -> Any:
+    """A release that promises `whole`, and all releases inside it: no part of the best run is its own.
+
+    A density holds a histogram, a comparison several means, a covariance the mean it was centered at.
+    """
+    if isinstance(output, Mapping):
+        inside = {name: _promising(value, whole, words) for name, value in output.items()}
+        return inside if any(inside[name] is not output[name] for name in inside) else output
+    if isinstance(output, type) or not is_dataclass(output):
         return output
-    selected = f"best of several runs of {part}, at {float(stopping.price):g} times its loss"
-    about = {**output.about, "selected": selected}
-    return replace(output, guarantee=whole, stated=whole, about=about)
+    held = {field.name: getattr(output, field.name) for field in fields(output)}
+    promised = {name: _promising(value, whole, words) for name, value in held.items()}
+    if {"guarantee", "about"} <= held.keys():
+        promised |= {"guarantee": whole, "about": {**held["about"], "selected": words}}
+        promised |= {"stated": whole} if "stated" in held else {}
+    changes = {name: value for name, value in promised.items() if value is not held[name]}
+    release: Any = output
+    return replace(release, **changes) if changes else output
