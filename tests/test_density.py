@@ -24,6 +24,7 @@ from dpfda.guarantees import Neighbours, PureDP
 from dpfda.histogram import ReleasedHistogram
 from dpfda.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise
+from dpfda.records.points import points_from_array
 from statistical import fits, lower_limit, upper_limit
 
 SQUARE = [(-1.0, 1.0), (0.0, 4.0)]
@@ -364,7 +365,19 @@ class TestFit:
             PrivateDensity(1).prepare_counts(table, [0, 1, 2])
         assert "4.5" not in str(info.value)
         repaired = PrivateDensity(1, invalid="repair").prepare_counts(table, [0, 1, 2])
-        assert counted(repaired) == [4 if table[0] == 4.5 else 0, table[1]]
+        assert counted(repaired) == [5 if table[0] == 4.5 else 0, table[1]]
+
+    def test_one_person_more_is_one_more_however_a_share_is_written(self) -> None:
+        # Thirds in floats: 0.6666666666666666 times 3 is not whole, and 1.0 times 3 is.
+        density = PrivateDensity(1, invalid="repair")
+        found = [counted(density.prepare_counts([n / 3, 5], [0, 1, 2], 3))[0] for n in range(200)]
+        assert found == list(range(200))
+
+    @pytest.mark.parametrize("other", [1.0, "none"])
+    def test_what_becomes_of_a_point_does_not_depend_on_others(self, other: object) -> None:
+        times = [np.timedelta64(3, "D"), np.datetime64("1970-01-04"), np.timedelta64("NaT")]
+        _, usable = points_from_array([*times, 2.0, other], 1, "repair")
+        assert usable.tolist() == [False, False, False, True, other == 1.0]
 
     def test_the_divisor_under_add_remove_is_the_noisy_number(self) -> None:
         density = PrivateDensity(1, domain_range=(0, 1), cells=4, neighbours="add-remove")

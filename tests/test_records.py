@@ -275,6 +275,20 @@ class TestUnits:
         second = mean().prepare(CURVES[ranks], labels[ranks]).total._total
         assert first == second
 
+    @pytest.mark.parametrize("other", [1.0, "none"])
+    @pytest.mark.parametrize("kind", [list, lambda rows: np.array(rows, dtype=object), pd.DataFrame])
+    def test_what_becomes_of_a_row_does_not_depend_on_others(self, other: Any, kind: Any) -> None:
+        rows = [[np.timedelta64(3, "D"), 1.0], [np.datetime64("NaT"), 1.0], [0.5, 1.0], [other, 1.0]]
+        curves = curves_from_array(kind(rows), np.array([0.0, 1.0]), invalid="repair")
+        assert curves.usable.tolist() == [False, False, True, other == 1.0]
+
+    def test_dates_are_no_numbers(self) -> None:
+        dates = np.full((3, 2), np.datetime64("2020-01-01"))
+        with pytest.raises(DataError, match="X must be numbers; found dates or spans of time"):
+            curves_from_array(dates, np.array([0.0, 1.0]))
+        with pytest.raises(DataError, match="X must be a matrix of numbers"):
+            curves_from_array(dates.tolist(), np.array([0.0, 1.0]))
+
     def test_averages_do_not_overflow(self) -> None:
         values = np.full((4, 8), 1.7e308)
         averaged = units(curves_from_array(values, GRID), unit_codes(["a"] * 4, 4))

@@ -102,16 +102,17 @@ def refuse_kinds(values: Any) -> None:
     Raises
     ------
     DataError
-        If the values are complex or in a sparse matrix.
+        If the values are complex, dates or spans of time, or in a sparse matrix.
     """
     if hasattr(values, "tocsr"):
         raise DataError("X must be dense; found a sparse matrix. Use X.toarray().")
-    kinds = getattr(values, "dtypes", getattr(values, "dtype", None))
-    if any(
-        np.dtype(kind).kind == "c"
-        for kind in np.array(kinds, dtype=object).ravel()
-        if isinstance(kind, np.dtype)
-    ):
+    dtypes = np.array(getattr(values, "dtypes", getattr(values, "dtype", None)), dtype=object)
+    kinds = {dtype.kind for dtype in dtypes.ravel() if isinstance(dtype, np.dtype)}
+    if kinds & set("mM"):
+        raise DataError(
+            "X must be numbers; found dates or spans of time. Turn them into numbers of a public unit."
+        )
+    if "c" in kinds:
         raise DataError(
             "Complex data not supported: X must be real; found complex numbers. "
             "Release X.real and X.imag apart."
@@ -150,6 +151,8 @@ def matrix_of(values: Any, invalid: str = "refuse") -> NDArray[Any]:
 
 def _converted(values: Any) -> Floats | None:
     try:
+        if holds_times(values):
+            return None
         if hasattr(values, "isna"):
             # A pandas frame may hold NA, which numpy alone does not take for NaN.
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -160,6 +163,19 @@ def _converted(values: Any) -> Floats | None:
             return np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def holds_times(values: Any) -> bool:
+    """Whether a cell among objects is a date or a span of time of numpy's.
+
+    Numpy takes such a cell for a number where all cells can be numbers; read cell by cell it is none.
+    What becomes of a record would depend on the others.
+    """
+    dtypes = np.array(getattr(values, "dtypes", getattr(values, "dtype", None)), dtype=object)
+    if all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in dtypes.ravel()):
+        return False
+    cells = np.array(values, dtype=object)
+    return any(isinstance(cell, np.datetime64 | np.timedelta64) for cell in cells.flat)
 
 
 def _cell_by_cell(values: Any) -> Floats | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError
-from dpfda.records.curves import as_float, check_choice, refuse_kinds
+from dpfda.records.curves import as_float, check_choice, holds_times, refuse_kinds
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -108,7 +109,7 @@ def whole_counts(
         What one in the table stands for: 1000 for thousands.
     invalid : {"refuse", "repair"}
         Raise on a number that is negative, not finite or, times the multiplier, not whole; or take it as
-        zero where it is negative or not finite, and round it down where it is not whole.
+        zero where it is negative or not finite, and round it to the nearest where it is not whole.
 
     Raises
     ------
@@ -148,11 +149,14 @@ def _whole(cell: Any, multiplier: int) -> tuple[int, bool]:
     product = exact * multiplier
     if product < 0:
         return 0, False
-    return product.numerator // product.denominator, product.denominator == 1
+    # To the nearest: a third of two is written 0.6666666666666666, and thrice that is two.
+    return math.floor(product + Fraction(1, 2)), product.denominator == 1
 
 
 def _numbers(values: Any, invalid: str) -> Floats | None:
     try:
+        if holds_times(values):
+            raise TypeError
         if hasattr(values, "isna"):
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.ma.isMaskedArray(values):
