@@ -92,6 +92,19 @@ def test_the_square_loss_is_ridge_regression():
     assert np.linalg.norm(found - ridge) <= 1e-8 / (2 * float(PSI)) + 1e-12
 
 
+def test_newton_steps_are_enough_for_far_perturbations_and_small_penalties(monkeypatch):
+    # Sixty steps were not enough for a third of these; descent would take tens of millions.
+    psi, loss = Fraction(1, 2**24), LOSSES["hinge"]
+    tolerance = least_tolerance(loss, psi, 6)
+    starts = []
+    monkeypatch.setattr(minimiser, "_descend", lambda *arguments: starts.append(arguments[-1]))
+    for seed in range(8):
+        data = examples(seed, 200, 6, offsets=1e5)
+        minimise(data, loss, psi, tolerance)
+        gradient = gradient_at(data, loss, float(psi), starts[-1])
+        assert is_certified(gradient, starts[-1], loss, float(psi), tolerance)
+
+
 @every
 @pytest.mark.parametrize("start", [None, np.full(5, np.nan), np.full(5, 1e200)])
 def test_without_newton_steps_descent_ends_at_the_least_tolerance(monkeypatch, loss, start):

@@ -45,7 +45,9 @@ Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 BLOCK = 128
-NEWTON_STEPS = 60
+# Far perturbations and small penalties take up to about 250 steps; descent, whose number of steps grows
+# like L / (2 psi), would then take hours.
+NEWTON_STEPS = 500
 HALVINGS = 30
 
 
