@@ -90,8 +90,10 @@ def neighbour(direction: np.ndarray, norm: str, width: int) -> list[int]:
     """Longest integer vector along a direction that neighbouring sums may differ by."""
     size = np.abs(direction).sum() if norm == "l1" else np.linalg.norm(direction)
     limit = width if norm == "l1" else width**2
+    # The direction is known to the last bits of a float, which are many units of a large width.
+    step = max(1, width >> 51)
     for slack in range(3):
-        vector = [int(Fraction(float(v / size)) * (width - slack)) for v in direction]
+        vector = [int(Fraction(float(v / size)) * (width - slack * step)) for v in direction]
         if length(vector, norm) <= limit:
             return vector
     raise AssertionError("the direction was not scaled to the width")
@@ -162,7 +164,7 @@ def largest_knorm_loss(noise: KNormNoise, norm: str, width: int) -> mpmath.mpf:
     worst = mp.mpf(0)
     for direction in knorm_search(noise, norm):
         shift = neighbour(direction, norm, width)
-        wild = (generator.normal(size=noise.components) * max(noise.scales)).astype(int).tolist()
+        wild = [int(v) for v in generator.normal(size=noise.components) * max(noise.scales)]
         for output in ([0] * noise.components, [-7 * v for v in shift], wild):
             moved = [a - b for a, b in zip(output, shift, strict=True)]
             worst = max(worst, abs(log_density(noise, output) - log_density(noise, moved)))
