@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import CosineBasis, FunctionalSession, PrivateMean, exactness
+from dpfda import BoxBasis, CosineBasis, FunctionalSession, PrivateMean, exactness
+from dpfda.calibration import gaussian_on_body
 from dpfda.composition import compose
 from dpfda.errors import (
     BudgetError,
@@ -31,6 +32,8 @@ from dpfda.errors import (
 )
 from dpfda.guarantees import ApproximateDP
 from dpfda.ledger import MemoryLedger
+from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.protocol import Measurement
 from dpfda.session import Answer, conditional, journal
 from dpfda.session.questions import Posed, Question
 from dpfda.session.records import answer_to_json, draw_to_json
@@ -245,6 +248,42 @@ def test_noise_that_is_not_gaussian_is_refused_free_of_charge(path, drawn, param
     ledger = MemoryLedger().create("scans", ApproximateDP(5, "1e-5"))
     with pytest.raises(RefusedMechanismError, match=words):
         mean(**parameters, ledger=ledger, dataset="scans").open_session(CURVES, path)
+    assert ledger.spent("scans")["epsilon"] == 0
+    assert drawn == []
+    assert not path.exists()
+
+
+class TotalOnGrid:
+    """Gaussian noise on the sum of all values on the grid, which is no coefficient."""
+
+    name = "total"
+
+    def design(self, problem: Problem) -> Design:
+        matrix = np.ones((1, GRID.size), dtype=np.int64)
+        width = problem.neighbours.differences(int(problem.cube.half_widths.sum()))
+        noise = gaussian_on_body([1.0], "box", [width], problem.guarantee)
+        measurement = Measurement(matrix, problem.cube.exponent, np.ones((1, 1)))
+        return Design(self.name, {}, noise, np.ones(1), measurement=measurement)
+
+
+CELLS = BoxBasis.on_grid("cosine", (4, 5), [(0, 1), (0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "curves", "words"),
+    [
+        ({"basis": CELLS}, np.zeros((60, 20)), "basis must be of functions on an interval in a session"),
+        (
+            {"mechanism": TotalOnGrid(), "basis": None},
+            CURVES,
+            "add its noise to coefficients in a session; found 'total', which measures values",
+        ),
+    ],
+)
+def test_what_a_session_cannot_answer_is_refused_free_of_charge(path, drawn, parameters, curves, words):
+    ledger = MemoryLedger().create("scans", ApproximateDP(5, "1e-5"))
+    with pytest.raises(ParameterError, match=words):
+        mean(**parameters, ledger=ledger, dataset="scans").open_session(curves, path)
     assert ledger.spent("scans")["epsilon"] == 0
     assert drawn == []
     assert not path.exists()

@@ -167,6 +167,9 @@ def test_what_a_stream_cannot_do_is_refused_in_words():
         mean().stream().add(RECORDS[:1]).release()
     with pytest.raises(DataError, match="use fit for irregular curves"):
         mean().stream().add(LongCurves(["a"], [0.1], [1.0]))
+    for wrong in ("missing", "invalid"):
+        with pytest.raises(ParameterError, match=f"{wrong} must be one of 'refuse'"):
+            mean(**{wrong: "Refuse"}).stream().add(RECORDS)
     with pytest.raises(ParameterError, match="not choose the basis by the number of records"):
         mean(mechanism="bernstein").stream().add(RECORDS)
     with pytest.raises(RefusedMechanismError, match="delta"):

@@ -17,7 +17,7 @@ from dpfda.aggregate import IntegerSum, exact_product
 from dpfda.bases import CosineBasis, FourierBasis, KernelBasis
 from dpfda.bounds import IntegerBall, LatticeBounds, on_grid
 from dpfda.bounds.ongrid import LARGEST_SQUARE
-from dpfda.embedding import Rows
+from dpfda.embedding import Rows, project, quantised
 from dpfda.errors import DataError, ParameterError
 from dpfda.gridsums import GridRule, grid_sum, integers
 from dpfda.interop import compiled
@@ -442,3 +442,17 @@ def test_a_memory_map_is_read_where_it_lies(tmp_path):
     assert peak < 10e6
     plain = mean.prepare(np.full((200_000, 50), 0.25)).total
     assert total.with_noise([0] * 30) == plain.with_noise([0] * 30)
+
+
+@needs_numba
+def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
+    monkeypatch.setattr(compiled, "_threads", lambda: 8)
+    monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 16)
+    public, exponent, bits = quantised(BASIS.analysis)
+    for rows in (1, 2, 3):
+        ones = np.ones((rows, 37))
+        ball = IntegerBall.of("l1", 100.0, public.shape[1])
+        shift = exponent - 2 * bits + ball.exponent
+        totals, unusable, careful = compiled.project_clip_l1(ones, public, bits, shift, ball.radius)
+        assert totals.tolist() == ball.clip(project(ones, BASIS.analysis)).sum(axis=0).tolist()
+        assert unusable == careful.size == 0

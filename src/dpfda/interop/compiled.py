@@ -124,7 +124,8 @@ def project_clip_l1(
             values[rows[0] : rows[-1] + 1], int(rows[0]), public, bits, exponent, radius
         )
 
-    count = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
+    # No thread without a row, however long the rows.
+    count = max(1, min(_threads(), 1 + values.size // NUMBERS_A_THREAD, values.shape[0]))
     # The threads are ours: BLAS with threads of its own beside them is several times slower.
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(count) as pool:
         parts = list(pool.map(work, np.array_split(np.arange(values.shape[0]), count)))

@@ -1,15 +1,31 @@
-"""Which releases can be asked one functional at a time: those with Gaussian noise."""
+"""Which releases can be asked one functional at a time: coefficients on an interval, Gaussian noise."""
 
 from __future__ import annotations
 
-from dpfda.errors import RefusedMechanismError
+from dpfda.bases.protocol import BoxFunctions
+from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import Guarantee, PureDP
 from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.publication import Request
 
 
 def check_request(request: Request) -> None:
-    """Refuse what is not Gaussian before anything is charged."""
+    """Refuse what a session cannot answer before anything is charged.
+
+    Raises
+    ------
+    ParameterError
+        If the functions are not on an interval.
+    RefusedMechanismError
+        If the noise is not Gaussian, awaits the count, or is not on coefficients.
+    """
+    if isinstance(request.basis, BoxFunctions):
+        raise ParameterError(
+            "basis",
+            "be of functions on an interval in a session",
+            request.basis.describe(),
+            "Release the whole function with fit().",
+        )
     design = request.public_design
     if design is None and request.mechanism == "auto":
         raise RefusedMechanismError(
@@ -18,7 +34,15 @@ def check_request(request: Request) -> None:
             "'auto'",
             "The choice would wait for the noisy count. Use 'gaussian' or 'gaussian-process'.",
         )
-    checked_gaussian((design or request.design(1)).noise, request.guarantee)
+    design = design or request.design(1)
+    checked_gaussian(design.noise, request.guarantee)
+    if design.measurement is not None:
+        raise RefusedMechanismError(
+            "mechanism",
+            "add its noise to coefficients in a session",
+            f"{design.mechanism!r}, which measures values on the grid",
+            "Questions are linear forms of noisy coefficients. Release the whole function with fit().",
+        )
 
 
 def checked_gaussian(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise:

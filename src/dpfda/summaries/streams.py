@@ -12,6 +12,7 @@ from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.guarantees import Neighbours
 from dpfda.records import LongCurves
+from dpfda.records.curves import check_choice
 from dpfda.summaries.sums import Summation
 
 if TYPE_CHECKING:
@@ -189,9 +190,11 @@ def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:
     Raises
     ------
     ParameterError
-        If the basis or the bound would depend on the number of records.
+        If a parameter is unusable, or the basis or the bound would depend on the number of records.
     """
     bound = read_bounds(estimator.bounds, estimator.standardize)
+    check_choice(estimator.missing, "missing", ("refuse", "complete"))
+    check_choice(estimator.invalid, "invalid", ("refuse", "repair"))
     if Neighbours.parse(estimator.neighbours) is Neighbours.ADD_REMOVE:
         request = estimator._request(basis, bound, estimator._size(Neighbours.ADD_REMOVE, 2), None)
         return estimator._summation(request, request.components())
