@@ -5,13 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.gaussian_process.kernels import Matern
 
 import dpfda
-from dpfda import LongCurves, PrivateComparison, PrivateMean, ReleasedComparison
+from dpfda import KernelBasis, LongCurves, PrivateComparison, PrivateMean, ReleasedComparison
 from dpfda.composition import Cost
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.ledger import MemoryLedger
+from dpfda.mechanisms.cells import Cells
 from dpfda.publication import publish_parallel
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -266,6 +268,21 @@ class TestUnits:
                 estimator.fit(records, np.repeat(y, 21) if long else y, people).release_.names
             ) == {"a", "b"}
         assert sides[0] == sides[1]
+
+    @pytest.mark.parametrize("size", [None, 40])
+    @pytest.mark.parametrize("mechanism", ["auto", "knorm", Cells(cells=12)])
+    def test_an_empty_group_gets_as_much_noise_as_any_other(self, mechanism, size):
+        # Fewer functions than cells: the sums over cells are what gets noise.
+        estimator = PrivateComparison(
+            1.0, bounds=(-1.5, 1.5), basis=KernelBasis.on_grid(Matern(0.3), GRID).truncate(5),
+            levels=["a", "b"], neighbours="add-remove", public_size=size, mechanism=mechanism,
+        )  # fmt: skip
+        lengths = [
+            [len(mean.noisy_sum) for mean in estimator.fit(curves(12), y).release_.means.values()]
+            for y in (["a"] * 12, ["a"] * 10 + ["b"] * 2)
+        ]
+        assert lengths[0] == lengths[1]
+        assert len(set(lengths[0])) == 1
 
     def test_long_curves(self):
         X, y = two_groups(30, 30)

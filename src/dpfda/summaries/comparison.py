@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.comparison_release import ReleasedComparison
 from dpfda.errors import DataError, ParameterError
@@ -345,8 +344,10 @@ def _empty(reader: PrivateMean, groups: Any) -> PreparedMean:
     reader.set_params(invalid="repair")
     points = 0 if reader.basis is None else reader.basis.weights.size
     nothing = np.full((1, points), np.nan)
-    prepared = reader.prepare(nothing, None if groups is None else ["nobody"])
-    return PreparedMean(prepared.request, IntegerSum(prepared.request.components()))
+    request = reader.prepare(nothing, None if groups is None else ["nobody"]).request
+    # As many integers as a group with records has: not coefficients, where sums over cells get noise.
+    summation = reader._summation(request, request.components())
+    return PreparedMean(request, summation.finish(summation.empty(), request))
 
 
 def _part(X: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:
