@@ -263,8 +263,8 @@ def plot_plan(
     axis.plot(values, errors["total"], label="error (noise and bias)", linewidth=2.5, zorder=3)
     axis.plot(values, errors["noise"], label="privacy noise", color="C3", linestyle="-.", zorder=4)
     axis.plot(values, errors["bias"], label="bias of smoothing", color="C1", linestyle="--")
-    limits = [plan.typical_limit for plan in plans]
-    if all(limit is not None for limit in limits):
+    limits = [plan.typical_limit for plan in plans if plan.typical_limit is not None]
+    if len(limits) == len(plans):
         axis.plot(values, limits, label="limit for such noise", color="C2", linestyle=(0, (1, 1)))
     axis.plot(
         values,

@@ -31,8 +31,10 @@ from dpfda.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
 Floats = NDArray[np.float64]
 WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
 
-# A user's own kernel has this share of the prior for shrinkage; the public shapes have the rest.
+# A user's own kernel has this share of the prior for shrinkage, the public shapes have the rest. Means
+# with about a fifth or a twentieth of the power that the bound allows are the most likely.
 OWN_SHARE = 0.5
+SCALE_WEIGHTS = (1.0, 3.0, 3.0, 1.0, 0.3, 0.3, 0.3)
 # Releases of more functions are shrunk by factors: a posterior would take too long and too much room.
 LARGEST = 4096
 # Numbers of cells that are tried are this far apart.
@@ -166,9 +168,10 @@ def _around(problem: Problem) -> Prior:
         return Prior.of(own, SCALES)
     # The root of the kernel's shape is rougher than it: for means that fall more slowly than declared.
     shapes = normalized(np.vstack([np.sqrt(own), public_shapes(own.size)]), problem.ball.norm)
-    weights = np.full((len(shapes) + 1, len(SCALES)), (1 - OWN_SHARE) / len(shapes))
-    weights[0] = OWN_SHARE
-    return Prior(np.vstack([own, shapes]), np.array(SCALES), weights / len(SCALES))
+    shares = np.append(OWN_SHARE, np.full(len(shapes), (1 - OWN_SHARE) / len(shapes)))
+    scales = np.array(SCALE_WEIGHTS)
+    weights = np.outer(shares, scales / scales.sum())
+    return Prior(np.vstack([own, shapes]), np.array(SCALES), weights)
 
 
 def _designed(mechanism: Mechanism, problem: Problem) -> Design:
