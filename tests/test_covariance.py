@@ -12,7 +12,14 @@ from scipy import integrate, stats
 from scipy.special import gammaln, kv
 
 import dpfda
-from dpfda import KernelBasis, L1Ball, PrivateCovariance, PrivateMean, ReleasedCovariance
+from dpfda import (
+    KernelBasis,
+    L1Ball,
+    LongCurves,
+    PrivateCovariance,
+    PrivateMean,
+    ReleasedCovariance,
+)
 from dpfda.bases import CosineBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
@@ -424,6 +431,27 @@ class TestEstimate:
         PrivateCovariance(1.0, radius=0.4, **fixed).fit(other, groups=labels)
         assert rows[0].shape == (3, 3)
         assert (rows[0] != rows[1]).any(axis=1).tolist() == [False, True, False]
+
+    @pytest.mark.parametrize("named", [False, True])
+    def test_who_is_paired_does_not_depend_on_when_somebody_was_first_observed(self, named):
+        def matrix(first):
+            # Twelve persons, seen twice; the file is sorted by time, and person 11 comes first or last.
+            times = np.append(np.linspace(0.1, 0.2, 11), first)
+            ids, times = np.tile(np.arange(12), 2), np.append(times, times + 0.5)
+            values = np.where(ids // 2 % 2 == 0, 1.0, -1.0) * (ids < 11)
+            order = np.argsort(times)
+            people = ids[order] if named else None
+            long = LongCurves(ids[order], times[order], values[order], people)
+            estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="pairs", domain_range=(0, 1))
+            prepared = prepare(estimator, long, None)
+            stage = first_stage(prepared)
+            size = prepared.request.noise(stage.size).size
+            moments = outer_sum(prepared.curves, stage, size)._matrix
+            return np.array(moments, dtype=object), prepared.request.ball.radius
+
+        (last, radius), (first, _) = matrix(0.3), matrix(0.05)
+        difference = (last - first).astype(float)
+        assert np.sum(difference**2) <= 2 * float(radius) ** 4
 
     def test_pairs_leave_an_odd_unit_out(self):
         assert released(waves(11), center="pairs").count == 5

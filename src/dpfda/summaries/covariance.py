@@ -279,7 +279,9 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
     reader = _reader(estimator, "private" if private else None)
     basis, curves, size, groups = _read(reader, X, groups, neighbours)
     if pairs and size is not None:
-        curves, size = paired(curves, groups, reader), size // 2
+        # A file of observations may be sorted by time: which record comes first is then private.
+        labels = X.ids if groups is None and isinstance(X, LongCurves) else groups
+        curves, size = paired(curves, labels, reader), size // 2
     SymmetricTensorBasis(basis)
     center = None if private else public_center(estimator, basis)
     share = _share(estimator.mean_share) if private else None

@@ -112,8 +112,10 @@ def center_word(center: Any) -> str | None:
 def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
     """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
 
-    Every unit is in at most one pair, and which pair does not depend on its data: without groups the
-    order is that of the rows, with groups that of the labels, which no unit can change.
+    Every unit is in at most one pair, and which pair does not depend on its data: without `groups` the
+    order is that of the rows of a table, with them that of the labels, which no unit can change. Records
+    of irregular curves go by their labels too, since the order of observations may tell when they were
+    made.
     """
     values, usable = curves.values, curves.usable
     bounds = None if reader.bounds is None else read_bounds(reader.bounds, reader.standardize)
