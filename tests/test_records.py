@@ -209,8 +209,10 @@ class TestMissing:
         # Sum over 5 records at the upper bound, 5 unusable: the mean is midway.
         values = np.full((10, 8), 3.0)
         values[5:] = np.nan
-        total = PrivateMean(bounds=(1.0, 3.0), invalid="repair").prepare(values).total
-        full = PrivateMean(bounds=(1.0, 3.0)).prepare(np.full((5, 8), 3.0)).total
+        # All coefficients: what "auto" sums up depends on the number of records.
+        fixed = {"bounds": (1.0, 3.0), "mechanism": "laplace"}
+        total = PrivateMean(**fixed, invalid="repair").prepare(values).total
+        full = PrivateMean(**fixed).prepare(np.full((5, 8), 3.0)).total
         shared = len(full._total)
         assert total._total[:shared] == full._total[: len(total._total)]
         assert max(total._total) > 0
@@ -645,6 +647,32 @@ def test_repair_raises_for_no_label_of_an_observation():
     long = LongCurves([1, 2, 1, 2], [0.1, 0.2, 0.8, 0.9], [1.0, 2.0, 1.5, 2.5], ["a", "b", None, "c"])
     with pytest.raises(DataError, match="same for all observations of a record"):
         long.record_groups()
-    assert long.record_groups("repair") == ["a", "b"]
+    # Observations of two units under one label are two records, each of its own unit.
+    assert long.record_groups("repair") == ["a", "b", None, "c"]
+    assert [list(rows) for rows in long.records()] == [[0], [1], [2], [3]]
     mean = PrivateMean(bounds=(0, 3), domain_range=(0, 1), invalid="repair").fit(long)
-    assert mean.release_.count == 2
+    assert mean.release_.count == 4
+
+
+def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
+    # "a" names records that "b" names too. If a shared record went to the unit of its first row, the
+    # rows of "b" would count for "a" in the first data set and for "b" in the second, and both move.
+    def observed(first: str) -> LongCurves:
+        shared = [(f"r{i}", 0.5, 1.0, "b") for i in range(60)]
+        if first == "shared":
+            shared = [row for r in shared for row in ((r[0], 0.1, 1.0, "a"), r)]
+            own = [(f"a{i}", 0.5, -1.0, "a") for i in range(2000)]
+        else:
+            own = [("a", 0.5, 1.0, "a")]
+        rows = [*own, *shared, ("b", 0.5, -1.0, "b"), ("c", 0.5, 0.0, "c")]
+        ids, times, values, groups = zip(*rows, strict=True)
+        return LongCurves(ids, times, values, groups)
+
+    totals = []
+    for first in ("shared", "apart"):
+        mean = PrivateMean(bounds=(-1, 1), domain_range=(0, 1), invalid="repair", mechanism="laplace")
+        prepared = mean.prepare(observed(first))
+        assert prepared.total.count_with_noise(0, 1) == 3
+        totals.append(prepared.total.with_noise([0] * prepared.request.components()))
+    square = sum((one - other) ** 2 for one, other in zip(*totals, strict=True))
+    assert square <= prepared.request.problem(3).width ** 2

@@ -456,3 +456,14 @@ def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
         totals, unusable, careful = compiled.project_clip_l1(ones, public, bits, shift, ball.radius)
         assert totals.tolist() == ball.clip(project(ones, BASIS.analysis)).sum(axis=0).tolist()
         assert unusable == careful.size == 0
+
+
+@needs_numba
+@pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= 1024, reason="no numbers beyond float64")
+@pytest.mark.parametrize("bounds", [L1Ball(1.0), L2Ball(1.0), (-1.0, 1.0)])
+def test_numbers_beyond_float64_do_not_warn(bounds):
+    # Warnings are errors here; one would depend on the value of a record.
+    records = np.zeros((compiled.WORTHWHILE // 16, 16), dtype=np.longdouble)
+    records[5, 3] = np.finfo(np.longdouble).max
+    prepared = PrivateMean(bounds=bounds, invalid="repair", mechanism="laplace").prepare(records)
+    assert not any(prepared.total.with_noise([0] * 16))

@@ -120,9 +120,10 @@ def project_clip_l1(
     from threadpoolctl import threadpool_limits
 
     def work(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
-        return _project_rows(
-            values[rows[0] : rows[-1] + 1], int(rows[0]), public, bits, exponent, radius
-        )
+        part = values[rows[0] : rows[-1] + 1]
+        # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
+        with np.errstate(all="ignore"):
+            return _project_rows(part, int(rows[0]), public, bits, exponent, radius)
 
     # No thread without a row, however long the rows.
     count = max(1, min(_threads(), 1 + values.size // NUMBERS_A_THREAD, values.shape[0]))

@@ -30,7 +30,8 @@ class LongCurves:
     times, values : array (n_observations,)
         When, in units of the domain, and how much, in units of the data.
     groups : array (n_observations,), optional
-        Privacy unit of each observation, the same for all observations of one record.
+        Privacy unit of each observation. Observations of two units under one label are refused, or
+        (repairing) two records.
 
     Raises
     ------
@@ -70,37 +71,49 @@ class LongCurves:
         return "LongCurves(content private)"
 
     def records(self) -> Iterator[NDArray[np.int64]]:
-        """Row numbers of each record, in the order in which records first appear."""
+        """Row numbers of each record, in the order in which records first appear.
+
+        Where there are groups, observations of two units under one label are two records: what becomes
+        of a unit's observations then depends on those alone, whatever another unit's are called.
+        """
         rows: dict[Any, list[int]] = {}
-        for row, label in enumerate(self.ids):
-            rows.setdefault(label, []).append(row)
+        units = self.ids if self.groups is None else self.groups
+        try:
+            for row, key in enumerate(zip(self.ids, units, strict=True)):
+                rows.setdefault(key, []).append(row)
+        except TypeError:
+            rows = {}
+        if not rows:
+            raise DataError("ids and groups must hold words or numbers; found labels of another type.")
         for members in rows.values():
             yield np.array(members, dtype=np.int64)
 
     def record_groups(self, invalid: str = "refuse") -> list[Any] | None:
-        """Privacy unit of each record: that of its first observation.
+        """Privacy unit of each of `records`.
 
         Parameters
         ----------
         invalid : {"refuse", "repair"}
-            Raise where two observations of a record name different units, or keep to the first.
+            Raise where observations under one label name different units, or take them for as many
+            records.
 
         Raises
         ------
         DataError
-            If two observations of a record name different units and nothing is to be repaired.
+            If observations under one label name different units and nothing is to be repaired.
         """
         if self.groups is None:
             return None
-        labels = []
+        labels, first = [], {}
         for rows in self.records():
-            members = self.groups[rows]
-            if invalid == "refuse" and any(member != members[0] for member in members):
+            row = int(rows[0])
+            start = first.setdefault(self.ids[row], row)
+            if invalid == "refuse" and start != row:
                 raise DataError(
                     "groups must be the same for all observations of a record; "
-                    f"found two in the record of row {int(rows[0])}."
+                    f"found two in the record of row {start}."
                 )
-            labels.append(members[0])
+            labels.append(self.groups[row])
         return labels
 
 
