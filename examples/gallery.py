@@ -14,6 +14,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateFPCA,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
@@ -21,7 +22,7 @@ from dpfda import (
 from dpfda.datasets import load_temperatures
 
 TEMPERATURES = load_temperatures()
-HOURS = {"domain": "hour of the day", "value": "temperature (degrees Celsius)"}
+HOURS = {"domain": "hour of the day", "value": "temperature (deg C)"}
 DAYS = {"bounds": (-10.0, 40.0), "grid_points": TEMPERATURES.grid_points, "unit": "day", "labels": HOURS}
 
 
@@ -43,9 +44,20 @@ def draw_comparison(axis):
 
 def draw_covariance(axis):
     """How the hours of a day vary together."""
-    estimate = PrivateCovariance(epsilon=1.0, **DAYS).fit(TEMPERATURES.values)
+    estimate = PrivateCovariance(epsilon=1.0, center=12.0, radius=60.0, **DAYS).fit(TEMPERATURES.values)
     estimate.release_.plot(ax=axis)
     axis.set_title("covariance of 364 days", fontsize="medium")
+
+
+def draw_components(axis):
+    """In which ways days differ most."""
+    shape = PrivateFPCA(1, epsilon=1.0, center=12.0, radius=60.0, **DAYS).fit(TEMPERATURES.values)
+    hours = np.linspace(0, 23, 200)
+    axis.plot(hours, shape.release_.function(0)(hours), label="released eigenfunction")
+    axis.set_xlabel(HOURS["domain"])
+    axis.set_ylabel("first eigenfunction (length one)")
+    axis.legend(fontsize="small")
+    axis.set_title("principal component of 364 days", fontsize="medium")
 
 
 def draw_density(axis):
@@ -103,6 +115,7 @@ DRAWINGS = (
     draw_mean,
     draw_comparison,
     draw_covariance,
+    draw_components,
     draw_density,
     draw_image,
     draw_regression,
@@ -113,10 +126,9 @@ DRAWINGS = (
 def main(path="gallery.png"):
     """Draw all and save the picture."""
     figure, axes = plt.subplots(2, 4, figsize=(20, 9), layout="constrained")
-    for draw, axis in zip(DRAWINGS, axes.ravel(), strict=False):
+    for draw, axis in zip(DRAWINGS, axes.ravel(), strict=True):
         draw(axis)
         print(f"{draw.__name__}: {draw.__doc__}", flush=True)
-    axes.ravel()[-1].axis("off")
     figure.suptitle("Each function is released under pure differential privacy with epsilon = 1")
     figure.savefig(path, dpi=80)
 
