@@ -331,9 +331,10 @@ class ReleasedFunction(Release):
         kind : {"noise", "credible"}
             "noise" holds by the law of the noise alone, whatever the data. Where the release is a
             posterior mean it is a band around what was measured, before the prior came in
-            (`unshrunk`): it covers the clipped mean's part in the released functions. "credible" is
-            about the posterior: given the release it has that probability of containing the clipped
-            mean's part, for means as the public prior has them.
+            (`unshrunk`): it covers the clipped mean's part in the released functions, or, where other
+            linear forms of the mean were measured (as by "cells"), what their linear estimate would be
+            without noise. "credible" is about the posterior: given the release it has that probability
+            of containing the clipped mean's part, for means as the public prior has them.
 
         Returns
         -------

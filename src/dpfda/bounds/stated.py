@@ -45,7 +45,8 @@ class ValueBounds:
     """lower(t) <= x(t) <= upper(t), in the units of the data.
 
     Values outside are moved to the nearest bound. The set lies in the l2 ball around the midpoint
-    of radius |upper - lower| / 2, which is enforced on the coefficients too.
+    of radius |upper - lower| / 2, so the coefficients do too: by a proof where the bound is enforced
+    on the grid (`dpfda.bounds.on_grid`), elsewhere it is enforced on them as well.
 
     Parameters
     ----------

@@ -104,7 +104,8 @@ class LongCurves:
         """
         if self.groups is None:
             return None
-        labels, first = [], {}
+        first: dict[Any, int] = {}
+        labels = []
         for rows in self.records():
             row = int(rows[0])
             start = first.setdefault(self.ids[row], row)

@@ -35,8 +35,8 @@ from dpfda import exactness
 from dpfda.errors import StorageError
 from dpfda.exactness import nearest_integer, precision, uniform_ball
 
-# A question has entries below 2^96 and a scale is below 2^60 or so: 256 bits leave a hundred to decide
-# a rounding with, so that further bits are needed about once in 2^90 questions.
+# A question has entries below 2^96 and a scale is below 2^90 or so: 256 bits leave seventy to decide
+# a rounding with, so that further bits are needed about once in 2^60 questions.
 INITIAL_BITS = 256
 
 Uniforms = tuple[int, int]

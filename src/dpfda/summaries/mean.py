@@ -52,9 +52,10 @@ class PreparedMean:
 class PrivateMean(BaseEstimator):  # type: ignore[misc]
     """Mean curve under differential privacy.
 
-    Each record (or, with `groups`, the average of each person's records) is taken to coefficients in
-    a public basis, clipped to a public bound, rounded to integers and added up exactly; exact noise is
-    added to the integers. What is released is a function on the whole domain.
+    Each record (or, with `groups`, the average of each person's records) is clipped to a public bound
+    and rounded to integers, on the grid or as coefficients in a public basis. The integers are added up
+    exactly, and exact noise is added to the sum of the coefficients, or of values over cells of the
+    grid. What is released is a function on the whole domain.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         Privacy loss, positive.
     delta : float
         Failure mass; 0 means pure differential privacy.
-    bounds : (lower, upper), ValueBounds, L2Ball or L1Ball
+    bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
         Public bound on a record, in the units of the data, enforced by clipping. No default: it must
         come from knowledge of the measurement, never from these data.
     standardize : bool
@@ -115,10 +116,12 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), for neighbouring data sets as stated by
-    `neighbours`, one unit being one record, or one label of `groups`. The integer sum moves between
-    them by a vector of norm at most 2R (replace) or R (add/remove), R the integer radius that every
-    clipped row is verified against, and the noise is calibrated to exactly that; see
-    `dpfda.calibration` for the law's loss. Everything after the noisy integers is post-processing.
+    `neighbours`, one unit being one record, or one label of `groups`. The integers that get noise move
+    between them by a vector of the set 2C (replace) or C (add/remove), C a ball, box or ellipsoid of
+    integers that holds what one unit adds: by a proof for bounds enforced on the grid
+    (`dpfda.bounds.on_grid`), else because each clipped row is verified. The noise is calibrated to
+    exactly that; see `dpfda.calibration` for the law's loss. Everything after the noisy integers is
+    post-processing.
 
     Parameters are public. `X` and `groups` are private.
 
