@@ -72,10 +72,11 @@ def data(request: Any) -> Data:
 
 
 def eigenbasis(weights: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    root = np.sqrt(weights)
-    gram = Matern(0.1, nu=1.5)(grid[:, None])
+    # Standardised curves integrate to zero, and so do the functions: the constant one is left out.
+    root, center = np.sqrt(weights), np.eye(grid.size) - weights / weights.sum()
+    gram = center @ Matern(0.1, nu=1.5)(grid[:, None]) @ center.T
     values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-    return values[::-1], vectors[:, ::-1] / root[:, None]
+    return values[:0:-1], vectors[:, :0:-1] / root[:, None]
 
 
 def gaussian_ratio() -> float:
@@ -187,8 +188,9 @@ class TestErrors:
         for name in ("knorm", "iclp", "auto"):
             curves = simulate_releases(estimator(mechanism=name), data.curves, DRAWS, 3, data.groups)
             errors[name] = float(np.mean((np.asarray(curves) - data.mean) ** 2 @ weights))
-        assert errors["knorm"] < errors["iclp"] / 1.9
-        assert errors["auto"] <= 1.05 * errors["knorm"]
+        assert errors["knorm"] < errors["iclp"] / 1.8
+        # The default does not know how large the mean is.
+        assert errors["auto"] <= 1.1 * errors["knorm"]
 
     def test_the_band_holds_the_smoothed_mean(self, data: Data) -> None:
         # A band of level 1 - 1e-4 on one exact release; 20,000 simulated errors resolve that.
@@ -207,7 +209,7 @@ class TestEveryMechanism:
     @staticmethod
     def estimator(name: str, delta: float) -> PrivateMean:
         # Values of a curve of norm one are rarely beyond 4: a public bound that the lattice needs.
-        bounds = (-4.0, 4.0) if name == "bernstein" else None
+        bounds = (-4.0, 4.0) if name in ("bernstein", "cells") else None
         return estimator(mechanism=name, delta=delta, bounds=bounds)
 
     @pytest.mark.parametrize("name", mechanisms())
@@ -225,6 +227,8 @@ class TestEveryMechanism:
         weights = release.basis.weights
         functions = release.basis.evaluate(release.grid_points)
         unit = 2.0**-release.exponent / data.units
+        if release.synthesis is not None:
+            functions = functions @ release.synthesis
         variances = release.shrinkage**2 * release.noise.variances() * unit**2
         expected = float(weights @ functions**2 @ variances)
 
