@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -280,7 +281,7 @@ class PreparedStages:
         summation.add_curves(total, self.curves)
         return summation.finish(total, request)
 
-    @property
+    @cached_property
     def first_request(self) -> Request:
         """Of the rough mean."""
         return replace(self.request, guarantee=self.plan.first)
@@ -304,7 +305,9 @@ class PreparedStages:
         around = BallAround(first(flat_grid(basis)), float(radii[0]), self.request.bound)
         values = around.restrict(self.curves.values, flat_grid(basis))
         rows = project(np.where(self.curves.usable[:, None], values, 0.0), basis.analysis)
-        lengths = np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
+        with np.errstate(all="ignore"):
+            # An overflow, and what is no number, falls into the outermost bin.
+            lengths = np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
         bins = (lengths[:, None] <= radii[1:]).sum(axis=1)
         counts = np.bincount(bins, minlength=radii.size)
         return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
