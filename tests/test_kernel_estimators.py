@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from dpfda import (
     ReleasedPredictor,
     exactness,
 )
+from dpfda.composition import compose, laplace_rho, pure_rho
 from dpfda.errors import (
     BudgetError,
     DataError,
@@ -229,6 +231,16 @@ class TestBudget:
         for chosen in ({"road": "output", "components": 4}, {"road": "objective"}):
             classifier(delta=1e-6, ledger=ledger, dataset="people", **chosen).fit(X, Y)
         assert "1" in str(ledger.remaining("people"))
+
+    def test_a_perturbed_objective_does_not_compose_as_its_last_noise(self):
+        # With one feature that noise is Laplace noise, for a fiftieth of epsilon.
+        one = LinearFeatures(np.array([[1.0], [1.0]]), np.array([0.5, 0.5]), 0.0, 1.0)
+        rho = {}
+        for road in ("objective", "output"):
+            release = classifier(epsilon=3, features=one, road=road).fit(X, Y).release_
+            rho[road] = compose([release], kind="zero-concentrated").rho
+        assert rho["objective"] == pytest.approx(float(pure_rho(Fraction(3))), rel=1e-6)
+        assert rho["output"] == pytest.approx(float(laplace_rho(Fraction(3))), rel=1e-6)
 
     def test_public_mistakes_cost_nothing(self, draws):
         ledger = MemoryLedger().create("people", PureDP(1), unit="record")

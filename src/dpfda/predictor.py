@@ -116,6 +116,11 @@ class ReleasedPredictor:
         """Bounds of each input."""
         return tuple(zip(self.inputs.lower.tolist(), self.inputs.upper.tolist(), strict=True))
 
+    @property
+    def noise_is_all(self) -> bool:
+        """Whether `noise` is all that was drawn; perturbing an objective spends most of epsilon first."""
+        return bool(self.mechanism["name"] != "objective")
+
     @cached_property
     def _ball(self) -> IntegerBall:
         return feature_ball(self.features.components)

@@ -360,13 +360,14 @@ def _common(
 
 def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
     """The costs of one release: its function's, and its count's where that was released too."""
-    if isinstance(item, Cost):
-        return [item]
-    if isinstance(item, Guarantee):
-        return [Cost(item)]
+    if isinstance(item, Cost | Guarantee):
+        return [item if isinstance(item, Cost) else Cost(item)]
     if "selected" in getattr(item, "about", {}):
         # The best of several runs does not have the law of one run's noise.
         return [Cost(item.guarantee)]
+    if not getattr(item, "noise_is_all", True):
+        # Something else was drawn too, of another law than the last noise.
+        return [Cost(item.stated)]
     count = getattr(getattr(item, "divisor", None), "noise", None)
     if count is None:
         return [Cost(item.stated, law_of(item.noise, item.stated))]
