@@ -240,7 +240,7 @@ class TestWords:
             ("approximate", "gaussian: Gaussian noise"),
             ("iclp", "l1 ball of radius 3"),
             ("iclp", "iclp: independent Laplace noise"),
-            ("laplace", "l2 ball of radius 3"),
+            ("laplace", "L2 norm of at most 3"),
             ("add-remove", "one record more (the number of records is private)"),
             ("standardized", "differ in one person (the number of persons is public)"),
             ("standardized", "privacy unit: person"),
