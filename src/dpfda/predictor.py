@@ -118,7 +118,7 @@ class ReleasedPredictor:
 
     @property
     def noise_is_all(self) -> bool:
-        """Whether `noise` is all that was drawn; perturbing an objective spends most of epsilon first."""
+        """Whether `noise` is all that was drawn; a perturbed objective spends epsilon before it."""
         return bool(self.mechanism["name"] != "objective")
 
     @cached_property
