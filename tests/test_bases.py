@@ -405,7 +405,9 @@ class TestKernelText:
         assert kernel_decay(ConstantKernel(2.0) * Matern(0.1, nu=1.5)) == 4.0
         assert kernel_decay(Matern(nu=2.5) * ConstantKernel(2.0)) == 6.0
         assert kernel_decay(Matern(nu=math.inf)) == math.inf
-        assert kernel_decay(RBF() + Matern()) is None
+        # Of a sum it is that of the slower part, where all are known.
+        assert kernel_decay(RBF() + Matern(nu=1.5)) == 4.0
+        assert kernel_decay(Matern() + RationalQuadratic()) is None
         assert kernel_decay(lambda s, t: s) is None
 
 

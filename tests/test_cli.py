@@ -136,7 +136,7 @@ def test_mean_states_what_it_did(days):
     assert "guarantee: 0.7-differential privacy (pure)" in words
     assert "data sets that differ in one record (the number of records is public)" in words
     assert "values clipped to [-10, 40]" in words
-    assert "mechanism: knorm" in words
+    assert "mechanism: cells" in words
     assert "with probability 95%; temperature (degrees C)" in words
     assert "written: out.json (release)" in words
     assert result.stderr == ""
