@@ -10,6 +10,7 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,7 +74,6 @@ def fitted(**parameters):
 POINTS = np.array([0.0, 0.5, 1.0])
 ONE = KernelBasis.on_grid(Matern(0.3, nu=1.5), POINTS).truncate(1)
 ONE_OF_TWELVE = KernelBasis.on_grid(Matern(0.3, nu=1.5), GRID).truncate(1)
-ERROR = 1e-6  # Of each one-sided interval.
 
 
 def laplace(outputs, centers, scales):
@@ -127,13 +127,20 @@ def remembered(designs, problem):
     return designs[problem.width]
 
 
-def audit(monkeypatch, epsilon, trials):
+def audit(monkeypatch, epsilon, trials, error):
     """Lower limit of the loss between two data sets whose third record is far above or below.
 
     The event is that both stages release at least the exact sum of the first data set: of all events
     the one with the largest likelihood ratio throughout.
     """
     quick(monkeypatch, ("1/2", 0, "1/2"), epsilon)
+
+    def outputs(prepared, first, stage, noisy, *rest):
+        radius = stage.request.bound.radius
+        return SimpleNamespace(first=first, radius=radius, noisy_sum=noisy)
+
+    # The outputs alone: the release around them is made of public things.
+    monkeypatch.setattr(two_stage, "assembled", outputs)
     mean = TwoStageMean(2.0, bounds=L2Ball(1.0), basis=ONE, spread=0.5)
     rest = np.array([[0.1, 0.1, 0.1], [-0.1, 0.0, 0.1]])
     far = 50.0 * ONE.evaluate(POINTS)[:, 0] * np.sign(ONE.evaluate(POINTS)[0, 0])
@@ -147,7 +154,7 @@ def audit(monkeypatch, epsilon, trials):
         return release.noisy_sum[0] >= exact(prepared[0].last_total(stage))[0]
 
     hits = [sum(happens(two_stage._released(each)) for _ in range(trials)) for each in prepared]
-    return math.log(lower_limit(hits[0], trials, ERROR) / upper_limit(hits[1], trials, ERROR))
+    return math.log(lower_limit(hits[0], trials, error) / upper_limit(hits[1], trials, error))
 
 
 def losses(monkeypatch, shares):
@@ -182,8 +189,8 @@ def test_a_program_that_forgets_to_split_is_found_out(shares, monkeypatch):
 
 
 def test_an_audit_of_the_whole_program_keeps_the_claim(monkeypatch):
-    bound = audit(monkeypatch, 2, 2500)
-    assert 1.0 < bound <= 2
+    bound = audit(monkeypatch, 2, 2000, 1e-6)
+    assert 0.8 < bound <= 2
 
 
 def test_noise_cut_by_root_two_is_found_in_the_whole_program(monkeypatch):
@@ -194,7 +201,7 @@ def test_noise_cut_by_root_two_is_found_in_the_whole_program(monkeypatch):
         return draw(replace(self, scales=scales))
 
     monkeypatch.setattr(KNormNoise, "draw", cut)
-    assert audit(monkeypatch, 2, 6000) > 2
+    assert audit(monkeypatch, 2, 4500, 1e-4) > 2
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
@@ -412,7 +419,7 @@ def test_the_tighter_the_spread_the_more_two_stages_are_worth():
     assert not plans[-1].two_stages
     for plan in plans:
         assert plan.first.epsilon + plan.last.epsilon == 1
-        assert plan.radius > 0
+        assert 0.05 <= plan.width <= 10
     private = plan_stages(problem_of(), None)
     assert private.first.epsilon + private.selection.epsilon + private.last.epsilon == 1
 
@@ -448,27 +455,28 @@ def test_the_radius_follows_the_counts_where_they_are_exact(length):
     counts = np.zeros(radii.size)
     counts[int((length <= radii[1:]).sum())] = 1000.0
     noise = 1e-4 * radii**2
-    chosen = radii[choose_radius(radii, counts, 1.0, 1000, noise)]
+    chosen = radii[choose_radius(radii, counts, 1.0, 1000, 0.0, noise)]
     assert length / 1.5 < chosen < 2.5 * length
 
 
 def test_counts_that_tell_nothing_leave_a_wide_radius():
     radii = candidate_radii(5.0)
     noise = 1e-4 * radii**2
-    assert choose_radius(radii, np.zeros(radii.size), 1e6, 100, noise) == 0
+    assert choose_radius(radii, np.zeros(radii.size), 1e6, 100, 0.0, noise) == 0
     # Where noise costs everything and clipping nothing, the smallest.
-    assert choose_radius(radii, np.zeros(radii.size), 1e6, 100, 1e6 * radii**2) == radii.size - 1
+    assert choose_radius(radii, np.zeros(radii.size), 1e6, 100, 0.0, 1e6 * radii**2) == radii.size - 1
 
 
 def test_release_beats_one_stage_where_the_spread_is_true_and_says_why():
     target = curves_of().mean(axis=0)
     errors = []
-    for mean in (TwoStageMean(0.5, spread=0.35, bounds=(-5, 5)), PrivateMean(0.5, bounds=(-5, 5))):
-        releases = [mean.fit(curves_of()).release_ for _ in range(12)]
+    for mean in (TwoStageMean(4.0, spread=0.35, bounds=(-20, 20)), PrivateMean(4.0, bounds=(-20, 20))):
+        releases = [mean.fit(curves_of()).release_ for _ in range(8)]
         errors.append([np.mean((r(GRID) - target) ** 2) for r in releases])
-    # Expected: about 20 times; the median of 12 is within a factor of 2 of its own.
-    assert 3 * np.median(errors[0]) < np.median(errors[1])
-    why = releases and fitted().mechanism["why"]
+    # About 70 times in 60 runs of each, in which one of twenty of either was beyond a factor of three of
+    # its median; medians of eight are not, but for a chance below 1e-6 that both are.
+    assert 5 * np.median(errors[0]) < np.median(errors[1])
+    why = fitted().mechanism["why"]
     assert why.startswith("two stages, whose expected typical error is")
     one = fitted(spread=50.0)
     assert type(one) is ReleasedFunction

@@ -34,6 +34,16 @@ SELECTION_SHARE = Fraction(1, 10)
 ASSUMED_SPREADS = (0.5, 0.25, 0.125)
 # Candidates for the radius: those of the bound over powers of 2^(1/2).
 CANDIDATES = 11
+# Clipping radii that are tried, relative to the declared spread.
+WIDENINGS = (1.0, 1.5, 2.0)
+# Nine records of ten are taken to lie within the spread, and a tenth of the rest beyond twice that: so
+# falls the exponential law.
+TAIL = math.log(10)
+# The rough mean may miss more than it is expected to: the radius allows for this factor.
+ALLOWANCE = 1.5
+# Two stages rest on more that is not known (the law of distances, what the rough mean misses), so they
+# are used where their typical error is expected to be lower by this factor.
+MARGIN = 1.25
 # What the last stage is told of the mean may be wrong by these factors of its variance.
 DOUBTS = (1 / 3, 1.0, 3.0)
 # Clipped parts do not all point the same way: their average is taken to be this part of their length.
@@ -41,6 +51,8 @@ ALIGNED = 0.5
 # Lengths are taken to be log-normal, their logarithms with one of these deviations.
 WIDTHS = (0.1, 0.2, 0.4, 0.8)
 QUANTILES = 64
+# What the rough mean misses, relative to what it is expected to miss.
+MISSED = (0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -54,8 +66,9 @@ class StagePlan:
         They compose to no more than the whole.
     share : Fraction
         Of the rough mean.
-    radius : float or None
-        Clipping radius of the differences; None where it is chosen privately.
+    width : float or None
+        Differences of the records from their own mean are clipped to about this; None where the radius
+        is chosen privately.
     one, two : float
         Typical error (root mean squared L2 distance) of one stage with the whole budget, and of two; in
         units of the data times the root of the domain's. With a private choice of the radius `two` is a
@@ -66,18 +79,26 @@ class StagePlan:
     selection: PureDP | None
     last: Guarantee
     share: Fraction
-    radius: float | None
+    width: float | None
     one: float
     two: float
 
     @property
     def two_stages(self) -> bool:
-        """Whether two stages are expected to be better."""
-        return self.two < self.one
+        """Whether two stages are expected to be better, by the margin."""
+        return MARGIN * self.two < self.one
+
+    def radius_after(self, squares: Floats) -> float:
+        """Clipping radius of the differences from a rough mean that misses `squares` (K,); public.
+
+        Spread and error of the rough mean are at right angles in many dimensions.
+        """
+        assert self.width is not None  # noqa: S101
+        return math.hypot(self.width, ALLOWANCE * math.sqrt(float(squares.sum())))
 
     def describe(self) -> str:
         """Say in words which is used and why."""
-        if self.radius is None:
+        if self.width is None:
             return (
                 "two stages, as asked for; the radius was chosen privately, so nothing public says"
                 " whether this is better than one stage"
@@ -86,7 +107,7 @@ class StagePlan:
         errors = (self.two, self.one) if self.two_stages else (self.one, self.two)
         return (
             f"{chosen}, whose expected typical error is {errors[0]:.4g} against {errors[1]:.4g}"
-            f" with {other}, if the declared spread is true"
+            f" with {other}, if the declared spread is true; two must be better by {MARGIN:g} times"
         )
 
 
@@ -98,8 +119,13 @@ def plan_stages(problem: Problem, spread: float | None) -> StagePlan:
     problem : Problem
         Of the mean with the whole budget. Public.
     spread : float or None
-        Public L2 distance within which most records lie of their mean, in units of the data times the
-        root of the domain's. None plans a private choice of the radius.
+        Public L2 distance within which nine records of ten lie of their mean, in units of the data times
+        the root of the domain's. None plans a private choice of the radius.
+
+    Notes
+    -----
+    What clipping costs is taken to be half of the average excess for an exponential law of distances;
+    its square is added to that of the typical error.
     """
     one = typical_error(problem, choose(problem)) * _radius(problem)
     plans = [plan for share in SHARES for plan in _plans(problem, share, spread, one)]
@@ -109,7 +135,7 @@ def plan_stages(problem: Problem, spread: float | None) -> StagePlan:
     errors = {share: [p.two for p in plans if p.share == share] for share in SHARES}
     best = min(SHARES, key=lambda share: math.prod(errors[share]))
     plan = next(p for p in plans if p.share == best)
-    return replace(plan, radius=None, two=math.prod(errors[best]) ** (1 / len(ASSUMED_SPREADS)))
+    return replace(plan, width=None, two=math.prod(errors[best]) ** (1 / len(ASSUMED_SPREADS)))
 
 
 def _plans(problem: Problem, share: Fraction, spread: float | None, one: float) -> list[StagePlan]:
@@ -123,13 +149,16 @@ def _plans(problem: Problem, share: Fraction, spread: float | None, one: float) 
     rows = unknown_variances(rough, choose(rough), known.variances) * _radius(problem) ** 2
     missing = float(known.chances @ rows.sum(axis=1))
     made = []
+    belief = Prior(rows, np.ones(1), known.chances[:, None])
     for width in spreads:
-        # Differences from the rough mean: spread and its error, at right angles in many dimensions.
-        radius = math.hypot(width, math.sqrt(missing))
-        belief = Prior(rows, np.ones(1), known.chances[:, None])
-        later = residual_problem(problem, belief, radius, rest)
-        two = typical_error(later, choose(later)) * _radius(later)
-        made.append(StagePlan(first, selection, rest, share, radius, one, two))
+        tried = []
+        for wider in WIDENINGS:
+            radius = math.hypot(wider * width, ALLOWANCE * math.sqrt(missing))
+            later = residual_problem(problem, belief, radius, rest)
+            lost = ALIGNED * width * math.exp(-TAIL * wider) / TAIL
+            two = math.hypot(typical_error(later, choose(later)) * _radius(later), lost)
+            tried.append(StagePlan(first, selection, rest, share, wider * width, one, two))
+        made.append(min(tried, key=lambda plan: plan.two))
     return made
 
 
@@ -237,13 +266,16 @@ def candidate_radii(radius: float) -> Floats:
     return np.asarray(radius * 2.0 ** (-np.arange(CANDIDATES) / 2))
 
 
-def choose_radius(radii: Floats, counts: Floats, deviation: float, size: int, noise: ArrayLike) -> int:
+def choose_radius(
+    radii: Floats, counts: Floats, deviation: float, size: int, missing: float, noise: ArrayLike
+) -> int:
     """Which candidate has the least predicted squared error, from noisy counts: post-processing.
 
-    Clipping at r moves the mean by at most the average of max(length - r, 0). Lengths are taken to be
-    log-normal, place and width unknown; these are weighed by how well they explain the noisy counts, and
-    the squared average of that excess (half of it: clipped parts do not all point the same way) is added
-    to the noise. Where counts are too noisy to tell, a large radius is chosen.
+    Clipping at r moves the mean by at most the average of max(length - r, 0). Records' distances from
+    their own mean are taken to be log-normal, place and width unknown, and at right angles to what the
+    rough mean misses, known up to a factor; all of these are weighed by how well they explain the noisy
+    counts, and the squared average of the excess (half of it: clipped parts do not all point the same
+    way) is added to the noise. Where counts are too noisy to tell, a large radius is chosen.
 
     Parameters
     ----------
@@ -256,6 +288,8 @@ def choose_radius(radii: Floats, counts: Floats, deviation: float, size: int, no
         Standard deviation of a count's noise, which is Laplace.
     size : int
         Number of units, or public divisor.
+    missing : float
+        What the rough mean is expected to miss, in units of the radii.
     noise : array (C,)
         Expected squared error of the last stage at each radius, without clipping.
 
@@ -265,13 +299,17 @@ def choose_radius(radii: Floats, counts: Floats, deviation: float, size: int, no
         Index of the candidate.
     """
     places = np.linspace(np.log(radii[-1]), np.log(radii[0]), 4 * radii.size - 3)
-    place, width = (grid.ravel() for grid in np.meshgrid(places, WIDTHS))
-    above = ndtr((place - np.log(radii[1:])[:, None]) / width)
+    place, width, floor = (
+        grid.ravel() for grid in np.meshgrid(places, WIDTHS, missing * np.array(MISSED))
+    )
+    with np.errstate(divide="ignore"):
+        edges = np.log(np.maximum(radii[1:, None] ** 2 - floor**2, 0.0)) / 2
+    above = ndtr((place - edges) / width)
     chances = np.diff(np.vstack([np.zeros(place.size), above, np.ones(place.size)]), axis=0)
     logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / deviation
     weights = np.exp(logs - logs.max())
     quantiles = ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
-    lengths = np.exp(place[:, None] + width[:, None] * quantiles)
+    lengths = np.hypot(np.exp(place[:, None] + width[:, None] * quantiles), floor[:, None])
     excess = np.maximum(lengths[None] - radii[:, None, None], 0.0).mean(axis=2)
     moved = (excess**2 @ weights) / weights.sum()
     return int(np.argmin(np.asarray(noise) + ALIGNED**2 * moved))

@@ -82,10 +82,11 @@ class TwoStageMean(PrivateMean):
         Of the whole, as in `PrivateMean`.
     spread : float or "private"
         A number declares, as public knowledge, an L2 distance (units of the data times the root of the
-        domain's) within which most records lie of their mean. Then shares and radius follow from public
-        numbers, and one stage with the whole budget is used where its expected error is lower; the
-        release says which and why. If the number is too small for the data, records are clipped too
-        much and the release is biased; its privacy does not depend on it. "private" chooses the radius
+        domain's) within which nine records of ten lie of their mean. Then shares and radius follow from
+        public numbers, and two stages are used where their expected error is clearly lower than that of
+        one with the whole budget; the release says which and why. If the number is too small for the
+        data, records are clipped too much and the release is biased; its privacy does not depend on it.
+        "private" chooses the radius
         from noisy counts, with a tenth of what the rough mean leaves; two stages are then used in any
         case, and lose where counts are too noisy.
     mechanism : "auto"
@@ -330,7 +331,8 @@ class PreparedStages:
         counts = np.array([float(count) / COUNT_SCALE for count in noisy])
         deviation = float(np.sqrt(noise.variances()[0])) / COUNT_SCALE
         errors = expected_squares(problem, squares, radii, self.plan.last)
-        return float(radii[choose_radius(radii, counts, deviation, self.size, errors)])
+        missing = float(np.sqrt(squares.sum()))
+        return float(radii[choose_radius(radii, counts, deviation, self.size, missing, errors)])
 
     def last_stage(self, first: ReleasedFunction, radius: float, squares: Floats) -> LastStage:
         """The public side of the differences."""
@@ -367,10 +369,11 @@ def _released(prepared: PreparedStages) -> ReleasedFunction:
     request = prepared.first_request
     first: ReleasedFunction = publish(prepared.total(request), request)
     squares = prepared.differences(first)
-    selection, radius = None, plan.radius
+    selection = None
     if prepared.chosen_privately:
         selection, radius = _selected(prepared, first, squares)
-    assert radius is not None  # noqa: S101
+    else:
+        radius = plan.radius_after(squares)
     stage = prepared.last_stage(first, radius, squares)
     noisy, stated = publish_integers(
         prepared.last_total(stage),
@@ -473,8 +476,8 @@ def _spread(value: Any) -> float | None:
     if isinstance(value, str) and value == "private":
         return None
     remedy = (
-        "Declare an L2 distance within which most records lie of their mean, from knowledge of the"
-        " measurement and never from these data; or pay for a choice with spread='private'."
+        "Declare an L2 distance within which nine records of ten lie of their mean, from knowledge of"
+        " the measurement and never from these data; or pay for a choice with spread='private'."
     )
     number = isinstance(value, int | float | np.integer | np.floating | Fraction)
     if isinstance(value, bool) or not number or not 0 < float(value) < float("inf"):
