@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from dpfda.cli import machines as m
@@ -280,7 +279,7 @@ def _summary(release: ReleasedComparison) -> dict[str, Any]:
 
 def _outside(band: Any) -> bool:
     """Whether zero leaves the band somewhere: more than noise alone would do."""
-    return not bool(band.contains(np.zeros(band.points.shape[0])))
+    return not bool(band.contains(0.0 * band.points))
 
 
 def _words(release: ReleasedComparison, files: dict[str, str]) -> str:
