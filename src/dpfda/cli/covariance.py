@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from dpfda.cli import machines as m
@@ -231,6 +230,8 @@ def read_center(text: str) -> Any:
 
 def checked(settings: dict[str, Any]) -> PrivateCovariance:
     """The estimator, tried on zeros, so that what is refused is refused before the file is read."""
+    import numpy as np
+
     from dpfda.summaries.covariance import PrivateCovariance, prepare
 
     estimator = PrivateCovariance(**settings)
@@ -291,6 +292,8 @@ def without_window() -> None:
 
 
 def _table(release: ReleasedCovariance) -> dict[str, list[float]]:
+    import numpy as np
+
     first, second = (axis.ravel() for axis in np.meshgrid(release.grid_points, release.grid_points))
     return {
         "s": first.tolist(),
@@ -318,7 +321,7 @@ def _summary(release: ReleasedCovariance) -> dict[str, Any]:
 def _words(release: ReleasedCovariance, files: dict[str, str]) -> str:
     found = release.components()
     assert found.floor is not None  # noqa: S101
-    above = int(np.sum(found.variances > found.floor))
+    above = sum(float(variance) > found.floor for variance in found.variances)
     written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
     variances = ", ".join(f"{value:.3g}" for value in found.variances)
     return "\n".join(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from dpfda.cli import machines as m
@@ -285,6 +284,8 @@ def parse_edges(text: str) -> list[float]:
             repr(text),
             "Example: --edges 0:105:5",
         ) from None
+    import numpy as np
+
     return [float(edge) for edge in np.linspace(start, stop, count + 1)]
 
 
@@ -348,6 +349,8 @@ def _written(release: ReleasedDensity, out: Path, plot: Path | None, csv: Path |
 
 def _table(release: ReleasedDensity) -> dict[str, list[float]]:
     """Points and values as columns."""
+    import numpy as np
+
     if release.dimensions == 1:
         points = np.linspace(*release.domain_range[0], TABLE[1])
         band = release.band(points=points)

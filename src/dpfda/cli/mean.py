@@ -239,9 +239,10 @@ def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any
     }
     estimator = PrivateMean(**arguments, **settings)
     try:
-        return estimator.fit(table.data, groups=table.groups).release_
+        release: ReleasedFunction = estimator.fit(table.data, groups=table.groups).release_
     except DataError as error:
         raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
+    return release
 
 
 def write_release(
