@@ -21,6 +21,7 @@ from dpfda.staged import Selection
 from dpfda.summaries.two_stage import COUNT_SCALE, PreparedStages, assembled
 from experiments import common
 from experiments.common import Floats, Options, trapezoid
+from experiments.simulated import KERNEL, SCENARIOS, curves_around
 
 SEED = 20240711
 DRAWS, QUICK_DRAWS = 60, 12
@@ -74,16 +75,28 @@ def sources(seed: int) -> list[Source]:
     ]
 
 
+def held_out(seed: int) -> list[Source]:
+    """Scenarios S-1 to S-4: run once, after the rule's constants were fixed on `sources`."""
+    generator = np.random.default_rng(seed + 1)
+    made = []
+    for name, mean in SCENARIOS.items():
+        for size in (200, 2000):
+            sample = curves_around(mean(generator, KERNEL), size, generator)
+            made.append(Source(f"{name}, {size} curves", sample.curves, (-12.0, 12.0)))
+    return made
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run all settings; write two_stage.csv."""
+    """Run all settings; write two_stage.csv and two_stage_held_out.csv."""
     options = common.read_options(__doc__ or "", SEED, arguments)
     draws = QUICK_DRAWS if options.quick else DRAWS
-    common.write_csv(options.results / "two_stage.csv", run(options, draws))
+    for name, made in (("two_stage_held_out", held_out), ("two_stage", sources)):
+        common.write_csv(options.results / f"{name}.csv", run(made(options.seed), options, draws))
 
 
-def run(options: Options, draws: int) -> list[Row]:
+def run(sources: Sequence[Source], options: Options, draws: int) -> list[Row]:
     """One row a data set and epsilon."""
-    cells = [(source, epsilon) for source in sources(options.seed) for epsilon in EPSILONS]
+    cells = [(source, epsilon) for source in sources for epsilon in EPSILONS]
     seeds = np.random.SeedSequence(options.seed).spawn(len(cells))
     return [
         _row(source, epsilon, np.random.default_rng(seed), draws)

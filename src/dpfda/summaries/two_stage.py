@@ -86,6 +86,7 @@ class TwoStageMean(PrivateMean):
         public numbers, and two stages are used where their expected error is clearly lower than that of
         one with the whole budget; the release says which and why. If the number is too small for the
         data, records are clipped too much and the release is biased; its privacy does not depend on it.
+        A mean rougher than the public prior can make two stages lose all the same (docs/two_stage.md).
         "private" chooses the radius
         from noisy counts, with a tenth of what the rough mean leaves; two stages are then used in any
         case, and lose where counts are too noisy.
