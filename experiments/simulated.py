@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpfda import KernelBasis
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds
 from dpfda.design import adapted, choose, make_problem
 from dpfda.guarantees import Neighbours, PureDP
+from dpfda.mechanisms import Design, Problem
 from dpfda.testing import released_coefficients
 from experiments.common import Floats, Options, shown
 from experiments.honest import MECHANISMS, basis_of
@@ -100,7 +101,13 @@ def truncations(size: int) -> tuple[list[int], list[int]]:
 
 
 def honest_error(
-    sample: Sample, target: Floats, mechanism: str, kernel: str = KERNEL, epsilon: float = EPSILON
+    sample: Sample,
+    target: Floats,
+    mechanism: str,
+    kernel: str = KERNEL,
+    epsilon: float = EPSILON,
+    generator: np.random.Generator | None = None,
+    draws: int = POSTERIOR_DRAWS,
 ) -> float:
     """Expected squared distance of the library's release to the target, exact given the curves.
 
@@ -117,15 +124,16 @@ def honest_error(
         One of `MECHANISMS`, or "auto_l1" for the library's choice with the l1 bound.
     kernel : {"matern32", "matern52"}
     epsilon : float
+    generator : Generator, optional
+        Source of that noise; by default a fixed seed.
+    draws : int
+        Number of its draws: few are enough where many samples are averaged.
     """
     basis: KernelBasis = basis_of(kernel, POINTS)
     name = MECHANISMS.get(mechanism, "auto")
     bounds: dict[str, Bound] = {"bernstein": ValueBounds(*VALUES), "auto_l1": L1Ball(L1_RADII[kernel])}
     bound = bounds.get(mechanism, L2Ball(RADIUS))
-    guarantee, relation = PureDP(epsilon), Neighbours.REPLACE_ONE
-    used, set_ = adapted(name, basis, bound, sample.size, guarantee, relation)
-    problem = make_problem(used, set_, sample.size, guarantee, relation)
-    design = choose(problem, name)
+    used, set_, problem, design = _designed(name, kernel, bound, sample.size, epsilon)
     center = set_.center_on(basis.grid_points)
     values = _clipped(set_.restrict(sample.curves, basis.grid_points), set_, basis)
     exact = (values.mean(axis=0) @ used.analysis)[: design.components]
@@ -135,13 +143,24 @@ def honest_error(
         exact = np.sign(exact) * np.maximum(np.abs(exact) - levels, 0.0)
     functions = used.evaluate(basis.grid_points)[:, : design.components]
     if design.hierarchy is not None:
-        # A posterior mean has no closed form: averaged over simulated noise, from a fixed seed.
-        noise = design.noise.simulate(np.random.default_rng(0), POSTERIOR_DRAWS) * unit
+        # A posterior mean has no closed form: averaged over simulated noise.
+        noise = design.noise.simulate(generator or np.random.default_rng(0), draws) * unit
         released = center + released_coefficients(design, exact + noise, unit) @ functions.T
         return float(np.mean((released - target) ** 2 @ basis.weights))
     bias = basis.weights @ (center + functions @ (design.shrinkage * exact) - target) ** 2
     power = (design.shrinkage * unit) ** 2 * design.noise.variances()
     return float(bias + power @ (functions.T**2 @ basis.weights))
+
+
+@cache
+def _designed(
+    name: str, kernel: str, bound: Bound, size: int, epsilon: float
+) -> tuple[Any, Bound, Problem, Design]:
+    """What the library would do, made once for all samples of a size: it reads no data."""
+    guarantee, relation = PureDP(epsilon), Neighbours.REPLACE_ONE
+    used, set_ = adapted(name, basis_of(kernel, POINTS), bound, size, guarantee, relation)
+    problem = make_problem(used, set_, size, guarantee, relation)
+    return used, set_, problem, choose(problem, name)
 
 
 def _clipped(values: Floats, bound: Bound, basis: KernelBasis) -> Floats:

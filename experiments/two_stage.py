@@ -16,8 +16,8 @@ from dpfda import TwoStageMean
 from dpfda.datasets import load_temperatures
 from dpfda.noise import NoiseLaw
 from dpfda.publication import pay
-from dpfda.release import ReleasedFunction
-from dpfda.staged import Selection
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.staged import Selection
 from dpfda.summaries.two_stage import COUNT_SCALE, PreparedStages, assembled
 from experiments import common
 from experiments.common import Floats, Options, trapezoid

@@ -18,7 +18,7 @@ from dpfda.errors import ParameterError
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import EllipticalNoise
 from dpfda.publication import publish
-from dpfda.release import NoisyCount
+from dpfda.releases.function import NoisyCount
 
 GRID = np.linspace(0.0, 1.0, 16)
 CURVES = np.cos(4 * GRID) + np.random.default_rng(1).normal(0, 0.4, (300, 1))

@@ -197,7 +197,7 @@ class TestDifference:
     def test_the_posterior_mean_is_that_of_conjugate_normals(self):
         # One coefficient of known noise: the most likely prior variance is c^2 - v, so the factor on c
         # is 1 - v / c^2; none is left where c^2 < v.
-        from dpfda.comparison_release import most_likely_mean
+        from dpfda.releases.comparison import most_likely_mean
 
         found = most_likely_mean(np.array([3.0]), np.array([[1.0]]), np.array([1.0]))
         assert found[0] == pytest.approx(3 * (1 - 1 / 9), rel=0.03)

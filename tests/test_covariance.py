@@ -24,17 +24,17 @@ from dpfda.bases import CosineBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
 from dpfda.composition import compose
-from dpfda.covariance_design import choose_symmetric, nearest_positive
+from dpfda.design.covariance import choose_symmetric, nearest_positive
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.ledger import MemoryLedger
-from dpfda.second_moments import LARGEST, OuterSum, outer_ball
-from dpfda.summaries.covariance import first_stage, outer_sum, prepare
-from dpfda.symmetric_noise import (
+from dpfda.noise.symmetric import (
     SymmetricGaussianNoise,
     SymmetricKNormNoise,
     WishartDifferenceNoise,
 )
+from dpfda.second_moments import LARGEST, OuterSum, outer_ball
+from dpfda.summaries.covariance import first_stage, outer_sum, prepare
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

@@ -11,18 +11,18 @@ from sklearn.exceptions import NotFittedError
 
 import dpfda
 from dpfda import PrivateFPCA, ReleasedComponents
-from dpfda.components import with_signs
-from dpfda.covariance_publication import (
+from dpfda.errors import DataError, ParameterError, RefusedMechanismError
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.ledger import MemoryLedger
+from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
+from dpfda.publication.covariances import (
     Shares,
     SubspacePlan,
     direction_rate,
     frame_bound,
     integer_frame,
 )
-from dpfda.errors import DataError, ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.ledger import MemoryLedger
-from dpfda.subspaces import DIRECTION_BITS, draw_direction
+from dpfda.releases.components import with_signs
 from statistical import fits
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

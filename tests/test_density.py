@@ -17,14 +17,14 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import DensityKernel, PrivateDensity, ReleasedDensity, load
 from dpfda.bases.cells import CellGrid, analyse
-from dpfda.density_design import EXPONENT, count_noise
-from dpfda.density_release import NODES
+from dpfda.design.density import EXPONENT, count_noise
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.guarantees import Neighbours, PureDP
-from dpfda.histogram import ReleasedHistogram
-from dpfda.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise
+from dpfda.postprocessing.histospline import nearest_probabilities, smoother_for
 from dpfda.records.points import points_from_array
+from dpfda.releases.density import NODES
+from dpfda.releases.histogram import ReleasedHistogram
 from statistical import fits, lower_limit, upper_limit
 
 SQUARE = [(-1.0, 1.0), (0.0, 4.0)]

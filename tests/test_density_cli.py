@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from dpfda import load
 from dpfda.cli.app import app
 from dpfda.cli.density import parse_columns, parse_edges
-from dpfda.density_design import EXPONENT
+from dpfda.design.density import EXPONENT
 from dpfda.errors import ParameterError
 from dpfda.ledger import FileLedger
 from dpfda.noise import KNormNoise

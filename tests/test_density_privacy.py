@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import Matern
 from dpfda import DensityKernel, PrivateDensity
 from dpfda.aggregate import IntegerSum
 from dpfda.bases.cells import CellGrid
-from dpfda.density_design import EXPONENT, choose_cells, count_noise
+from dpfda.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.errors import BudgetError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
 from dpfda.ledger import MemoryLedger

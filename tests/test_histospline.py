@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from dpfda import histospline
 from dpfda.bases.cells import (
     CellGrid,
     aliases,
@@ -20,7 +19,8 @@ from dpfda.bases.cells import (
     synthesise,
 )
 from dpfda.errors import ParameterError
-from dpfda.histospline import (
+from dpfda.postprocessing import histospline
+from dpfda.postprocessing.histospline import (
     Smoother,
     adaptive_smoother,
     bandwidth_smoother,

@@ -16,7 +16,7 @@ from dpfda.calibration import gaussian_delta, knorm_loss
 from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import GaussianNoise, KNormNoise
-from dpfda.perturbation import publish_perturbed
+from dpfda.publication.perturbed import publish_perturbed
 from dpfda.summaries.defaults import default_psi, default_road
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.roads import (

@@ -20,7 +20,7 @@ from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.release import NoisyCount
+from dpfda.releases.function import NoisyCount
 from dpfda.testing import non_private_mean, simulate_releases
 
 GRID = np.linspace(0.0, 1.0, 15)

@@ -20,9 +20,9 @@ from dpfda.noise import (
     GaussianNoise,
     KNormNoise,
 )
+from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.postprocessing import Posterior, mixture_of
 from dpfda.priors import SCALES, Hierarchy, Prior, public_shapes
-from dpfda.symmetric_noise import SymmetricKNormNoise
 
 GRID = np.linspace(0.0, 2.0, 25)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (80, 1))

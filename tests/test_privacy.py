@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds, publication
+from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.aggregate import IntegerSum
 from dpfda.calibration import knorm_noise
 from dpfda.errors import DpfdaError, RefusedMechanismError
@@ -31,7 +31,7 @@ from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
-from dpfda.publication import Request, pay, publish
+from dpfda.publication import Request, averages, pay, publish
 from dpfda.storage import load
 from statistical import lower_limit, pure_rho_reference, upper_limit
 
@@ -190,7 +190,7 @@ def test_noise_cut_by_root_two_is_found_out(name, monkeypatch):
 @pytest.mark.parametrize("cut", [False, True], ids=["as stated", "cut"])
 def test_an_audit_through_fit(cut, monkeypatch):
     """Thousands of whole fits; the event is that the released coefficient is at least that of `one`."""
-    monkeypatch.setattr(publication, "stamp", dict)
+    monkeypatch.setattr(averages, "stamp", dict)
     if cut:
         cut_noise(monkeypatch, KNormNoise)
     bounds = L1Ball(1.0)

@@ -49,7 +49,7 @@ from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarante
 from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import GaussianNoise, KNormNoise
-from dpfda.staged import composed
+from dpfda.releases.staged import composed
 from dpfda.summaries import two_stage
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
         SineBasis,
     )
     from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
-    from dpfda.comparison_release import ReleasedComparison
-    from dpfda.components import ReleasedComponents
-    from dpfda.covariance_release import ReleasedCovariance
-    from dpfda.density_kernel import DensityKernel
-    from dpfda.density_release import ReleasedDensity
     from dpfda.features import FourierFeatures, LandmarkFeatures, LinearFeatures
-    from dpfda.field import ReleasedField
-    from dpfda.lattice import LatticeRelease
-    from dpfda.predictor import ReleasedPredictor
     from dpfda.records import LongCurves
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.comparison import ReleasedComparison
+    from dpfda.releases.components import ReleasedComponents
+    from dpfda.releases.covariance import ReleasedCovariance
+    from dpfda.releases.density import ReleasedDensity
+    from dpfda.releases.field import ReleasedField
+    from dpfda.releases.function import ReleasedFunction
+    from dpfda.releases.lattice import LatticeRelease
+    from dpfda.releases.predictor import ReleasedPredictor
+    from dpfda.releases.staged import TwoStageFunction
     from dpfda.session import FunctionalSession
-    from dpfda.staged import TwoStageFunction
     from dpfda.storage import load
     from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
     from dpfda.summaries.classification import PrivateKernelClassifier
     from dpfda.summaries.comparison import PrivateComparison
     from dpfda.summaries.covariance import PrivateCovariance
+    from dpfda.summaries.density_kernel import DensityKernel
     from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.streams import MeanStream, row_blocks
@@ -52,7 +52,7 @@ _HOMES = {
     "BoxBound": "bounds",
     "CosineBasis": "bases",
     "FourierBasis": "bases",
-    "DensityKernel": "density_kernel",
+    "DensityKernel": "summaries.density_kernel",
     "Ellipsoid": "bounds",
     "FourierFeatures": "features",
     "FunctionalSession": "session",
@@ -62,7 +62,7 @@ _HOMES = {
     "L1Ball": "bounds",
     "L2Ball": "bounds",
     "LandmarkFeatures": "features",
-    "LatticeRelease": "lattice",
+    "LatticeRelease": "releases.lattice",
     "LinearFeatures": "features",
     "LongCurves": "records",
     "MeanStream": "summaries.streams",
@@ -73,15 +73,15 @@ _HOMES = {
     "PrivateKernelClassifier": "summaries.classification",
     "PrivateKernelRegressor": "summaries.regression",
     "PrivateMean": "summaries",
-    "ReleasedComparison": "comparison_release",
-    "ReleasedComponents": "components",
-    "ReleasedCovariance": "covariance_release",
-    "ReleasedDensity": "density_release",
-    "ReleasedField": "field",
-    "ReleasedFunction": "release",
-    "ReleasedPredictor": "predictor",
+    "ReleasedComparison": "releases.comparison",
+    "ReleasedComponents": "releases.components",
+    "ReleasedCovariance": "releases.covariance",
+    "ReleasedDensity": "releases.density",
+    "ReleasedField": "releases.field",
+    "ReleasedFunction": "releases.function",
+    "ReleasedPredictor": "releases.predictor",
     "SineBasis": "bases",
-    "TwoStageFunction": "staged",
+    "TwoStageFunction": "releases.staged",
     "TwoStageMean": "summaries.two_stage",
     "ValueBounds": "bounds",
     "cross_validate": "tuning",

@@ -14,11 +14,11 @@ from sklearn.base import clone
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.calibration import knorm_noise
-from dpfda.density_release import ReleasedDensity
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
 from dpfda.postprocessing import Posterior, mixture_of
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE
+from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 

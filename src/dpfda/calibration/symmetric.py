@@ -45,7 +45,7 @@ from dpfda.composition.rounding import PRECISION, root_at_least
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
-from dpfda.symmetric_noise import (
+from dpfda.noise.symmetric import (
     SymmetricGaussianNoise,
     SymmetricKNormNoise,
     SymmetricNoise,

@@ -13,8 +13,8 @@ from dpfda.cli.running import guarded, print_json, progress_bar, warn
 from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
-    from dpfda.comparison_release import ReleasedComparison
     from dpfda.records.files import TableCurves
+    from dpfda.releases.comparison import ReleasedComparison
 
 
 @guarded

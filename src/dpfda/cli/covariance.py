@@ -13,8 +13,8 @@ from dpfda.cli.running import guarded, print_json, progress_bar, warn
 from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
-    from dpfda.covariance_release import ReleasedCovariance
     from dpfda.records.files import TableCurves
+    from dpfda.releases.covariance import ReleasedCovariance
     from dpfda.summaries.covariance import PrivateCovariance
 
 # A trial without data: public arguments are checked on it before the file is read.
@@ -223,7 +223,7 @@ def read_center(text: str) -> Any:
         raise ParameterError(
             "--center", "be bound, private, pairs, a number or the file of a release", repr(text)
         )
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.function import ReleasedFunction
 
     return ReleasedFunction.load(text)
 

@@ -18,7 +18,7 @@ from dpfda.errors import StorageError
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
     from dpfda.datasets import TemperatureCurves
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.function import ReleasedFunction
 
 # Degrees Celsius: no hour on record in Seattle lies outside, whatever is in the file.
 BOUNDS = (-20.0, 45.0)

@@ -14,7 +14,7 @@ from dpfda.cli.running import guarded, print_json, progress_bar, warn
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
-    from dpfda.density_release import ReleasedDensity
+    from dpfda.releases.density import ReleasedDensity
 
 WHAT = "What is counted: --column, or --counts with --edges"
 DENSITY = "Density (public choices)"

@@ -54,7 +54,7 @@ def evaluate(
     """
     from dpfda.cli.outputs import check_outputs, columns_of, text_table, write_csv
     from dpfda.records.curves import check_choice
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.function import ReleasedFunction
     from dpfda.report import band_at
 
     check_choice(band, "--band", ("simultaneous", "pointwise"))

@@ -13,7 +13,7 @@ from dpfda.cli.running import print_json, progress_bar, warn
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
-    from dpfda.predictor import ReleasedPredictor
+    from dpfda.releases.predictor import ReleasedPredictor
 
 MODEL = "Function (public choices)"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpfda.guarantees import Guarantee
     from dpfda.ledger import Ledger, Record
     from dpfda.records.files import TableCurves
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.function import ReleasedFunction
 
 
 def _reading(name: str, metavar: str, words: str) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpfda.bands import Band
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.function import ReleasedFunction
 
 PICTURES = (".png", ".pdf", ".svg")
 

@@ -10,23 +10,23 @@ from dpfda.cli import options as o
 from dpfda.cli.running import guarded, print_json
 
 if TYPE_CHECKING:
-    from dpfda.comparison_release import ReleasedComparison
-    from dpfda.components import ReleasedComponents
-    from dpfda.covariance_release import ReleasedCovariance
-    from dpfda.density_release import ReleasedDensity
-    from dpfda.predictor import ReleasedPredictor
+    from dpfda.releases.comparison import ReleasedComparison
+    from dpfda.releases.components import ReleasedComponents
+    from dpfda.releases.covariance import ReleasedCovariance
+    from dpfda.releases.density import ReleasedDensity
+    from dpfda.releases.predictor import ReleasedPredictor
 
 
 @guarded
 def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.cli.mean import summary
-    from dpfda.comparison_release import ReleasedComparison
-    from dpfda.components import ReleasedComponents
-    from dpfda.covariance_release import ReleasedCovariance
-    from dpfda.density_release import ReleasedDensity
-    from dpfda.predictor import ReleasedPredictor
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.comparison import ReleasedComparison
+    from dpfda.releases.components import ReleasedComponents
+    from dpfda.releases.covariance import ReleasedCovariance
+    from dpfda.releases.density import ReleasedDensity
+    from dpfda.releases.function import ReleasedFunction
+    from dpfda.releases.predictor import ReleasedPredictor
     from dpfda.report import cautions, cited, describe, public_size
     from dpfda.storage import load
 
@@ -57,7 +57,7 @@ def show(file: o.ReleaseFile, as_json: o.AsJson = False) -> None:
 def _show_second_order(
     release: ReleasedCovariance | ReleasedComponents | ReleasedComparison, as_json: bool
 ) -> None:
-    from dpfda.comparison_release import ReleasedComparison
+    from dpfda.releases.comparison import ReleasedComparison
     from dpfda.report.covariances import describe_comparison, describe_second_order
     from dpfda.storage.parts import guarantee_to_json
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bands import Band
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 LEVEL = 0.95
 

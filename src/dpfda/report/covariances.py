@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.comparison_release import ReleasedComparison
-from dpfda.components import ReleasedComponents
-from dpfda.covariance_release import ReleasedCovariance
+from dpfda.releases.comparison import ReleasedComparison
+from dpfda.releases.components import ReleasedComponents
+from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.report.cautions import cautions
 from dpfda.report.numbers import number
 from dpfda.report.words import _again, _outside, _promised, _protected, _section, _software

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpfda.bands import Band
-from dpfda.density_release import ReleasedDensity
 from dpfda.guarantees import Neighbours
-from dpfda.histogram import ReleasedHistogram
+from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.report.cautions import cautions
 from dpfda.report.numbers import number
 from dpfda.report.words import _again, _outside, _promised, _protected, _section, _software

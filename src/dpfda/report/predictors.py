@@ -8,7 +8,7 @@ from dpfda.report.cautions import cautions
 from dpfda.report.words import _again, _outside, _promised, _protected, _section, _software
 
 if TYPE_CHECKING:
-    from dpfda.predictor import ReleasedPredictor
+    from dpfda.releases.predictor import ReleasedPredictor
 
 LONGEST = 8
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.report.accuracy import accuracy_of
 from dpfda.report.cautions import cautions
 from dpfda.report.numbers import (

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from dpfda import storage
 from dpfda.errors import ParameterError, SessionError, StorageError
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 from dpfda.session.conditional import Draw
 from dpfda.session.journal import Journal, Record
 

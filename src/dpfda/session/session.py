@@ -40,7 +40,7 @@ from dpfda.errors import (
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
 from dpfda.publication import Request, pay
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 from dpfda.session.conditional import ConditionalValues, Draw
 from dpfda.session.journal import Journal, Record
 from dpfda.session.questions import Posed, Question, inner_with, integral_over, pose, value_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.comparison_release import ReleasedComparison
+from dpfda.releases.comparison import ReleasedComparison
 from dpfda.storage import functions
 
 FORMAT = "dpfda-comparison"

@@ -8,8 +8,9 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.covariance_release import ReleasedCovariance
 from dpfda.guarantees import Neighbours
+from dpfda.noise.symmetric import SYMMETRIC_LAWS
+from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.storage import functions
 from dpfda.storage.parts import (
     basis_from_json,
@@ -18,7 +19,6 @@ from dpfda.storage.parts import (
     guarantee_from_json,
     guarantee_to_json,
 )
-from dpfda.symmetric_noise import SYMMETRIC_LAWS
 
 FORMAT = "dpfda-covariance"
 SCHEMA_VERSION = 1

@@ -6,12 +6,12 @@ import importlib
 from typing import Any
 
 from dpfda.bases.cells import CellGrid
-from dpfda.density_release import ReleasedDensity
 from dpfda.guarantees import Neighbours
-from dpfda.histogram import ReleasedHistogram
-from dpfda.histospline import ADAPTIVE
 from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
-from dpfda.release import ReleasedFunction
+from dpfda.postprocessing.histospline import ADAPTIVE
+from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.storage.kinds import KINDS
 from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.field import ReleasedField
+from dpfda.releases.field import ReleasedField
 from dpfda.storage.functions import check_parts, numbers, parts_from_json, public_parts
 
 FORMAT = "dpfda-field"

@@ -9,7 +9,7 @@ import numpy as np
 from dpfda.bases.encoding import array_from_json, array_to_json
 from dpfda.guarantees import Neighbours
 from dpfda.priors import Hierarchy
-from dpfda.release import Release, ReleasedFunction
+from dpfda.releases.function import Release, ReleasedFunction
 from dpfda.storage.parts import (
     basis_from_json,
     divisor_from_json,

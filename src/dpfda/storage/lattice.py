@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfda.guarantees import Neighbours
-from dpfda.lattice import LatticeRelease
+from dpfda.releases.lattice import LatticeRelease
 from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
 
 FORMAT = "dpfda-lattice-release"

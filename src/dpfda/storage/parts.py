@@ -13,7 +13,7 @@ from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import StorageError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import LAWS, NoiseLaw
-from dpfda.release import NoisyCount
+from dpfda.releases.function import NoisyCount
 
 _GUARANTEES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "pure": (PureDP, ("epsilon",)),

@@ -11,7 +11,7 @@ from dpfda.bases.encoding import array_from_json, array_to_json
 from dpfda.bases.grids import frozen
 from dpfda.features import InputBox, features_from_json
 from dpfda.guarantees import Neighbours
-from dpfda.predictor import ReleasedPredictor
+from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.storage.parts import (
     guarantee_from_json,
     guarantee_to_json,

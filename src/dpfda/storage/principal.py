@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.components import ReleasedComponents
 from dpfda.guarantees import Neighbours
+from dpfda.releases.components import ReleasedComponents
 from dpfda.storage import functions
 from dpfda.storage.covariances import interval_basis
 from dpfda.storage.parts import guarantee_from_json, guarantee_to_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.staged import Selection, TwoStageFunction
+from dpfda.releases.staged import Selection, TwoStageFunction
 from dpfda.storage import functions
 from dpfda.storage.functions import check_parts, numbers, parts_from_json, public_parts
 from dpfda.storage.parts import (

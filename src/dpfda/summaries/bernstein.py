@@ -17,10 +17,10 @@ from dpfda.bases.grids import check_domain
 from dpfda.calibration import knorm_noise
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours, PureDP, exact, readable
-from dpfda.lattice import LatticeRelease
 from dpfda.ledger import Ledger
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
+from dpfda.releases.lattice import LatticeRelease
 
 Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]

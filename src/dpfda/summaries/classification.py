@@ -11,8 +11,8 @@ from sklearn.base import ClassifierMixin
 
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Guarantee
-from dpfda.predictor import ReleasedPredictor
 from dpfda.records.curves import check_choice, is_missing
+from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column
 from dpfda.summaries.minimiser import Loss
 

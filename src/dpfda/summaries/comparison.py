@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from dpfda.bases import Basis
-from dpfda.comparison_release import ReleasedComparison
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours
 from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.curves import check_choice, is_missing
+from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 from dpfda.summaries.shared_design import SharedDesign, shared_design
 

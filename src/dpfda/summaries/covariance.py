@@ -15,20 +15,20 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
-from dpfda.covariance_publication import (
+from dpfda.embedding import project
+from dpfda.errors import ParameterError
+from dpfda.guarantees import Neighbours, exact, guarantee_for
+from dpfda.publication import charge, publish
+from dpfda.publication.covariances import (
     CovarianceRequest,
     Shares,
     release_covariance,
     released_count,
 )
-from dpfda.covariance_release import ReleasedCovariance
-from dpfda.embedding import project
-from dpfda.errors import ParameterError
-from dpfda.guarantees import Neighbours, exact, guarantee_for
-from dpfda.publication import charge, publish
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice, unit_codes
-from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.releases.covariance import ReleasedCovariance
+from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.second_moments import OuterSum
 from dpfda.summaries.deviations import (
     center_word,

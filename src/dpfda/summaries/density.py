@@ -13,17 +13,17 @@ from sklearn.base import BaseEstimator
 from dpfda.aggregate import IntegerSum
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
-from dpfda.density_design import EXPONENT, choose_cells, count_noise
-from dpfda.density_kernel import DensityKernel
-from dpfda.density_release import ReleasedDensity
+from dpfda.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
-from dpfda.histogram import ReleasedHistogram
-from dpfda.histospline import check_smoothing
 from dpfda.noise import NoiseLaw
+from dpfda.postprocessing.histospline import check_smoothing
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice, unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
+from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.histogram import ReleasedHistogram
+from dpfda.summaries.density_kernel import DensityKernel
 
 Floats = NDArray[np.float64]
 
@@ -87,8 +87,8 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
         then a monotone distribution function through the cells' shares; or with a public bandwidth
         (standard deviation of a normal density, in the units of the axes). By default "adaptive", for
-        tables on an interval "monotone". See `dpfda.histospline`. The release can be smoothed again at
-        no cost (`ReleasedDensity.smoothed`).
+        tables on an interval "monotone". See `dpfda.postprocessing.histospline`. The release can be
+        smoothed again at no cost (`ReleasedDensity.smoothed`).
     neighbours : {"replace-one", "add-remove"}
         Replace one unit, their number being public; or add or remove one, their number being private.
     public_size : int, optional
@@ -131,7 +131,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     one cell. Gaussian noise is calibrated to the l2 difference. The loss of the integer scales in force
     is computed again, exactly, before anything is drawn.
 
-    *Kernel.* Element and sensitivity: `dpfda.density_kernel`.
+    *Kernel.* Element and sensitivity: `dpfda.summaries.density_kernel`.
 
     Everything after the noisy integers is post-processing: smoothing, projection, quantiles, draws.
     The number and place of cells come from public numbers. `X`, `counts` and `groups` are private.

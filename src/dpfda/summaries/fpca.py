@@ -10,10 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bases import Basis
-from dpfda.components import ReleasedComponents
 from dpfda.composition import Cost
-from dpfda.covariance_design import LARGEST_SIZE
-from dpfda.covariance_publication import (
+from dpfda.design.covariance import LARGEST_SIZE
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import PureDP, exact
+from dpfda.publication import charge
+from dpfda.publication.covariances import (
     CovarianceRequest,
     SubspacePlan,
     check_signal,
@@ -21,11 +23,9 @@ from dpfda.covariance_publication import (
     release_subspace,
     variance_noise,
 )
-from dpfda.covariance_release import ReleasedCovariance
-from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import PureDP, exact
-from dpfda.publication import charge
 from dpfda.records.curves import check_choice
+from dpfda.releases.components import ReleasedComponents
+from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries.covariance import PreparedCovariance, first_stage, outer_sum, prepare
 
 Floats = NDArray[np.float64]
@@ -79,9 +79,9 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    **Guarantee of "exponential".** Pure epsilon for the directions: `dpfda.covariance_publication` and
-    `dpfda.subspaces` have the proof and the exact sampler. The variances along them are a covariance of
-    size k in the frame that is public by then. Budgets add up; the ledger is charged once.
+    **Guarantee of "exponential".** Pure epsilon for the directions: `dpfda.publication.covariances` and
+    `dpfda.noise.subspaces` have the proof and the exact sampler. The variances along them are a
+    covariance of size k in the frame that is public by then. Budgets add up; the ledger is charged once.
 
     Directions are drawn one at a time, with a part of the budget each (Kapralov & Talwar 2013). The
     joint law over subspaces of more dimensions (Awan et al. 2019) is a matrix Bingham law, for which

@@ -27,8 +27,8 @@ from dpfda.features import (
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
 from dpfda.ledger import Ledger
 from dpfda.noise import KNormNoise
-from dpfda.perturbation import publish_perturbed
 from dpfda.publication import publish_integers, stamp
+from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.curves import as_float, check_choice, is_missing, refuse_kinds, unit_codes
 from dpfda.summaries.defaults import (

@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee
-from dpfda.predictor import ReleasedPredictor
 from dpfda.records.curves import check_choice
+from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
 from dpfda.summaries.minimiser import Loss
 

@@ -59,8 +59,8 @@ from dpfda.noise import KNormNoise
 from dpfda.publication import Request, charge, publish, publish_integers, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice, unit_codes
-from dpfda.release import ReleasedFunction
-from dpfda.staged import Selection, TwoStageFunction, composed
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.staged import Selection, TwoStageFunction, composed
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.sums import Summation, matrix_on
 

@@ -22,10 +22,10 @@ from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
 from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.errors import ParameterError
-from dpfda.field import ReleasedField
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
-from dpfda.release import ReleasedFunction
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -14,7 +14,7 @@ from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
 

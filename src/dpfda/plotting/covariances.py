@@ -11,9 +11,9 @@ from dpfda.plotting import new_axis
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpfda.comparison_release import ReleasedComparison, ReleasedDifference
-    from dpfda.components import ReleasedComponents
-    from dpfda.covariance_release import ReleasedCovariance
+    from dpfda.releases.comparison import ReleasedComparison, ReleasedDifference
+    from dpfda.releases.components import ReleasedComponents
+    from dpfda.releases.covariance import ReleasedCovariance
 
 PIXELS = 121
 

@@ -15,7 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,7 +212,7 @@ class ReleasedComponents:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the eigenfunctions, with their variances in the legend."""
-        from dpfda.covariance_plots import plot_components
+        from dpfda.plotting.covariances import plot_components
 
         return plot_components(self, ax)
 

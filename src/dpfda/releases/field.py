@@ -15,7 +15,7 @@ from dpfda.bands import Band, make_band
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
-from dpfda.release import Release
+from dpfda.releases.function import Release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,8 @@ class ReleasedField(Release):
     Parameters
     ----------
     basis, ... :
-        See `dpfda.release.Release`. `center` is one number, or the values (m,) on the grid in C order.
+        See `dpfda.releases.function.Release`. `center` is one number, or the values (m,) on the grid in
+        C order.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpfda.calibration.symmetric import NAMES, OuterDifference, symmetric_noise
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, PureDP
-from dpfda.symmetric_noise import SymmetricNoise
+from dpfda.noise.symmetric import SymmetricNoise
 
 Floats = NDArray[np.float64]
 

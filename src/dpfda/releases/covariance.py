@@ -17,12 +17,12 @@ from dpfda.bands import DRAWS, Band, check_level
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.components import ReleasedComponents, ordered_components
-from dpfda.covariance_design import fitted_shrinkage, nearest_positive
+from dpfda.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.release import NoisyCount, ReleasedFunction
-from dpfda.symmetric_noise import SymmetricNoise
+from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.releases.components import ReleasedComponents, ordered_components
+from dpfda.releases.function import NoisyCount, ReleasedFunction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -302,7 +302,7 @@ class ReleasedCovariance:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw C as an image over the square, with a colour bar in squared units of the data."""
-        from dpfda.covariance_plots import plot_covariance
+        from dpfda.plotting.covariances import plot_covariance
 
         return plot_covariance(self, ax)
 

@@ -19,17 +19,17 @@ from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
 from dpfda.calibration import knorm_noise, stated_guarantee, within
 from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
-from dpfda.components import ReleasedComponents, ordered_components
 from dpfda.composition import Cost
-from dpfda.covariance_design import choose_symmetric, nearest_positive
-from dpfda.covariance_release import ReleasedCovariance
+from dpfda.design.covariance import choose_symmetric, nearest_positive
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, readable, split
+from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
+from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricNoise
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, stamp
-from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.releases.components import ReleasedComponents, ordered_components
+from dpfda.releases.covariance import ReleasedCovariance
+from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.second_moments import OuterSum, outer_ball
-from dpfda.subspaces import DIRECTION_BITS, draw_direction
-from dpfda.symmetric_noise import SymmetricGaussianNoise, SymmetricNoise
 
 Floats = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.histospline import nearest_probabilities
 from dpfda.noise import NoiseLaw
+from dpfda.postprocessing.histospline import nearest_probabilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Norm
 from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
-from dpfda.histospline import expected_error
 from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.postprocessing.histospline import expected_error
 
 # Counts are held in units of 2^-20, so that the noise is hardly rounded.
 EXPONENT = 20

@@ -17,7 +17,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.release import ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +134,7 @@ class ReleasedDifference:
 
     def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
         """Draw the difference, its simultaneous band and the line of no difference."""
-        from dpfda.covariance_plots import plot_difference
+        from dpfda.plotting.covariances import plot_difference
 
         return plot_difference(self, ax, level)
 
@@ -293,7 +293,7 @@ class ReleasedComparison:
 
     def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
         """Draw the mean of every group and its simultaneous band."""
-        from dpfda.covariance_plots import plot_comparison
+        from dpfda.plotting.covariances import plot_comparison
 
         return plot_comparison(self, ax, level)
 

@@ -18,8 +18,14 @@ from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.histospline import ADAPTIVE, Smoother, check_smoothing, nearest_probabilities, smoother_for
 from dpfda.noise import NoiseLaw
+from dpfda.postprocessing.histospline import (
+    ADAPTIVE,
+    Smoother,
+    check_smoothing,
+    nearest_probabilities,
+    smoother_for,
+)
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +56,8 @@ class ReleasedHistogram:
     public_size : int or None
         Number of privacy units where it is public; None where the sum of the noisy counts stands for it.
     smoothing : "adaptive", "monotone" or float
-        How the shares are smoothed; see `dpfda.histospline`. Post-processing: `smoothed` changes it.
+        How the shares are smoothed; see `dpfda.postprocessing.histospline`. Post-processing: `smoothed`
+        changes it.
     noise : NoiseLaw
         Law of the noise on the counts, in grid units: independent, of one scale.
     guarantee : Guarantee

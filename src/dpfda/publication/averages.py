@@ -26,12 +26,12 @@ from dpfda.calibration import AnyNorm, Width, knorm_noise, stated_guarantee, wit
 from dpfda.composition import Cost, law_of
 from dpfda.design import adapted, choose, public_mixture
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.field import ReleasedField
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, split
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design, Problem
 from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, NoiseLaw
-from dpfda.release import NoisyCount, ReleasedFunction
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import NoisyCount, ReleasedFunction
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from dpfda.density_release import ReleasedDensity
     from dpfda.design import Plan
-    from dpfda.field import ReleasedField
-    from dpfda.predictor import ReleasedPredictor
-    from dpfda.release import ReleasedFunction
+    from dpfda.releases.density import ReleasedDensity
+    from dpfda.releases.field import ReleasedField
+    from dpfda.releases.function import ReleasedFunction
+    from dpfda.releases.predictor import ReleasedPredictor
 
 # A picture shows two variables at most, on at least so many cells along each.
 PICTURE = 2
@@ -308,7 +308,7 @@ def plot_predictor(release: ReleasedPredictor, ax: Axes | None = None) -> Axes:
     import numpy as np
 
     from dpfda.errors import ParameterError
-    from dpfda.predictor import CURVE_POINTS, FIELD_POINTS
+    from dpfda.releases.predictor import CURVE_POINTS, FIELD_POINTS
 
     if release.dimensions > 2:
         raise ParameterError("plot", "be of one or two inputs", f"{release.dimensions} inputs")

@@ -1,0 +1,1 @@
+"""What is published: released functions of every kind; all of it is public."""
