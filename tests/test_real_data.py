@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import L1Ball, PrivateMean
+from dpfda import KernelBasis, L1Ball, PrivateMean
 from dpfda.errors import RefusedMechanismError
 from dpfda.guarantees import guarantee_for
 from dpfda.mechanisms import mechanisms
@@ -71,12 +71,17 @@ def data(request: Any) -> Data:
     return Data(curves, groups, mean, units)
 
 
-def eigenbasis(weights: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def eigenbasis(
+    weights: np.ndarray, grid: np.ndarray, centred: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     # Standardised curves integrate to zero, and so do the functions: the constant one is left out.
-    root, center = np.sqrt(weights), np.eye(grid.size) - weights / weights.sum()
+    root, center = np.sqrt(weights), np.eye(grid.size)
+    if centred:
+        center = center - weights / weights.sum()
     gram = center @ Matern(0.1, nu=1.5)(grid[:, None]) @ center.T
     values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-    return values[:0:-1], vectors[:, :0:-1] / root[:, None]
+    last = 0 if centred else None
+    return values[:last:-1], vectors[:, :last:-1] / root[:, None]
 
 
 def gaussian_ratio() -> float:
@@ -275,7 +280,7 @@ class TestPrintedExperiment:
         mean = standardised(curves, weights).mean(axis=0)
 
         # Closed form, with their eigenvalues of C / m.
-        eigenvalues, functions = eigenbasis(weights, grid)
+        eigenvalues, functions = eigenbasis(weights, grid, centred=False)
         factors = eigenvalues**1.25 / (eigenvalues**1.25 + psi)
         sensitivity = 2 * tau1 / n * np.max(eigenvalues**0.75 / (eigenvalues**1.25 + psi))
         noise = 2 * (sensitivity / EPSILON) ** 2 * eigenvalues.sum()
@@ -288,10 +293,8 @@ class TestPrintedExperiment:
             EPSILON,
             standardize=True,
             bounds=L1Ball(tau1),
-            kernel=Matern(0.1, nu=1.5),
-            grid_points=grid,
-            domain_range=(0, 1),
-            quadrature="uniform",
+            # A basis given as such is taken as it is, the constant function included.
+            basis=KernelBasis.on_grid(Matern(0.1, nu=1.5), grid, (0, 1), "uniform"),
             mechanism=ICLP(1.25, psi),
         )
         distances = np.mean((np.asarray(simulate_releases(theirs, curves, 8000, 5)) - mean) ** 2, axis=1)

@@ -31,7 +31,6 @@ from dpfda import (
     TwoStageMean,
     ValueBounds,
     load,
-    publication,
 )
 from dpfda.bounds import ball_of
 from dpfda.bounds.around import BallAround
@@ -49,6 +48,7 @@ from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarante
 from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.publication import averages
 from dpfda.releases.staged import composed
 from dpfda.summaries import two_stage
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
@@ -102,9 +102,9 @@ def program(prepared, transcript):
 
 def quick(monkeypatch, shares, epsilon):
     """Public parts of the program that take long are replaced; what reads records is not."""
-    monkeypatch.setattr(publication, "stamp", dict)
+    monkeypatch.setattr(averages, "stamp", dict)
     monkeypatch.setattr(two_stage, "stamp", dict)
-    monkeypatch.setattr(publication, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
+    monkeypatch.setattr(averages, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
     monkeypatch.setattr(two_stage, "expected_squares", lambda p, s, radii, g: np.array(radii) ** 2 / 9)
     monkeypatch.setattr(two_stage, "choose_radius", lambda radii, counts, *rest: int(counts.argmax()))
     monkeypatch.setattr(two_stage.PreparedStages, "differences", lambda self, first: np.ones(1))
