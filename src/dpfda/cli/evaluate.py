@@ -20,8 +20,8 @@ def evaluate(
         typer.Option(
             "--at",
             metavar="T,T,...",
-            help="Points of the domain, separated by commas. By default the grid of the release. "
-            "Example: --at 0,0.25,0.5",
+            help="Points of the domain, separated by commas; the coordinates of a point of several "
+            "variables by colons. By default the grid of the release. Example: --at 0,0.25,0.5",
         ),
     ] = None,
     derivative: Annotated[
@@ -49,42 +49,94 @@ def evaluate(
 ) -> None:
     """Values of a release at any points, with a band for the privacy noise. Costs no privacy.
 
-    The band contains the function that would have been released without noise with the probability
-    --level. It says nothing about the bias of clipping and smoothing, nor about sampling.
+    Densities, covariances, predictors and functions of several variables are given without a band. For
+    curves the band contains the function that would have been released without noise with the
+    probability --level. It says nothing about the bias of clipping and smoothing, nor about sampling.
     """
-    from dpfda.cli.outputs import check_outputs, columns_of, text_table, write_csv
+    from dpfda.cli.outputs import check_outputs, columns_of
     from dpfda.records.curves import check_choice
     from dpfda.releases.function import ReleasedFunction
     from dpfda.report import band_at
+    from dpfda.storage import load
 
     check_choice(band, "--band", ("simultaneous", "pointwise"))
     points = None if at is None else _points(at)
     check_outputs({"--csv": csv}, {"F.json": file}, overwrite)
-    release = ReleasedFunction.load(file)
+    release = load(file)
+    if not isinstance(release, ReleasedFunction):
+        if derivative:
+            raise ParameterError("--derivative", "be left out here", type(release).__name__)
+        _show(_values(release, points), csv, as_json, {})
+        return
+    line = _on_a_line(points)
     function = release.derivative() if derivative else release
-    where = release.grid_points if points is None else points
+    where = release.grid_points if line is None else line
     found = band_at(function, where, level, band == "simultaneous")
-    columns = columns_of(function, found)
+    about = {"derivative": derivative, "band": band, "level": level}
+    _show(columns_of(function, found), csv, as_json, about)
+
+
+def _show(
+    columns: dict[str, list[float]], csv: Path | None, as_json: bool, about: dict[str, Any]
+) -> None:
+    """Write the table, or print it as text or JSON."""
+    from dpfda.cli.outputs import text_table, write_csv
+
     if csv is not None:
         write_csv(columns, csv)
     if as_json:
-        print_json(_described(columns, derivative, band, level))
+        print_json({**about, **columns})
     elif csv is None:
         cells = {name: [f"{value:.6g}" for value in column] for name, column in columns.items()}
         typer.echo(text_table(cells))
     else:
-        typer.echo(f"{len(columns['point'])} points written to {csv}")
+        typer.echo(f"{len(columns['value'])} points written to {csv}")
 
 
-def _described(
-    columns: dict[str, list[float]], derivative: bool, band: str, level: float
-) -> dict[str, Any]:
-    return {"derivative": derivative, "band": band, "level": level, **columns}
+def _values(release: Any, points: list[list[float]] | None) -> dict[str, list[float]]:
+    """Coordinates and values of a release that is no curve."""
+    import numpy as np
+
+    from dpfda.releases.covariance import ReleasedCovariance
+
+    if not callable(release):
+        raise ParameterError(
+            "F.json",
+            "hold one function",
+            type(release).__name__,
+            "Load it in Python with dpfda.load and choose one of its functions.",
+        )
+    ends = release.domain_range
+    count = 2 if isinstance(release, ReleasedCovariance) else np.atleast_2d(ends).shape[0]
+    if points is None or any(len(point) != count for point in points):
+        found = "none" if points is None else ", ".join(sorted({str(len(point)) for point in points}))
+        raise ParameterError(
+            "--at",
+            f"give points of {count} coordinate(s) for this release",
+            found,
+            "Example: --at " + ",".join([":".join(["0.5"] * count)] * 2),
+        )
+    columns = np.array(points).T
+    if isinstance(release, ReleasedCovariance):
+        values = release(*columns)
+    else:
+        values = release(columns[0] if count == 1 else columns.T)
+    names = ["point"] if count == 1 else [f"point_{axis + 1}" for axis in range(count)]
+    made = dict(zip(names, columns.tolist(), strict=True))
+    return made | {"value": np.atleast_1d(values).tolist()}
 
 
-def _points(text: str) -> list[float]:
+def _on_a_line(points: list[list[float]] | None) -> list[float] | None:
+    if points is None:
+        return None
+    if any(len(point) != 1 for point in points):
+        raise ParameterError("--at", "give one number a point for a curve", "several joined by colons")
+    return [point[0] for point in points]
+
+
+def _points(text: str) -> list[list[float]]:
     try:
-        return [float(part) for part in text.split(",")]
+        return [[float(part) for part in point.split(":")] for point in text.split(",")]
     except ValueError:
         raise ParameterError(
             "--at", "be numbers separated by commas", repr(text), "Example: --at 0,0.25,0.5"
