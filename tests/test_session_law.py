@@ -225,8 +225,8 @@ class TestMemory:
             told.append((question, value))
             if draw is not None:
                 second.replay(draw)
-        # The same answers. By another road to the same variable more bits may be needed to round it; they
-        # are drawn once, and asked again, nothing is drawn.
+        # The same answers. By another road to the same variable more bits may be needed to round it:
+        # they are drawn once, and asked again, nothing is drawn.
         assert [second.value(question)[0] for question, _ in told] == [value for _, value in told]
         assert [second.value(question) for question, _ in told] == [(value, None) for _, value in told]
 
