@@ -489,7 +489,10 @@ BAD = {
         "public_size must be given under add/remove",
     ),
     "size": ({"neighbours": "add-remove", "public_size": 0}, "public_size must be a positive integer"),
-    "labels": ({"labels": {"x": "age"}}, "labels must have keys among domain, domain_2"),
+    "labels": (
+        {"labels": {"x": "age"}},
+        "labels must have the keys 'domain' and 'value' .on boxes also 'domain_2' and 'domain_3'",
+    ),
     "invalid": ({"invalid": "drop"}, "invalid must be one of 'refuse', 'repair'"),
     "kernel on a box": (
         {"mechanism": DensityKernel(kernel=Matern()), "domain_range": [(0, 1), (0, 1)]},

@@ -37,6 +37,7 @@ from dpfda.summaries.deviations import (
     paired,
     public_center,
 )
+from dpfda.summaries.labels import read_labels
 from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
@@ -295,7 +296,7 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
             "summary": "covariance",
             "center": word or ("of the bound" if estimator.center is None else "public"),
             "standardized": standardize,
-            **_labels(estimator.labels),
+            **read_labels(estimator.labels),
         },
         estimator.shrinkage == "prior",
     )  # fmt: skip
@@ -346,13 +347,6 @@ def _share(value: Any) -> Fraction:
     if not 0 < share < 1:
         raise ParameterError("mean_share", "lie strictly between 0 and 1", repr(value))
     return share
-
-
-def _labels(labels: Any) -> dict[str, str]:
-    given = {} if labels is None else dict(labels)
-    if not set(given) <= {"domain", "value"}:
-        raise ParameterError("labels", "have the keys 'domain' and 'value'", sorted(given))
-    return {key: str(value) for key, value in given.items()}
 
 
 def first_stage(prepared: PreparedCovariance) -> Stage:

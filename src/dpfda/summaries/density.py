@@ -24,10 +24,9 @@ from dpfda.records.points import cell_weights, points_from_array, whole_counts
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.labels import read_labels
 
 Floats = NDArray[np.float64]
-
-LABELS = ("domain", "domain_2", "domain_3", "value")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -306,7 +305,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     def _checked(self) -> tuple[PureDP | ApproximateDP, Neighbours]:
         check_choice(self.invalid, "invalid", ("refuse", "repair"))
         check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
-        self._labels()
+        read_labels(self.labels, boxes=True)
         self._kernel()
         if self.smoothing is not None:
             check_smoothing(self.smoothing, CellGrid.regular(1, (0, 1)))
@@ -375,7 +374,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             "unit": unit,
             "public_size": size,
             "smoothing": smoothing if self.smoothing is None else self.smoothing,
-            "about": {"summary": "density", **self._labels(), **stamp()},
+            "about": {"summary": "density", **read_labels(self.labels, boxes=True), **stamp()},
         }
         kernel = self._kernel()
         if kernel is None:
@@ -450,9 +449,3 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             "basis": prepared.cells.describe(),
             "mechanism": name,
         }
-
-    def _labels(self) -> dict[str, str]:
-        labels = {} if self.labels is None else dict(self.labels)
-        if not set(labels) <= set(LABELS):
-            raise ParameterError("labels", f"have keys among {', '.join(LABELS)}", sorted(labels))
-        return {key: str(text) for key, text in labels.items()}

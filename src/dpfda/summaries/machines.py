@@ -38,6 +38,7 @@ from dpfda.summaries.defaults import (
     default_psi,
     default_road,
 )
+from dpfda.summaries.labels import read_labels
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.roads import (
     Labelled,
@@ -155,7 +156,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         # An unusable record counts as one without features and with target 0: a fixed public element.
         rows[~usable] = 0
         data = Labelled(rows, np.where(usable, targets, 0.0), codes, units)
-        self._labels()
+        read_labels(self.labels)
         unit = self.unit or ("record" if groups is None else "group")
         return PreparedMachine(road, features, inputs, data, guarantee, unit, classes)
 
@@ -226,12 +227,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         plan = Plan(count, units, loss, check_psi(given), guarantee, grouped)
         return ROADS[name](plan)
 
-    def _labels(self) -> dict[str, str]:
-        labels = {} if self.labels is None else dict(self.labels)
-        if not set(labels) <= {"domain", "value"}:
-            raise ParameterError("labels", "have the keys 'domain' and 'value'", sorted(labels))
-        return {key: str(value) for key, value in labels.items()}
-
     def _shared(self, prepared: PreparedMachine, stated: Guarantee) -> dict[str, Any]:
         """The parts of a release that do not depend on the task."""
         road = prepared.road
@@ -251,7 +246,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                 "width": float(road.plan.loss.width),
                 **road.describe(),
             },
-            "about": self._labels() | stamp(),
+            "about": read_labels(self.labels) | stamp(),
         }
 
     def decision_points(self, X: Any) -> Floats:

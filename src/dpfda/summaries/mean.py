@@ -33,6 +33,7 @@ from dpfda.records import (
 from dpfda.records.curves import check_choice, refuse_kinds, unit_codes
 from dpfda.records.headers import grid_from_labels
 from dpfda.session import FunctionalSession
+from dpfda.summaries.labels import read_labels
 from dpfda.summaries.streams import MeanStream, add_all
 from dpfda.summaries.sums import Summation, matrix_on
 
@@ -350,7 +351,11 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             self.mechanism,
             size,
             self._unit(groups),
-            {"summary": "mean curve", "standardized": bool(self.standardize), **self._labels()},
+            {
+                "summary": "mean curve",
+                "standardized": bool(self.standardize),
+                **read_labels(self.labels, boxes=True),
+            },
         )
 
     def _summation(self, request: Request, components: int) -> Summation:
@@ -379,16 +384,6 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
     def _unit(self, groups: Any) -> str:
         return self.unit or ("record" if groups is None else "group")
-
-    def _labels(self) -> dict[str, str]:
-        labels = {} if self.labels is None else dict(self.labels)
-        if not set(labels) <= {"domain", "domain_2", "domain_3", "value"}:
-            raise ParameterError(
-                "labels",
-                "have the keys 'domain' and 'value' (on boxes also 'domain_2' and 'domain_3')",
-                sorted(labels),
-            )
-        return {key: str(value) for key, value in labels.items()}
 
     def _read(self, X: Any) -> tuple[Any, Basis]:
         """The values as they are and the public basis for them."""
