@@ -1,0 +1,59 @@
+"""Files that earlier versions wrote stay readable, and say what they said.
+
+`tests/golden/v1` holds a file of every kind in the first format, made from simulated data, and
+`readings.json` what the version that wrote them read out of each.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfda import load
+
+FOLDER = Path(__file__).parent / "golden" / "v1"
+FILES = sorted(path for path in FOLDER.glob("*.json") if path.name != "readings.json")
+
+
+def readings(path: Path) -> dict[str, Any]:
+    """What a release of any kind says: its type, guarantee, unit, neighbours, and some values."""
+    release = load(path)
+    return {
+        "type": type(release).__name__,
+        "guarantee": str(release.guarantee),
+        "neighbours": str(release.neighbours),
+        "unit": release.unit,
+        "values": [float(value) for value in np.ravel(_values(release))],
+    }
+
+
+def _values(release: Any) -> Any:
+    kind = type(release).__name__
+    if kind in ("ReleasedFunction", "TwoStageFunction"):
+        return release(np.linspace(*release.domain_range, 7))
+    if kind in ("ReleasedField", "LatticeRelease", "ReleasedPredictor"):
+        return release(np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]]))
+    if kind == "ReleasedDensity":
+        return release.quantile([0.25, 0.5, 0.75]) if release.dimensions == 1 else release([[0.3, 0.6]])
+    if kind == "ReleasedCovariance":
+        return release([0.2, 1.0], [0.4, 1.0])
+    if kind == "ReleasedComponents":
+        return [*release.variances, *np.ravel(release([0.3, 1.1]))]
+    assert kind == "ReleasedComparison"
+    return release.difference(*release.names)([0.3, 1.1])
+
+
+def test_there_is_a_file_of_every_kind() -> None:
+    kinds = {json.loads(path.read_text())["format"] for path in FILES}
+    assert len(kinds) == 9
+    assert {path.stem for path in FILES} == set(json.loads((FOLDER / "readings.json").read_text()))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_of_the_first_format_reads_as_it_did(path: Path) -> None:
+    expected = json.loads((FOLDER / "readings.json").read_text())[path.stem]
+    found = readings(path)
+    assert found.pop("values") == pytest.approx(expected.pop("values"), rel=1e-9, abs=1e-12)
+    assert found == expected
