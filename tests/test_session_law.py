@@ -188,14 +188,23 @@ def rank(rows: Sequence[Sequence[int]]) -> int:
 
 class TestMemory:
     def test_a_question_again_has_the_same_value_also_after_refinement(self):
+        # With enclosures as wide as all normals drawn so far, one run in twenty asked for more bits.
+        sizes = [self.bits_of_one_run() for _ in range(200)]
+        assert max(sizes) > 4
+
+    @staticmethod
+    def bits_of_one_run():
+        """Most bits that a question asked for; fails where a question again differs, or draws."""
         values = ConditionalValues(SCALES, initial_bits=4)
         told, sizes = [], []
         for question in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
             value, draw = values.value(question)
             told.append((question, value))
             sizes.append(0 if draw is None else draw.bits)
-        assert max(sizes) > 4
-        assert [values.value(question) for question, _ in told] == [(value, None) for _, value in told]
+        again = [values.value(question) for question, _ in told]
+        assert [value for value, _ in again] == [value for _, value in told]
+        assert all(draw is None for _, draw in again)
+        return max(sizes)
 
     def test_bits_are_only_ever_appended(self):
         # One run sees a later question ask for more bits about every other time; in 80 runs some must.

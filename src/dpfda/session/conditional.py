@@ -213,7 +213,8 @@ class _Frame:
         self.working = working
         self._length = length
         self._vectors: list[tuple[arb_mat, arb_mat]] = []
-        self._known: tuple[int, list[Uniforms], arb_mat] | None = None
+        self._known: tuple[int, arb_mat] | None = None
+        self._normals: list[arb] = []
 
     @property
     def size(self) -> int:
@@ -245,10 +246,21 @@ class _Frame:
             return any(not entry.contains(0) for entry in self._residual(row).entries())
 
     def rounded(self, row: list[int], uniforms: list[Uniforms], bits: int) -> int | None:
-        """Nearest integer to <row, xi> for a vector in the span; None where undecided."""
+        """Nearest integer to <row, xi> for a vector in the span; None where undecided.
+
+        <row, sum_k eta_k e_k> takes one product, but its ball is as wide as that of every eta_k drawn so
+        far, also of those along which the row has no part: a value known before might then ask for more
+        bits. sum_k <row, e_k> eta_k has no such width, and settles what the first leaves open.
+        """
         with precision(self.working):
             path = self._path(uniforms, bits)
-            return nearest_integer((arb_mat(1, self._length, row) * path)[0, 0])
+            matrix = arb_mat(1, self._length, row)
+            found = nearest_integer((matrix * path)[0, 0])
+            return self._by_parts(matrix) if found is None else found
+
+    def _by_parts(self, row: arb_mat) -> int | None:
+        parts = ((row * unit)[0, 0] for _, unit in self._vectors)
+        return nearest_integer(sum((a * b for a, b in zip(parts, self._normals, strict=True)), arb(0)))
 
     def _residual(self, row: list[int]) -> arb_mat:
         vector = arb_mat(self._length, 1, row)
@@ -259,10 +271,10 @@ class _Frame:
     def _path(self, uniforms: list[Uniforms], bits: int) -> arb_mat:
         """The sum of eta_k e_k: xi as far as it is known."""
         if self._known is None or self._known[0] != bits:
-            self._known = (bits, [], arb_mat(self._length, 1))
-        _, done, path = self._known
-        for pair, (_, unit) in zip(uniforms[len(done) :], self._vectors[len(done) :], strict=True):
-            balls = [uniform_ball(value, bits) for value in pair]
-            path = path + unit * exactness.normals(balls)[0]
-        self._known = (bits, list(uniforms), path)
+            self._known, self._normals = (bits, arb_mat(self._length, 1)), []
+        path, done = self._known[1], len(self._normals)
+        for pair, (_, unit) in zip(uniforms[done:], self._vectors[done:], strict=True):
+            self._normals.append(exactness.normals([uniform_ball(value, bits) for value in pair])[0])
+            path = path + unit * self._normals[-1]
+        self._known = (bits, path)
         return path
