@@ -21,7 +21,9 @@ from dpfda.calibration import stated_guarantee, within
 from dpfda.design import choose, expected_error, least_error, make_problem
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.cells import Cells, measured_error, measured_forms
+from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.protocol import Measurement
 from dpfda.noise import BoxNoise
 from dpfda.publication import Request
@@ -296,14 +298,36 @@ class ByCount:
         return Cells(2 if problem.size < 50 else 3).design(problem)
 
 
-def test_noise_that_does_not_fit_the_sums_is_never_added(monkeypatch):
+def test_noise_that_does_not_fit_the_sums_is_never_added_nor_charged(monkeypatch):
     """Cells for one unit, summed beforehand, are not those for the count that is released later."""
     drawn = []
     monkeypatch.setattr(BoxNoise, "draw", lambda law: drawn.append(law) or [0])
-    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount())
+    ledger = MemoryLedger()
+    ledger.create("data", PureDP(1000), neighbours="add-remove")
+    kept = {"ledger": ledger, "dataset": "data"}
+    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount(), **kept)
     with pytest.raises(ParameterError, match="measure the same sums whatever the number of units"):
         mean.fit(CURVES)
     assert not drawn
+    assert not [row for row in ledger.history("data") if row.action == "charge"]
+
+
+class Picky:
+    """A mechanism that fails for numbers of units that it does not expect."""
+
+    name = "picky"
+
+    def design(self, problem):
+        if 190 < problem.size < 210:
+            raise RuntimeError("An unlucky number.")
+        return KNorm().design(problem)
+
+
+def test_a_mechanism_that_fails_for_the_released_count_has_its_design_for_one_unit():
+    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=Picky())
+    release = mean.fit(CURVES).release_
+    assert 199 < release.count < 201
+    assert release.noise == mean.prepare(CURVES).request.trial.noise
 
 
 # Audit.

@@ -262,6 +262,20 @@ class TestCalibration:
         else:
             assert stated.epsilon <= guarantee.epsilon < over.epsilon
 
+    @pytest.mark.parametrize("epsilon", ["0.05", "0.1", "0.3", "0.7", "1", "3", "8"])
+    @pytest.mark.parametrize("size", [1, 2, 3])
+    @pytest.mark.parametrize("radius", [2**24, 2**24 - 1, 12_345_678])
+    def test_scales_that_divide_evenly_keep_the_guarantee(self, epsilon, size, radius):
+        guarantee = PureDP(epsilon)
+        for name in ("wishart", "knorm"):
+            difference = OuterDifference.of(size, radius, ADD)
+            noise = symmetric_noise(name, size, difference, guarantee)
+            stated = stated_symmetric(noise, difference, guarantee)
+            assert stated.epsilon <= guarantee.epsilon
+            # The statement is an upper bound of the loss, by another road.
+            largest = {"wishart": Fraction(difference.trace, 2), "knorm": Fraction(radius) ** 2}[name]
+            assert stated.epsilon >= largest / noise.scale
+
     def test_closed_forms(self):
         difference = OuterDifference.of(4, 1000, REPLACE)
         wishart = stated_symmetric(WishartDifferenceNoise(4, 10**6), difference, PureDP(1))
@@ -526,6 +540,14 @@ class TestTensorBasis:
 
 
 class TestBudget:
+    def test_what_is_refused_is_refused_before_the_charge(self, monkeypatch):
+        ledger = MemoryLedger()
+        ledger.create("waves", PureDP(100))
+        monkeypatch.setattr("dpfda.publication.covariances.within", lambda stated, part: False)
+        with pytest.raises(DpfdaError, match="which is more than"):
+            released(ledger=ledger, dataset="waves")
+        assert [row.action for row in ledger.history("waves")] == ["create"]
+
     def ledger(self, guarantee=None, neighbours=REPLACE):
         return MemoryLedger().create("d", guarantee or PureDP(10), neighbours, "record")
 

@@ -37,13 +37,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from flint import arb
-
 from dpfda.calibration.gaussian import gaussian_ratio
 from dpfda.composition import gaussian_delta
-from dpfda.composition.rounding import PRECISION, root_at_least
+from dpfda.composition.rounding import root_at_least
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.exactness import precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.noise.symmetric import (
     SymmetricGaussianNoise,
@@ -133,9 +130,8 @@ def stated_symmetric(
     if type(noise) is WishartDifferenceNoise:
         return PureDP(Fraction(difference.trace, 2 * noise.scale))
     if type(noise) is SymmetricKNormNoise:
-        with precision(PRECISION):
-            root = arb(difference.frobenius_square).sqrt()
-            return PureDP(upper_end(root / arb(noise.scale)))
+        # The very number that scales are made from: no second rounding can put it above the request.
+        return PureDP(difference.frobenius / noise.scale)
     if type(noise) is SymmetricGaussianNoise and isinstance(requested, ApproximateDP):
         mu = difference.frobenius / noise.scale
         return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))

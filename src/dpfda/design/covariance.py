@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,26 @@ def choose_symmetric(
     RefusedMechanismError
         If the mechanism cannot give the guarantee.
     """
-    largest = min(LARGEST_SIZE, eigenvalues.size)
+    laws = symmetric_laws(eigenvalues.size, radius, guarantee, neighbours, mechanism, components)
+    return best_symmetric(laws, eigenvalues, radius, units)
+
+
+def symmetric_laws(
+    functions: int,
+    radius: int,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+    mechanism: str = "auto",
+    components: int | None = None,
+) -> list[SymmetricNoise]:
+    """All laws that `choose_symmetric` chooses from, whatever the number of units.
+
+    Parameters
+    ----------
+    functions : int
+        Number K of basis functions; the others as in `choose_symmetric`.
+    """
+    largest = min(LARGEST_SIZE, functions)
     if components is not None and not (_is_whole(components) and 1 <= components <= largest):
         raise ParameterError("components", f"be an integer from 1 to {largest}", repr(components))
     if mechanism != "auto" and mechanism not in NAMES:
@@ -66,13 +86,19 @@ def choose_symmetric(
     if mechanism == "auto":
         names = [name for name in NAMES if name != "gaussian" or not isinstance(guarantee, PureDP)]
     sizes = range(1, largest + 1) if components is None else [int(components)]
-    candidates = [
+    return [
         symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
         for name in names
         for size in sizes
     ]
+
+
+def best_symmetric(
+    laws: Iterable[SymmetricNoise], eigenvalues: Floats, radius: int, units: int
+) -> SymmetricNoise:
+    """The law with the least expected error for this number of units, public or released."""
     unit = float(radius) ** 4 * float(units) ** 2
-    return min(candidates, key=lambda noise: _expected_error(eigenvalues, noise, unit))
+    return min(laws, key=lambda noise: _expected_error(eigenvalues, noise, unit))
 
 
 def _is_whole(value: Any) -> bool:

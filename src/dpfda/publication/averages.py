@@ -38,6 +38,9 @@ from dpfda.releases.function import NoisyCount, ReleasedFunction
 COUNT_SHARE = Fraction(1, 10)
 COUNT_SCALE = 2**20
 
+# Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
+TRIED_SIZES = (100, 10_000)
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -133,19 +136,20 @@ class Request:
     def components(self) -> int:
         """How many coefficients are needed: all of them where the design awaits the count."""
         if self.public_design is None:
-            # A trial design, so that a refused mechanism is refused before anything is charged.
-            self._trial  # noqa: B018
+            # A trial design, so that a refused mechanism is refused before records are read.
+            self.trial  # noqa: B018
             return int(self.basis.eigenvalues.size)
         return self.public_design.components
 
     @cached_property
-    def _trial(self) -> Design:
+    def trial(self) -> Design:
+        """The design for one unit: it says what is measured, and holds whatever the count will be."""
         return self.design(1)
 
     @property
     def measured(self) -> NDArray[np.int64] | None:
         """Public matrix from sums on the grid to what gets noise, where that is not coefficients."""
-        measurement = (self.public_design or self._trial).measurement
+        measurement = (self.public_design or self.trial).measurement
         return None if measurement is None else measurement.matrix
 
     def grid_matrix(self, placed: OnGrid) -> NDArray[np.int64]:
@@ -236,14 +240,51 @@ def pay(
     Nothing is drawn but, under add/remove neighbours without a public size, the noise of the count,
     which the design needs.
     """
-    design, size = request.public_design, request.public_size
-    ready = _paid(request, size, design, float(size)) if design and size else None
+    ready = check(request)
     charge(ledger, dataset, _cost(request), _entry(request))
-    if ready is not None:
+    if isinstance(ready, Paid):
         return ready
-    count = _release_count(total, request)
+    count = NoisyCount(total.count_with_noise(ready.draw()[0], COUNT_SCALE), COUNT_SCALE, ready)
+    return _counted(request, count)
+
+
+def check(request: Request) -> Paid | KNormNoise:
+    """Design, calibrate and recompute, so that what can be refused is refused before the charge.
+
+    Returns
+    -------
+    Paid or KNormNoise
+        All but the output where the number of units is public; else the law of the count's noise.
+
+    Raises
+    ------
+    ParameterError, RefusedMechanismError, DpfdaError
+        If the mechanism cannot give the guarantee, or measures what depends on a private number.
+    """
+    design, size = request.public_design, request.public_size
+    if design is not None and size is not None:
+        return _paid(request, size, design, float(size))
+    noise = _count_noise(request)
+    # What this makes of one unit is what is left where a later design fails.
+    _paid(request, 1, request.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise))
+    if not isinstance(request.mechanism, str):
+        for units in TRIED_SIZES:
+            request.counted_design(units)
+    return noise
+
+
+def _counted(request: Request, count: NoisyCount) -> Paid:
+    """The design for a count that is public by now; the one for a single unit where that fails.
+
+    The release has been charged, so it does not fail with a mechanism that knows no answer for this
+    number, or measures something else: the noise of any of its designs gives the guarantee, and which of
+    them is taken follows from the released count alone.
+    """
     units = max(1, round(count.value))
-    return _paid(request, units, request.counted_design(units), count)
+    try:
+        return _paid(request, units, request.counted_design(units), count)
+    except Exception:
+        return _paid(request, 1, request.trial, count)
 
 
 def publish_integers(
@@ -319,9 +360,7 @@ def publish_parallel(
     costs = {cost if isinstance(cost, Cost) else Cost(cost) for cost in (_cost(r) for _, r in parts)}
     whole = costs.pop() if len(costs) == 1 else Cost(parts[0][1].guarantee)
     for _, request in parts:
-        if request.public_design is not None and request.public_size is not None:
-            # What could fail on public grounds fails before the charge.
-            _paid(request, request.public_size, request.public_design, float(request.public_size))
+        check(request)
     charge(ledger, dataset, whole, entry)
     return [publish(total, request) for total, request in parts]
 
@@ -359,12 +398,12 @@ def _cost(request: Request) -> Guarantee | Cost:
     return Cost(guarantee, law_of(noise, guarantee))
 
 
-def _release_count(total: IntegerSum, request: Request) -> NoisyCount:
-    """The number of units plus Laplace noise; under add/remove it moves by one."""
+def _count_noise(request: Request) -> KNormNoise:
+    """Laplace noise on the number of units, which moves by one under add/remove."""
     part, _ = split(request.guarantee, COUNT_SHARE)
     noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
     _recomputed(noise, "l1", COUNT_SCALE, part)
-    return NoisyCount(total.count_with_noise(noise.draw()[0], COUNT_SCALE), COUNT_SCALE, noise)
+    return noise
 
 
 def _paid(request: Request, size: int, design: Design, divisor: float | NoisyCount) -> Paid:

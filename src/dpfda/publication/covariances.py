@@ -1,6 +1,8 @@
 """From a private sum of outer products to a released covariance or components: draw, add, wrap.
 
-The caller has charged the ledger for the whole release before anything here draws noise.
+The caller has charged the ledger for the whole release before anything here draws noise. What can be
+refused is refused before that, by `CovarianceRequest.check` and `SubspacePlan`; after it every step is
+defined for whatever was drawn.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,10 @@ from dpfda.bounds import IntegerBall
 from dpfda.calibration import knorm_noise, stated_guarantee, within
 from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
 from dpfda.composition import Cost
-from dpfda.design.covariance import choose_symmetric, nearest_positive
+from dpfda.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, readable, split
+from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricNoise
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, stamp
@@ -117,17 +120,43 @@ class CovarianceRequest:
         """Where integer coefficients of deviations lie."""
         return outer_ball(self.radius)
 
+    @cached_property
+    def laws(self) -> Mapping[SymmetricNoise, Guarantee]:
+        """Every law that may be drawn from, whatever the number of units, and what it gives.
+
+        Raises
+        ------
+        DpfdaError
+            If one gives more than its part of the budget; then nothing is charged.
+        """
+        radius, rest = self.ball.radius, self.shares.rest
+        laws = symmetric_laws(
+            self.basis.eigenvalues.size, radius, rest, self.neighbours, self.mechanism, self.components
+        )
+        stated = {}
+        for law in laws:
+            difference = OuterDifference.of(law.size, radius, self.neighbours)
+            stated[law] = _checked(stated_symmetric(law, difference, rest), rest)
+        return stated
+
+    @cached_property
+    def count_noise(self) -> KNormNoise | None:
+        """Laplace law of the released number of units; under add/remove neighbours it moves by one."""
+        part = self.shares.count
+        if part is None:
+            return None
+        noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+        _checked(stated_guarantee(noise, "l1", COUNT_SCALE, part), part)
+        return noise
+
+    def check(self) -> None:
+        """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
+        self.count_noise  # noqa: B018
+        self.noise(self.size or 1)
+
     def noise(self, size: int) -> SymmetricNoise:
         """The law for a public or released number of units; its size is the number of functions."""
-        return choose_symmetric(
-            self.basis.eigenvalues,
-            self.ball.radius,
-            size,
-            self.shares.rest,
-            self.neighbours,
-            self.mechanism,
-            self.components,
-        )
+        return best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
 
     def cost(self) -> Cost:
         """What the ledger is charged: the whole guarantee, and the law where it is all that is drawn."""
@@ -152,10 +181,8 @@ class CovarianceRequest:
         }
 
 
-def released_count(count: IntegerSum, part: PureDP) -> NoisyCount:
-    """The number of units plus Laplace noise; under add/remove neighbours it moves by one."""
-    noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
-    _check(stated_guarantee(noise, "l1", COUNT_SCALE, part), part)
+def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:
+    """The number of units plus noise of `CovarianceRequest.count_noise`. The ledger has been charged."""
     return NoisyCount(count.count_with_noise(noise.draw()[0], COUNT_SCALE), COUNT_SCALE, noise)
 
 
@@ -183,9 +210,7 @@ def release_covariance(
     """
     size = round(divisor.value) if isinstance(divisor, NoisyCount) else int(divisor)
     noise, ball = request.noise(max(1, size)), request.ball
-    difference = OuterDifference.of(noise.size, ball.radius, request.neighbours)
-    stated = stated_symmetric(noise, difference, request.shares.rest)
-    _check(stated, request.shares.rest)
+    stated = request.laws[noise]
     public: dict[str, Any] = {
         "basis": request.basis.truncate(noise.size),
         "exponent": 2 * ball.exponent,
@@ -283,8 +308,7 @@ def release_subspace(
         found = np.linalg.qr(np.column_stack([found, vector]))[0]
     frame = integer_frame(found)
     radius_square = frame_bound(frame) * ball.radius**2
-    noise, difference = variance_noise(plan, radius_square, request.neighbours)
-    _check(stated_symmetric(noise, difference, plan.variances), plan.variances)
+    noise = variance_noise(plan, radius_square, request.neighbours)
     noisy = moments.compressed(frame).with_noise(noise.draw())
     count = divisor.value if isinstance(divisor, NoisyCount) else divisor
     scale = 2.0 ** (-2 * ball.exponent) / count / 4.0**DIRECTION_BITS
@@ -312,16 +336,18 @@ def release_subspace(
     return ordered_components(found @ turned, variances, None, floor, source)
 
 
-def variance_noise(
-    plan: SubspacePlan, radius_square: int, neighbours: Neighbours
-) -> tuple[SymmetricNoise, OuterDifference]:
-    """Noise on the covariance within the subspace: the law of least power, for its budget."""
+def variance_noise(plan: SubspacePlan, radius_square: int, neighbours: Neighbours) -> SymmetricNoise:
+    """Noise on the covariance within the subspace: the law of least power, for its budget.
+
+    The radius depends, in its last digits, on the directions drawn. The scale is made from it by exact
+    arithmetic, so that what holds for one radius holds for all.
+    """
     count = len(plan.directions)
     factor = 2 if neighbours is Neighbours.REPLACE_ONE and count > 1 else 1
     difference = OuterDifference(factor * radius_square**2, factor * radius_square)
     names = ("wishart", "knorm") if isinstance(plan.variances, PureDP) else ("wishart", "gaussian")
     laws = [symmetric_noise(name, count, difference, plan.variances) for name in names]
-    return min(laws, key=lambda law: law.power), difference
+    return min(laws, key=lambda law: law.power)
 
 
 def integer_frame(columns: Floats) -> list[list[int]]:
@@ -377,6 +403,7 @@ def _floor(noise: SymmetricNoise, scale: float) -> float:
     return float(np.quantile(largest, 0.95, method="higher")) * scale
 
 
-def _check(stated: Guarantee, part: Guarantee) -> None:
+def _checked(stated: Guarantee, part: Guarantee) -> Guarantee:
     if not within(stated, part):
         raise DpfdaError(f"The noise gives {stated}, which is more than {part}.")
+    return stated

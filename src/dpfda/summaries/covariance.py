@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.embedding import project
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Neighbours, exact, guarantee_for
-from dpfda.publication import charge, publish
+from dpfda.publication import Request, charge, check, publish
 from dpfda.publication.covariances import (
     CovarianceRequest,
     Shares,
@@ -39,6 +39,7 @@ from dpfda.summaries.deviations import (
 )
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.sums import Summation
 
 Floats = NDArray[np.float64]
 
@@ -53,9 +54,7 @@ class PreparedCovariance:
     request: CovarianceRequest
     curves: Curves
     center: Floats | None
-    mean: PrivateMean | None
-    groups: Any
-    values: Any
+    mean: Request | None
 
 
 class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
@@ -300,15 +299,13 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
         },
         estimator.shrinkage == "prior",
     )  # fmt: skip
-    # A trial design, so that what is refused is refused before anything is charged.
-    request.noise(size or 1)
+    request.check()
     mean = None
     if private and shares.mean is not None:
-        mean = reader.set_params(epsilon=shares.mean.epsilon, delta=0, ledger=None, dataset=None)
-        if size is None or neighbours is Neighbours.ADD_REMOVE:
-            mean.set_params(public_size=size or 1)
-        mean.prepare(X, groups)
-    return PreparedCovariance(request, curves, center, mean, groups, X)
+        reader.set_params(epsilon=shares.mean.epsilon, delta=0)
+        mean = reader._request(basis, read_bounds(reader.bounds, standardize), size or 1, groups)
+        check(mean)
+    return PreparedCovariance(request, curves, center, mean)
 
 
 def _reader(estimator: Any, center: str | None) -> PrivateMean:
@@ -353,24 +350,35 @@ def first_stage(prepared: PreparedCovariance) -> Stage:
     """Release the count and the mean, where they are private. The ledger has been charged."""
     request, size = prepared.request, prepared.request.size
     divisor: float | NoisyCount = float(size or 1)
-    if request.shares.count is not None:
+    if request.count_noise is not None:
         counted = IntegerSum(1).add(np.zeros((prepared.curves.usable.size, 1), dtype=np.int64))
-        divisor = released_count(counted, request.shares.count)
-    units_now = max(1, round(divisor.value)) if isinstance(divisor, NoisyCount) else int(divisor)
+        divisor = released_count(counted, request.count_noise)
     if prepared.mean is None or prepared.center is not None:
         center = prepared.center if prepared.center is not None else np.zeros(0)
         return Stage(request, divisor, center, None)
-    if request.neighbours is Neighbours.ADD_REMOVE:
-        # The count is public by now.
-        prepared.mean.set_params(public_size=units_now)
-    inner = prepared.mean.prepare(prepared.values, prepared.groups)
-    mean = publish(inner.total, inner.request)
-    grid = request.basis.grid_points
-    center = mean(grid)
-    bound = inner.request.bound
+    mean = _released_mean(prepared.mean, prepared.curves, divisor)
+    center = mean(request.basis.grid_points)
+    bound = prepared.mean.bound
     if isinstance(bound, ValueBounds):
         center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
     return Stage(request, divisor, np.asarray(center), mean)
+
+
+def _released_mean(request: Request, curves: Curves, divisor: float | NoisyCount) -> ReleasedFunction:
+    """The mean, designed for the count where that is public by now."""
+    if isinstance(divisor, NoisyCount):
+        counted = replace(request, public_size=max(1, round(divisor.value)))
+        try:
+            check(counted)
+        except Exception:
+            # All has been charged. The design for one unit was checked before that.
+            counted = request
+        request = counted
+    summation = Summation(request, request.components())
+    total = summation.empty()
+    summation.add_curves(total, curves)
+    released: ReleasedFunction = publish(summation.finish(total, request), request)
+    return released
 
 
 def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:

@@ -255,8 +255,7 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         request = prepared.request
         plan = self._plan(request)
-        ball = request.ball
-        variance_noise(plan, ball.radius**2, request.neighbours)
+        variance_noise(plan, request.ball.radius**2, request.neighbours)
         check_signal(request.size or 1, request.shares.whole.epsilon)
         entry = {**request.entry("principal components", plan.describe()), "mechanism": "exponential"}
         whole = request.shares.whole

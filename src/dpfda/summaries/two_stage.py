@@ -56,7 +56,7 @@ from dpfda.guarantees import Guarantee, Neighbours, guarantee_for
 from dpfda.interop.dask_arrays import is_dask
 from dpfda.mechanisms import Design, Problem
 from dpfda.noise import KNormNoise
-from dpfda.publication import Request, charge, publish, publish_integers, stamp
+from dpfda.publication import Request, charge, check, publish, publish_integers, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice, unit_codes
 from dpfda.releases.function import ReleasedFunction
@@ -169,6 +169,7 @@ class TwoStageMean(PrivateMean):
         with np.errstate(all="ignore"):
             prepared = self.prepare_stages(X, groups)
         self.plan_, request = prepared.plan, prepared.request
+        prepared.check()
         # The whole budget, before the first noise; the stages charge nothing of their own.
         charge(self.ledger, self.dataset, request.guarantee, _entry(prepared))
         with np.errstate(all="ignore"):
@@ -282,6 +283,12 @@ class PreparedStages:
         total = summation.empty()
         summation.add_curves(total, self.curves)
         return summation.finish(total, request)
+
+    def check(self) -> None:
+        """Design what is known before anything is drawn, so that it is refused before the charge."""
+        check(self.first_request if self.plan.two_stages or self.chosen_privately else self.request)
+        if self.chosen_privately:
+            self.counting_noise()
 
     @cached_property
     def first_request(self) -> Request:
