@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.encoding import array_from_json, array_to_json, floats
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -118,7 +118,9 @@ class Prior:
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Prior:
         """Build the prior again."""
-        return cls(array_from_json(written["shapes"]), written["scales"], written["weights"])
+        return cls(
+            array_from_json(written["shapes"]), floats(written["scales"]), floats(written["weights"])
+        )
 
 
 def frequencies(components: int, dimensions: int = 1) -> Floats:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpfda.bases.encoding import floats, integer, number
 from dpfda.bases.grids import (
     check_domain,
     check_grid,
@@ -234,6 +235,7 @@ class BernsteinBasis:
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> BernsteinBasis:
         """Build the basis again."""
-        start, end = written["domain_range"]
-        basis = cls.on_grid(written["degree"], written["grid_points"], (start, end), written["weights"])
-        return replace(basis, residual=float(written["residual"]))
+        start, end = map(number, written["domain_range"])
+        grid, weights = floats(written["grid_points"]), floats(written["weights"])
+        basis = cls.on_grid(integer(written["degree"], 1), grid, (start, end), weights)
+        return replace(basis, residual=number(written["residual"]))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.axes import AXES, Axis
+from dpfda.bases.encoding import check_grid_size, floats, integer, number
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
@@ -211,8 +212,8 @@ class BoxBasis(ProductBasis):
                 cells,
                 "Evaluate the function at points instead.",
             )
-        for number, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
-            table = axis.synthesise(table, number - self.dimensions, points)
+        for place, (axis, points) in enumerate(zip(self._axes, cells, strict=True)):
+            table = axis.synthesise(table, place - self.dimensions, points)
         values = np.ascontiguousarray(table)
         values *= math.sqrt(math.prod(cells) / self.volume)
         return values
@@ -240,13 +241,15 @@ class BoxBasis(ProductBasis):
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> BoxBasis:
         """Build the basis again."""
+        check_grid_size(written["shape"])
+        components = written["components"]
         return cls.on_grid(
             written["kinds"],
             written["shape"],
-            written["domain_range"],
-            written["components"],
-            written["length_scale"],
-            written["nu"],
+            floats(written["domain_range"]).tolist(),
+            None if components is None else integer(components, 1),
+            floats(written["length_scale"]).tolist(),
+            number(written["nu"]),
             written["spectrum"],
         )
 
@@ -260,8 +263,8 @@ class BoxBasis(ProductBasis):
         return values / math.sqrt(length) / length**order
 
     def _products(self, values: Floats) -> Floats:
-        for number, axis in enumerate(self._axes):
-            values = axis.analyse(values, number)
+        for place, axis in enumerate(self._axes):
+            values = axis.analyse(values, place)
         return values * math.sqrt(self.volume / math.prod(self.shape))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dctn, idctn
 
+from dpfda.bases.encoding import check_grid_size, floats
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.errors import ParameterError
 
@@ -154,8 +155,11 @@ class CellGrid:
     def from_json(cls, written: dict[str, Any]) -> CellGrid:
         """Build the cells again."""
         if "edges" in written:
-            return cls.from_edges(tuple(np.array(axis, dtype=float) for axis in written["edges"]))
-        return cls.regular(written["shape"], [tuple(ends) for ends in written["domain_range"]])
+            return cls.from_edges(tuple(floats(axis) for axis in written["edges"]))
+        check_grid_size(written["shape"])
+        return cls.regular(
+            written["shape"], [tuple(ends) for ends in floats(written["domain_range"]).tolist()]
+        )
 
 
 def box_domain(domain_range: Any) -> Domain:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.encoding import array_from_json, array_to_json, floats
 from dpfda.bases.grids import frozen
 from dpfda.bases.protocol import Basis
 
@@ -137,4 +137,4 @@ class CentredBasis:
     def from_json(cls, written: dict[str, Any], inner: Basis) -> CentredBasis:
         """Build the basis again around its inner one."""
         transform = frozen(array_from_json(written["transform"]))
-        return cls(inner, transform, frozen(np.array(written["eigenvalues"], dtype=float)))
+        return cls(inner, transform, frozen(floats(written["eigenvalues"])))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
+from dpfda.bases.encoding import floats, integer, number
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.errors import ParameterError
 
@@ -167,16 +168,16 @@ class ClosedFormBasis(ABC):
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
         """Build the basis again."""
-        start, end = written["domain_range"]
+        start, end = map(number, written["domain_range"])
         basis = cls.on_grid(
-            written["fitted"],
-            written["grid_points"],
+            integer(written["fitted"], 1),
+            floats(written["grid_points"]),
             (start, end),
-            written["length_scale"],
-            written["nu"],
-            written["weights"],
+            number(written["length_scale"]),
+            number(written["nu"]),
+            floats(written["weights"]),
         )
-        return basis.truncate(int(written["components"]))
+        return basis.truncate(integer(written["components"], 1, basis.components))
 
 
 @dataclass(frozen=True, eq=False)

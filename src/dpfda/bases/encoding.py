@@ -1,21 +1,133 @@
-"""Float arrays as JSON, exact to the bit."""
+"""What a file holds, read strictly: whole numbers, floats, texts and arrays, exact to the bit.
+
+A file is data from anyone, so a value is taken only in the form in which it is written: nothing is
+converted, numbers are finite, and nothing is made that is larger than what the file itself holds. Any
+other value raises a ``ValueError``, which the reader of the file words as damage.
+"""
 
 from __future__ import annotations
 
 import base64
+import math
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+# Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
+LARGEST_EXPONENT = 4096
+# Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.
+LARGEST_GRID = 2**24
+_LONGEST_NUMBER = 4300
+_RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
 
 
-def array_to_json(array: NDArray[np.float64]) -> dict[str, Any]:
+def array_to_json(array: Floats) -> dict[str, Any]:
     """Little-endian doubles in base64, with their shape."""
     data = np.ascontiguousarray(array, dtype="<f8").tobytes()
     return {"shape": list(array.shape), "float64_base64": base64.b64encode(data).decode("ascii")}
 
 
-def array_from_json(written: dict[str, Any]) -> NDArray[np.float64]:
+def array_from_json(written: dict[str, Any]) -> Floats:
     """The array again."""
-    data = base64.b64decode(written["float64_base64"], validate=True)
-    return np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(written["shape"])
+    data = base64.b64decode(text(written["float64_base64"]), validate=True)
+    shape = tuple(integer(size, 0) for size in written["shape"])
+    if len(shape) > 8 or math.prod(shape) * 8 != len(data):
+        raise ValueError("the shape does not fit the numbers")
+    array = np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(shape)
+    if not np.all(np.isfinite(array)):
+        raise ValueError("a number is not finite")
+    return array
+
+
+def integer(written: Any, least: int | None = None, most: int | None = None) -> int:
+    """A whole number, perhaps between limits."""
+    if type(written) is not int:
+        raise ValueError("not a whole number")
+    if (least is not None and written < least) or (most is not None and written > most):
+        raise ValueError("a whole number is out of range")
+    return written
+
+
+def integers(written: Any) -> tuple[int, ...]:
+    """Several whole numbers."""
+    return tuple(integer(value) for value in _list(written))
+
+
+def exponent(written: Any) -> int:
+    """The exponent of a power of two that a double, or nearly, can hold."""
+    return integer(written, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+
+
+def number(written: Any) -> float:
+    """A finite float."""
+    if type(written) not in (int, float):
+        raise ValueError("not a number")
+    value = float(written)
+    if not math.isfinite(value):
+        raise ValueError("a number is not finite")
+    return value
+
+
+def floats(written: Any) -> Floats:
+    """An array of finite floats from nested lists of numbers, or from one number."""
+    _check_numbers(written if isinstance(written, list) else [written], 3)
+    array = np.array(written, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError("a number is not finite")
+    return array
+
+
+def rational(written: Any) -> Fraction:
+    """An exact number from 'p' or 'p/q', with at most as many digits as Python reads by default."""
+    match = _RATIONAL.fullmatch(text(written))
+    if match is None or max(len(part or "") for part in match.groups()) > _LONGEST_NUMBER:
+        raise ValueError("not an exact number")
+    return Fraction(int(match[1]), int(match[2] or 1))
+
+
+def text(written: Any) -> str:
+    """A text."""
+    if not isinstance(written, str):
+        raise ValueError("not a text")
+    return written
+
+
+def name(written: Any) -> str:
+    """A text that can be shown in one line: nothing in it can move a terminal's cursor."""
+    if not text(written).isprintable():
+        raise ValueError("a name has characters that cannot be printed")
+    return str(written)
+
+
+def mapping(written: Any) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(written, dict):
+        raise ValueError("not an object")
+    return written
+
+
+def check_grid_size(shape: ArrayLike) -> None:
+    """Refuse a grid, named by its shape alone, that would fill the memory."""
+    counts = integers(shape if isinstance(shape, list) else [shape])
+    if not counts or min(counts) < 1 or math.prod(counts) > LARGEST_GRID:
+        raise ValueError("a grid is too large")
+
+
+def _list(written: Any) -> list[Any]:
+    if not isinstance(written, list):
+        raise ValueError("not a list")
+    return written
+
+
+def _check_numbers(written: Any, depth: int) -> None:
+    kinds = set(map(type, _list(written)))
+    if kinds == {list} and depth > 1:
+        for part in written:
+            _check_numbers(part, depth - 1)
+    elif not kinds <= {int, float}:
+        raise ValueError("not numbers")

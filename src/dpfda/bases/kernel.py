@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.encoding import array_from_json, array_to_json, floats, number
 from dpfda.bases.fast_products import Product, cross_product, gram_product, matern_terms
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.bases.kernels import (
@@ -240,16 +240,22 @@ class KernelBasis:
                 "The release was made with a custom kernel, which a file cannot hold. "
                 "Pass the same function as kernel= to load it."
             )
-        arrays = (np.array(written[k], dtype=float) for k in ("grid_points", "weights"))
+        arrays = (floats(written[k]) for k in ("grid_points", "weights"))
         grid, weights = (frozen(array) for array in arrays)
-        start, end = written["domain_range"]
-        eigenvalues = frozen(np.array(written["eigenvalues"], dtype=float))
+        start, end = map(number, written["domain_range"])
+        eigenvalues = frozen(floats(written["eigenvalues"]))
         values = frozen(array_from_json(written["values"]))
-        measured = (written.get("total"), written.get("defect"))
+        if not values.shape == (grid.size, eigenvalues.size) or weights.shape != grid.shape:
+            raise ValueError("values, functions and grid differ in number")
+        measured = (_number_or_none(written.get(part)) for part in ("total", "defect"))
         basis = cls(kernel, grid, (start, end), weights, eigenvalues, values, *measured)
         if not np.allclose(basis.evaluate(grid), values, rtol=0, atol=1e-3 * np.abs(values).max()):
             raise StorageError("kernel= is not the kernel that the release was made with.")
         return basis
+
+
+def _number_or_none(written: Any) -> float | None:
+    return None if written is None else number(written)
 
 
 def _check_components(components: Any, points: int) -> int:

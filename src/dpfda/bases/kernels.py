@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sk
 
+from dpfda.bases.encoding import number
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -151,7 +152,7 @@ def kernel_from_json(written: dict[str, Any]) -> sk.Kernel:
     values = {
         name: kernel_from_json(written[name])
         if isinstance(written[name], dict)
-        else float(written[name])
+        else number(written[name])
         for name in _PARAMETERS[kind]
     }
     return kind(**values)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpfda.bases.encoding import check_grid_size, integer
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts
@@ -191,8 +192,9 @@ class KroneckerBasis(ProductBasis):
         """Build the basis again; `kernel`, one or d, is needed where the file's own are not known."""
         parts = written["factors"]
         kernels = _one_each(kernel, len(parts), "kernel")
-        made = (KernelBasis.from_json(*pair) for pair in zip(parts, kernels, strict=True))
-        return _leading(tuple(made), written["components"])
+        made = tuple(KernelBasis.from_json(*pair) for pair in zip(parts, kernels, strict=True))
+        check_grid_size([factor.eigenvalues.size for factor in made])
+        return _leading(made, integer(written["components"], 1))
 
     @cached_property
     def _split(self) -> tuple[PublicMatrix, ...]:

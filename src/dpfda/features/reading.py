@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.bases.encoding import array_from_json
+from dpfda.bases.encoding import array_from_json, name, number
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_from_json
 from dpfda.errors import StorageError
@@ -18,9 +18,9 @@ def features_from_json(written: dict[str, Any]) -> FeatureMap:
     kind = written["kind"]
     if kind == "linear":
         matrix, center = (array_from_json(written[name]) for name in ("matrix", "center"))
-        return LinearFeatures(matrix, center, float(written["constant"]), float(written["norm_bound"]))
+        return LinearFeatures(matrix, center, number(written["constant"]), number(written["norm_bound"]))
     if kind == "fourier":
-        return FourierFeatures(frozen(array_from_json(written["frequencies"])), str(written["kernel"]))
+        return FourierFeatures(frozen(array_from_json(written["frequencies"])), name(written["kernel"]))
     if kind == "landmarks":
         parts = (frozen(array_from_json(written[name])) for name in ("landmarks", "matrix"))
         return LandmarkFeatures(kernel_from_json(written["kernel"]), *parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpfda.bases.encoding import name
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.storage import functions
 
@@ -26,5 +27,5 @@ def to_json(release: ReleasedComparison) -> dict[str, Any]:
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedComparison:
     """Build a comparison from JSON types."""
     return ReleasedComparison(
-        {str(part["name"]): functions.from_json(part["mean"], kernel) for part in written["groups"]}
+        {name(part["name"]): functions.from_json(part["mean"], kernel) for part in written["groups"]}
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dpfda.bases import Basis
+from dpfda.bases.encoding import exponent, floats, integer, integers, mapping, name
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.guarantees import Neighbours
 from dpfda.noise.symmetric import SYMMETRIC_LAWS
@@ -58,20 +57,20 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedCovariance
     mean = written["mean"]
     release = ReleasedCovariance(
         basis=interval_basis(written["basis"], kernel),
-        noisy_sum=tuple(int(value) for value in written["noisy_sum"]),
-        exponent=int(written["exponent"]),
+        noisy_sum=integers(written["noisy_sum"]),
+        exponent=exponent(written["exponent"]),
         divisor=divisor_from_json(written["divisor"]),
-        center=np.array(written["center"], dtype=float),
-        noise=SYMMETRIC_LAWS[noise["law"]](int(noise["size"]), int(noise["scale"])),
+        center=floats(written["center"]),
+        noise=SYMMETRIC_LAWS[noise["law"]](integer(noise["size"], 1), integer(noise["scale"], 1)),
         guarantee=guarantee_from_json(written["guarantee"]),
         stated=guarantee_from_json(written["guarantee_recomputed"]),
         neighbours=Neighbours.parse(written["neighbours"]),
-        unit=str(written["privacy_unit"]),
-        bound=written["bound"],
-        mechanism=written["mechanism"],
-        about=written["about"],
+        unit=name(written["privacy_unit"]),
+        bound=mapping(written["bound"]),
+        mechanism=mapping(written["mechanism"]),
+        about=mapping(written["about"]),
         mean=None if mean is None else functions.from_json(mean, kernel),
-        shrunk=bool(written["shrunk"]),
+        shrunk=written["shrunk"] is True,
     )
     if len(release.noisy_sum) != release.noise.components:
         raise ValueError("the integers do not fit the noise")

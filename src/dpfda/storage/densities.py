@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from dpfda.bases.cells import CellGrid
+from dpfda.bases.encoding import exponent, integer, integers, mapping, name, number
 from dpfda.guarantees import Neighbours
 from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
 from dpfda.postprocessing.histospline import ADAPTIVE
@@ -68,20 +69,20 @@ def _histogram_to_json(raw: ReleasedHistogram) -> dict[str, Any]:
 
 
 def _histogram_from_json(written: dict[str, Any]) -> ReleasedHistogram:
-    counts = tuple(int(value) for value in written["noisy_counts"])
+    counts = integers(written["noisy_counts"])
     smoothing, size = written["smoothing"], written["public_size"]
     return ReleasedHistogram(
         cells=CellGrid.from_json(written["cells"]),
         noisy_counts=counts,
-        exponent=int(written["exponent"]),
-        public_size=None if size is None else int(size),
-        smoothing=smoothing if smoothing in ADAPTIVE else float(smoothing),
-        noise=LAWS[written["noise"]["law"]](len(counts), int(written["noise"]["scale"])),
+        exponent=exponent(written["exponent"]),
+        public_size=None if size is None else integer(size, 1),
+        smoothing=smoothing if smoothing in ADAPTIVE else number(smoothing),
+        noise=LAWS[written["noise"]["law"]](len(counts), integer(written["noise"]["scale"], 1)),
         guarantee=guarantee_from_json(written["guarantee"]),
         stated=guarantee_from_json(written["guarantee_recomputed"]),
         neighbours=Neighbours.parse(written["neighbours"]),
-        unit=str(written["privacy_unit"]),
-        about=written["about"],
+        unit=name(written["privacy_unit"]),
+        about=mapping(written["about"]),
     )
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dpfda.errors import StorageError
 
 Made = TypeVar("Made")
+
+# What reading may meet in a file that is not as this library wrote it.
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+# A file is read whole: at most half a gigabyte, of which text is one value and a number another.
+LARGEST_FILE = 2**29
+LARGEST_COUNT = 2**23
 
 
 def check_writable(path: str | Path) -> Path:
@@ -61,22 +70,49 @@ def write_json(path: str | Path, written: dict[str, Any]) -> Path:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file."""
+    """The content of a JSON file from anyone: its size, its parts and its depth are limited.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be read, is too large, or is not JSON with finite numbers.
+    """
+    content = _read_bytes(Path(path))
+    if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
+        raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError):
+        raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as handle:
+            content = handle.read(LARGEST_FILE + 1)
     except OSError as error:
         raise StorageError(f"{str(path)!r} could not be read: {error.strerror}.") from None
-    except ValueError:
-        raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
+    if len(content) > LARGEST_FILE:
+        raise StorageError(f"{str(path)!r} must have at most {LARGEST_FILE} bytes; found more.")
+    return content
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    if not math.isfinite(value):
+        raise ValueError("a number is not finite")
+    return value
 
 
 def built(make: Callable[[], Made], path: str | Path) -> Made:
     """What a reader makes of a file; whatever goes wrong in it is damage."""
     try:
-        return make()
+        # Numbers that overflow are found where what they make is checked.
+        with np.errstate(all="ignore"):
+            return make()
     except StorageError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except DAMAGE as error:
         raise StorageError(
             f"{str(path)!r} is damaged: {type(error).__name__} while reading it."
         ) from None

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.encoding import (
+    array_from_json,
+    array_to_json,
+    exponent,
+    floats,
+    integer,
+    integers,
+    mapping,
+    name,
+)
 from dpfda.guarantees import Neighbours
 from dpfda.priors import Hierarchy
 from dpfda.releases.function import Release, ReleasedFunction
@@ -37,7 +44,7 @@ def to_json(release: ReleasedFunction) -> dict[str, Any]:
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
     """Build a release from JSON types."""
-    release = ReleasedFunction(**parts_from_json(written, kernel), order=int(written["order"]))
+    release = ReleasedFunction(**parts_from_json(written, kernel), order=integer(written["order"], 0, 2))
     check_parts(release)
     if release.center.shape != release.grid_points.shape:
         raise ValueError("the center must fit the grid")
@@ -76,19 +83,19 @@ def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, An
     """The arguments of a release, from JSON types."""
     return {
         "basis": basis_from_json(written["basis"], kernel),
-        "noisy_sum": tuple(int(value) for value in written["noisy_sum"]),
-        "exponent": int(written["exponent"]),
+        "noisy_sum": integers(written["noisy_sum"]),
+        "exponent": exponent(written["exponent"]),
         "divisor": divisor_from_json(written["divisor"]),
-        "shrinkage": np.array(written["shrinkage"], dtype=float),
-        "center": np.array(written["center"], dtype=float),
+        "shrinkage": floats(written["shrinkage"]),
+        "center": floats(written["center"]),
         "noise": noise_from_json(written["noise"]),
         "guarantee": guarantee_from_json(written["guarantee"]),
         "stated": guarantee_from_json(written["guarantee_recomputed"]),
         "neighbours": Neighbours.parse(written["neighbours"]),
-        "unit": str(written["privacy_unit"]),
-        "bound": written["bound"],
-        "mechanism": written["mechanism"],
-        "about": written["about"],
+        "unit": name(written["privacy_unit"]),
+        "bound": mapping(written["bound"]),
+        "mechanism": mapping(written["mechanism"]),
+        "about": mapping(written["about"]),
         "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
         "hierarchy": Hierarchy.from_json(written["hierarchy"]) if "hierarchy" in written else None,
     }
@@ -97,9 +104,9 @@ def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, An
 def check_parts(release: Release) -> None:
     """Refuse parts that do not fit each other."""
     measured, functions = release.noise.components, len(release.basis.eigenvalues)
-    synthesis = np.eye(measured) if release.synthesis is None else release.synthesis
+    synthesis = (measured, measured) if release.synthesis is None else release.synthesis.shape
     counts = {len(release.noisy_sum), len(release.shrinkage)}
-    if counts != {measured} or synthesis.shape != (functions, measured):
+    if counts != {measured} or synthesis != (functions, measured):
         raise ValueError("coefficients, factors, functions and scales differ in number")
     hierarchy = release.hierarchy
     sizes = (measured, functions)

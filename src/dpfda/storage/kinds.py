@@ -86,4 +86,10 @@ def load_kind(path: str | Path, kind: str | None = None, kernel: Any = None) -> 
             f"{str(path)!r} must have schema version {home.SCHEMA_VERSION}; found "
             f"{written.get('schema_version')!r}. Update dpfda to read later files."
         )
-    return built(lambda: home.from_json(written, kernel), path)
+    return built(lambda: _shown(home.from_json(written, kernel)), path)
+
+
+def _shown(release: Any) -> Any:
+    """A release, if it can be shown: its descriptions come from the file as well."""
+    repr(release)
+    return release

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
+from dpfda.bases.encoding import exponent, integer, integers, mapping, name, number, rational
 from dpfda.guarantees import Neighbours
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
@@ -35,15 +35,15 @@ def to_json(release: LatticeRelease) -> dict[str, Any]:
 def from_json(written: dict[str, Any], kernel: Any = None) -> LatticeRelease:
     """Build a release on a lattice from JSON types."""
     return LatticeRelease(
-        noisy_values=tuple(int(value) for value in written["noisy_values"]),
-        degree=int(written["degree"]),
-        domain_range=tuple((float(start), float(end)) for start, end in written["domain_range"]),
-        exponent=int(written["exponent"]),
-        scale=int(written["laplace_scale"]),
-        sensitivity=Fraction(written["sensitivity"]),
+        noisy_values=integers(written["noisy_values"]),
+        degree=integer(written["degree"], 1, 1000),
+        domain_range=tuple((number(start), number(end)) for start, end in written["domain_range"]),
+        exponent=exponent(written["exponent"]),
+        scale=integer(written["laplace_scale"], 1),
+        sensitivity=rational(written["sensitivity"]),
         guarantee=guarantee_from_json(written["guarantee"]),
         stated=guarantee_from_json(written["guarantee_recomputed"]),
         neighbours=Neighbours.parse(written["neighbours"]),
-        unit=str(written["privacy_unit"]),
-        about=written["about"],
+        unit=name(written["privacy_unit"]),
+        about=mapping(written["about"]),
     )

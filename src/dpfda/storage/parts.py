@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, BoxBasis, KernelBasis, KroneckerBasis
 from dpfda.bases.centred import CentredBasis
+from dpfda.bases.encoding import integer, integers, number, rational
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import StorageError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -39,7 +39,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
 def guarantee_from_json(written: dict[str, Any]) -> Guarantee:
     """A guarantee from its exact numbers."""
     made, names = _GUARANTEES[written["kind"]]
-    guarantee: Guarantee = made(*(Fraction(written["exact"][name]) for name in names))
+    guarantee: Guarantee = made(*(rational(written["exact"][name]) for name in names))
     return guarantee
 
 
@@ -54,7 +54,14 @@ def noise_from_json(written: dict[str, Any]) -> NoiseLaw:
     law = LAWS[written["law"]]
     values = {field.name: written[field.name] for field in dataclasses.fields(law)}
     made: Callable[..., NoiseLaw] = law
-    return made(**{k: tuple(map(int, v)) if isinstance(v, list) else v for k, v in values.items()})
+    return made(**{k: _parameter(v) for k, v in values.items()})
+
+
+def _parameter(written: Any) -> tuple[int, ...] | int | str:
+    """A parameter of a noise law: whole numbers, one, or a word."""
+    if isinstance(written, str):
+        return written
+    return integers(written) if isinstance(written, list) else integer(written)
 
 
 def divisor_to_json(divisor: float | NoisyCount) -> dict[str, Any]:
@@ -73,9 +80,9 @@ def divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
     """A public or a released count."""
     if written["kind"] == "noisy count":
         noise = noise_from_json(written["noise"])
-        return NoisyCount(int(written["noisy"]), int(written["scale"]), noise)
+        return NoisyCount(integer(written["noisy"]), integer(written["scale"], 1), noise)
     if written["kind"] == "public":
-        return float(written["value"])
+        return number(written["value"])
     raise ValueError(f"unknown divisor {written['kind']!r}")
 
 

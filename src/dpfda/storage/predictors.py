@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases.encoding import array_from_json, array_to_json
+from dpfda.bases.encoding import (
+    array_from_json,
+    array_to_json,
+    floats,
+    integer,
+    mapping,
+    name,
+    number,
+)
 from dpfda.bases.grids import frozen
 from dpfda.features import InputBox, features_from_json
 from dpfda.guarantees import Neighbours
@@ -53,28 +61,28 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedPredictor:
     features = features_from_json(written["features"])
     ends = [frozen(array_from_list(written[name], features.inputs)) for name in ("lower", "upper")]
     return ReleasedPredictor(
-        task=str(written["task"]),
+        task=name(written["task"]),
         inputs=InputBox.of(ends, features.inputs),
         features=features,
         coefficients=array_from_json(written["coefficients"]),
-        center=float(written["center"]),
-        half_width=float(written["half_width"]),
+        center=number(written["center"]),
+        half_width=number(written["half_width"]),
         classes=tuple(written["classes"]),
-        loss=str(written["loss"]),
+        loss=name(written["loss"]),
         guarantee=guarantee_from_json(written["guarantee"]),
         stated=guarantee_from_json(written["guarantee_recomputed"]),
         neighbours=Neighbours.parse(written["neighbours"]),
-        unit=str(written["privacy_unit"]),
-        size=int(written["units"]),
+        unit=name(written["privacy_unit"]),
+        size=integer(written["units"], 0),
         noise=noise_from_json(written["noise"]),
-        mechanism=written["mechanism"],
-        about=written["about"],
+        mechanism=mapping(written["mechanism"]),
+        about=mapping(written["about"]),
     )
 
 
 def array_from_list(numbers: list[float], count: int) -> NDArray[np.float64]:
     """As many numbers as there are inputs."""
-    array = np.array(numbers, dtype=np.float64)
+    array = floats(numbers)
     if array.shape != (count,):
         raise ValueError("bounds and features differ in number")
     return array

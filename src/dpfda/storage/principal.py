@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from dpfda.bases.encoding import floats, mapping, name, number
 from dpfda.guarantees import Neighbours
 from dpfda.releases.components import ReleasedComponents
 from dpfda.storage import functions
@@ -42,17 +41,17 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedComponents
     mean = written["mean"]
     release = ReleasedComponents(
         basis=interval_basis(written["basis"], kernel),
-        vectors=np.array(written["vectors"], dtype=float),
-        variances=np.array(written["variances"], dtype=float),
-        total=None if written["total_variance"] is None else float(written["total_variance"]),
-        floor=None if written["noise_floor"] is None else float(written["noise_floor"]),
-        center=np.array(written["center"], dtype=float),
+        vectors=floats(written["vectors"]),
+        variances=floats(written["variances"]),
+        total=None if written["total_variance"] is None else number(written["total_variance"]),
+        floor=None if written["noise_floor"] is None else number(written["noise_floor"]),
+        center=floats(written["center"]),
         guarantee=guarantee_from_json(written["guarantee"]),
         neighbours=Neighbours.parse(written["neighbours"]),
-        unit=str(written["privacy_unit"]),
-        bound=written["bound"],
-        mechanism=written["mechanism"],
-        about=written["about"],
+        unit=name(written["privacy_unit"]),
+        bound=mapping(written["bound"]),
+        mechanism=mapping(written["mechanism"]),
+        about=mapping(written["about"]),
         mean=None if mean is None else functions.from_json(mean, kernel),
     )
     if release.vectors.shape != (release.basis.eigenvalues.size, release.count):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpfda.bases.encoding import integer, integers, number
 from dpfda.releases.staged import Selection, TwoStageFunction
 from dpfda.storage import functions
 from dpfda.storage.functions import check_parts, numbers, parts_from_json, public_parts
@@ -40,9 +41,9 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> TwoStageFunction:
     selection = written["selection"]
     release = TwoStageFunction(
         **parts_from_json(written, kernel),
-        order=int(written["order"]),
+        order=integer(written["order"], 0, 2),
         first=functions.from_json(written["first"], kernel),
-        radius=float(written["radius"]),
+        radius=number(written["radius"]),
         last=guarantee_from_json(written["guarantee_of_last_stage"]),
         selection=None if selection is None else _selection_from_json(selection),
     )
@@ -64,9 +65,9 @@ def _selection_to_json(selection: Selection) -> dict[str, Any]:
 
 def _selection_from_json(written: dict[str, Any]) -> Selection:
     return Selection(
-        tuple(float(radius) for radius in written["radii"]),
-        tuple(int(count) for count in written["noisy_counts"]),
-        int(written["scale"]),
+        tuple(number(radius) for radius in written["radii"]),
+        integers(written["noisy_counts"]),
+        integer(written["scale"], 1),
         noise_from_json(written["noise"]),
         guarantee_from_json(written["guarantee_recomputed"]),
     )
