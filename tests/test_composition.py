@@ -15,16 +15,21 @@ from scipy import integrate
 
 from dpfda import L2Ball, PrivateMean
 from dpfda.composition import (
+    BlockLoss,
+    BlocksLoss,
     Cost,
+    GaussianLoss,
+    LaplaceLoss,
+    PureLoss,
     account,
     compose,
+    cost_of,
     for_group,
     for_replace_one,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_rho,
     laplace_rho,
-    law_of,
     pure_rho,
     zcdp_delta,
     zcdp_epsilon,
@@ -32,6 +37,8 @@ from dpfda.composition import (
 from dpfda.composition.rounding import at_least, root_at_least
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise
+from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
 
 GRID = np.linspace(0.0, 1.0, 15)
 CURVES = np.sin(3 * GRID) * np.linspace(-1, 1, 40)[:, None]
@@ -272,7 +279,8 @@ def test_a_group_whose_delta_reaches_one_is_refused():
 
 
 def test_a_gaussian_cost_keeps_its_profile_under_replace_one():
-    one = Cost(ApproximateDP(1, gaussian_delta(Fraction(1), Fraction(1, 4))), "gaussian")
+    stated = ApproximateDP(1, gaussian_delta(Fraction(1), Fraction(1, 4)))
+    one = Cost(stated, GaussianLoss(gaussian_rho(stated)))
     two = one.for_replace_one()
     assert float(two.rho) == pytest.approx((2 / 4) ** 2 / 2, rel=1e-9)
     assert two.rho >= Fraction(1, 8)
@@ -292,7 +300,7 @@ def test_epsilons_and_deltas_add_where_nothing_is_known_of_the_law():
 
 
 def test_many_small_pure_releases_cost_less_than_their_sum_at_a_delta():
-    costs = [Cost(PureDP("0.05"), "laplace")] * 200
+    costs = [Cost(PureDP("0.05"), LaplaceLoss("0.05"))] * 200
     made = account(costs, kind="approximate", delta="1e-6")
     assert isinstance(made.total, ApproximateDP)
     convolved = pld.from_laplace_mechanism(20.0, value_discretization_interval=1e-4)
@@ -309,7 +317,8 @@ def test_few_pure_releases_at_a_delta_still_cost_their_sum():
 
 
 def test_gaussian_releases_compose_far_below_their_sum():
-    one = Cost(ApproximateDP(1, "1e-6"), "gaussian")
+    stated = ApproximateDP(1, "1e-6")
+    one = Cost(stated, GaussianLoss(gaussian_rho(stated)))
     total = compose([one] * 10)
     assert isinstance(total, ApproximateDP)
     assert total.delta == Fraction(10, 10**6)
@@ -331,7 +340,7 @@ def test_mixed_kinds_take_the_cheapest_of_the_valid_roads():
 
 
 def test_a_concentrated_total_adds_rhos():
-    parts = [Cost(PureDP(1), "laplace"), PureDP(2), ZeroConcentratedDP("0.25")]
+    parts = [Cost(PureDP(1), LaplaceLoss(1)), PureDP(2), ZeroConcentratedDP("0.25")]
     total = compose(parts)
     assert isinstance(total, ZeroConcentratedDP)
     expected = (1 + math.exp(-1) - 1) + 2 * math.tanh(1) + 0.25
@@ -339,12 +348,12 @@ def test_a_concentrated_total_adds_rhos():
 
 
 def test_an_account_prints_itself():
-    made = account([Cost(PureDP(1), "laplace"), PureDP("0.5")], neighbours="add-remove")
+    made = account([Cost(PureDP(1), LaplaceLoss(1)), PureDP("0.5")], neighbours="add-remove")
     text = str(made)
     assert text.startswith("1.5-differential privacy (pure)\n")
     assert "how:        basic composition: epsilons add" in text
     assert "one has one record more" in text
-    assert "- 1-differential privacy (pure), Laplace noise" in text
+    assert "- 1-differential privacy (pure), Laplace noise of loss 1" in text
 
 
 def test_what_has_no_common_kind_is_refused_in_words():
@@ -364,10 +373,10 @@ def test_what_has_no_common_kind_is_refused_in_words():
         compose([])
     with pytest.raises(ParameterError, match="releases must be released functions, guarantees or costs"):
         compose([0.5])
-    with pytest.raises(ParameterError, match="law must give the guarantee"):
-        Cost(PureDP(1), "gaussian")
-    with pytest.raises(ParameterError, match="law must be 'any', 'laplace' or 'gaussian'"):
-        Cost(PureDP(1), "cauchy")
+    with pytest.raises(
+        ParameterError, match=r"loss must have the epsilon .* found Gaussian noise of rho 1"
+    ):
+        Cost(PureDP(1), GaussianLoss(1))
 
 
 # --- releases ---
@@ -387,11 +396,11 @@ def test_a_laplace_release_costs_its_exact_rho():
     assert compose([release, release]) == PureDP(2 * release.stated.epsilon)
 
 
-def test_a_block_of_noise_counts_as_any_pure_release():
+def test_a_block_of_noise_costs_its_square_over_its_dimensions():
     _, release = released(epsilon=1.0, mechanism="knorm")
     assert release.noise.block_sizes != (1,) * release.noise.components
     total = compose([release], kind="zero-concentrated")
-    assert float(total.rho) == pytest.approx(math.tanh(0.5), rel=1e-6)
+    assert float(total.rho) == pytest.approx(1 / (2 * release.noise.components), rel=1e-6)
 
 
 def test_a_gaussian_release_costs_the_rho_of_its_scales():
@@ -405,7 +414,7 @@ def test_a_gaussian_release_costs_the_rho_of_its_scales():
 def test_a_release_with_its_own_count_costs_both_parts():
     _, release = released(epsilon=1.0, mechanism="iclp", neighbours="add-remove")
     made = account([release])
-    assert [cost.law for cost in made.costs] == ["laplace", "laplace"]
+    assert [cost.loss.kind for cost in made.costs] == ["laplace", "laplace"]
     assert made.total == PureDP(1)
     count = Fraction(release.divisor.scale, release.divisor.noise.scales[0])
     assert made.costs[0].guarantee == PureDP(count)
@@ -444,10 +453,21 @@ def test_releases_for_different_units_do_not_add_up():
         compose([scan, person])
 
 
-def test_a_law_without_a_rule_counts_at_its_guarantee():
-    _, release = released(epsilon=1.0, mechanism="knorm")
-    assert law_of(release.noise, release.stated) == "any"
-    assert law_of(object(), PureDP(1)) == "any"
+@pytest.mark.parametrize(
+    ("noise", "loss"),
+    [
+        (KNormNoise((1, 1), (5, 5)), LaplaceLoss(1)),
+        (KNormNoise((7,), (5,)), BlockLoss(7, 1)),
+        (KNormNoise((4, 7), (5, 6)), BlocksLoss(1, Fraction(1, 8))),
+        (EllipsoidNoise((5, 6, 7)), BlockLoss(3, 1)),
+        (BoxNoise((5, 6, 7)), PureLoss(1)),
+        (SymmetricKNormNoise(4, 5), BlockLoss(10, 1)),
+        (WishartDifferenceNoise(4, 5), PureLoss(1)),
+        (object(), PureLoss(1)),
+    ],
+)
+def test_a_noise_law_has_its_loss_and_one_without_a_rule_counts_at_its_guarantee(noise, loss):
+    assert cost_of(noise, PureDP(1)) == Cost(PureDP(1), loss)
 
 
 # --- rounding ---

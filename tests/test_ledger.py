@@ -26,7 +26,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from dpfda import L1Ball, L2Ball, PrivateMean
-from dpfda.composition import Cost, laplace_rho, pure_rho
+from dpfda.composition import Cost, GaussianLoss, LaplaceLoss, gaussian_rho, laplace_rho, pure_rho
 from dpfda.errors import (
     BudgetError,
     IncompatibleChargeError,
@@ -113,18 +113,19 @@ def test_both_terms_of_an_approximate_budget_are_kept(ledger):
 def test_a_pure_charge_to_a_concentrated_budget_costs_the_rho_of_its_law(ledger):
     ledger.create("scans", ZeroConcentratedDP(2))
     ledger.charge("scans", PureDP(1), ENTRY)
-    ledger.charge("scans", Cost(PureDP(1), "laplace"), ENTRY)
+    ledger.charge("scans", Cost(PureDP(1), LaplaceLoss(1)), ENTRY)
     ledger.charge("scans", ZeroConcentratedDP("0.25"), ENTRY)
     expected = pure_rho(Fraction(1)) + laplace_rho(Fraction(1)) + Fraction(1, 4)
     assert ledger.spent("scans")["rho"] == expected
     asked = [record.asked for record in ledger.history() if record.asked]
-    assert [a["law"] for a in asked] == ["any", "laplace", "any"]
+    assert [a["loss"]["kind"] for a in asked] == ["pure", "laplace", "zero-concentrated"]
     assert [a["kind"] for a in asked] == ["pure", "pure", "zero-concentrated"]
 
 
 def test_a_gaussian_charge_to_a_concentrated_budget_costs_its_own_rho(ledger):
     ledger.create("scans", ZeroConcentratedDP(1))
-    cost = Cost(ApproximateDP(1, "1e-6"), "gaussian")
+    one = ApproximateDP(1, "1e-6")
+    cost = Cost(one, GaussianLoss(gaussian_rho(one)))
     ledger.charge("scans", cost, ENTRY)
     assert ledger.spent("scans")["rho"] == cost.rho
 
@@ -328,7 +329,8 @@ def test_exports_hold_every_row_and_give_exact_numbers_back(ledger):
     lines = [json.loads(line) for line in ledger.export("jsonl").splitlines()]
     assert [line["action"] for line in lines] == ["create", "charge"]
     assert lines[1]["cost"] == {"epsilon": "1/3", "delta": "0/1"}
-    assert lines[1]["asked"] == {"kind": "pure", "epsilon": "1/3", "law": "any"}
+    loss = {"kind": "pure", "epsilon": "1/3"}
+    assert lines[1]["asked"] == {"kind": "pure", "epsilon": "1/3", "loss": loss}
     rows = list(csv.DictReader(io.StringIO(ledger.export("csv"))))
     assert rows[1]["cost"] == "epsilon=1/3 delta=0/1"
     assert json.loads(rows[1]["details"])["basis"] == 'a,"b"'

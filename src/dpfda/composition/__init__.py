@@ -4,7 +4,7 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.composition.account import Account, Cost, account, compose, law_of
+from dpfda.composition.account import Account, Cost, account, compose, cost_of
 from dpfda.composition.concentrated import (
     laplace_rho,
     pure_rho,
@@ -12,20 +12,44 @@ from dpfda.composition.concentrated import (
     zcdp_epsilon,
 )
 from dpfda.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
+from dpfda.composition.losses import (
+    ApproximateLoss,
+    BlockLoss,
+    BlocksLoss,
+    ConcentratedLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Loss,
+    PureLoss,
+    RangeLoss,
+    loss_from_json,
+    loss_of,
+)
 from dpfda.composition.neighbours import for_group, for_replace_one
 
 __all__ = [
     "Account",
+    "ApproximateLoss",
+    "BlockLoss",
+    "BlocksLoss",
+    "ConcentratedLoss",
     "Cost",
+    "GaussianLoss",
+    "LaplaceLoss",
+    "Loss",
+    "PureLoss",
+    "RangeLoss",
     "account",
     "compose",
+    "cost_of",
     "for_group",
     "for_replace_one",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_rho",
     "laplace_rho",
-    "law_of",
+    "loss_from_json",
+    "loss_of",
     "pure_rho",
     "zcdp_delta",
     "zcdp_epsilon",

@@ -1,6 +1,6 @@
 """Releases of one data set added up: the verb `compose`, and the account that says how.
 
-A release's cost is its guarantee and, where it is known, the law that gives it. Costs add up in one
+A release's cost is its guarantee and what is known of its privacy loss. Costs add up in one
 of three kinds; a total of approximate kind is the best of a few valid roads:
 
 - *basic*: epsilons add, deltas add;
@@ -16,12 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from dpfda.composition.concentrated import laplace_rho, pure_rho, zcdp_epsilon
-from dpfda.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
+from dpfda.composition.concentrated import zcdp_epsilon
+from dpfda.composition.gaussian import gaussian_epsilon, gaussian_rho
+from dpfda.composition.losses import (
+    BlockLoss,
+    BlocksLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Loss,
+    PureLoss,
+    loss_of,
+)
 from dpfda.composition.neighbours import for_replace_one
-from dpfda.composition.rounding import root_at_least
+from dpfda.composition.rounding import at_least
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.guarantees import (
     KINDS,
@@ -34,7 +43,6 @@ from dpfda.guarantees import (
     readable,
 )
 
-Law = Literal["any", "laplace", "gaussian"]
 Road = tuple[Fraction, str]
 
 
@@ -57,49 +65,56 @@ class Release(Protocol):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release costs: a guarantee, and the law of the noise that gives it.
+    """What one release, or one stage of it, costs: a guarantee, and the loss that is known to give it.
 
     Parameters
     ----------
     guarantee : Guarantee
         What it gives, rounded outward.
-    law : {"any", "laplace", "gaussian"}
-        "laplace": independent Laplace variables of total privacy loss epsilon. "gaussian": normal noise;
-        an approximate guarantee is then a point of its profile. "any" claims nothing.
+    loss : Loss, optional
+        What is known of the privacy loss. By default no more than the guarantee.
 
     Raises
     ------
     ParameterError
-        If the law is unknown or cannot give a guarantee of this kind.
+        If such a loss cannot give a guarantee of this kind.
+
+    Examples
+    --------
+    >>> print(Cost(PureDP(1), LaplaceLoss(1)).loss.describe())
+    Laplace noise of loss 1
     """
 
     guarantee: Guarantee
-    law: Law = "any"
+    loss: Loss
 
-    def __post_init__(self) -> None:
-        if self.law not in ("any", "laplace", "gaussian"):
-            raise ParameterError("law", "be 'any', 'laplace' or 'gaussian'", repr(self.law))
-        if self.law == "gaussian" and isinstance(self.guarantee, PureDP):
-            raise ParameterError("law", "give the guarantee", "'gaussian' for a pure one")
+    def __init__(self, guarantee: Guarantee, loss: Loss | None = None) -> None:
+        object.__setattr__(self, "guarantee", guarantee)
+        object.__setattr__(self, "loss", loss_of(guarantee) if loss is None else loss)
+        needed = {"pure": "epsilon", "zero-concentrated": "rho"}.get(self.guarantee.kind)
+        if needed is not None and getattr(self.loss, needed) is None:
+            raise ParameterError(
+                "loss", f"have the {needed} of the guarantee", f"{self.loss.describe()}, which has none"
+            )
 
     @property
     def rho(self) -> Fraction | None:
         """Cost in zero-concentrated terms, or None where it has none."""
-        if isinstance(self.guarantee, ZeroConcentratedDP):
-            return self.guarantee.rho
-        if isinstance(self.guarantee, PureDP):
-            law = laplace_rho if self.law == "laplace" else pure_rho
-            return law(self.guarantee.epsilon)
-        return gaussian_rho(self.guarantee) if self.law == "gaussian" else None
+        return self.loss.rho
 
     def for_replace_one(self) -> Cost:
         """The cost under replace-one neighbours of a release made for add/remove neighbours."""
-        if self.law == "gaussian" and isinstance(self.guarantee, ApproximateDP):
+        loss = self.loss.for_group(2)
+        if isinstance(loss, GaussianLoss) and isinstance(self.guarantee, ApproximateDP):
             # The shift doubles, so the profile is known: no need of the general rule.
             epsilon = 2 * self.guarantee.epsilon
-            mu = root_at_least(2 * 4 * gaussian_rho(self.guarantee))
-            return Cost(ApproximateDP(epsilon, gaussian_delta(epsilon, mu)), self.law)
-        return Cost(for_replace_one(self.guarantee), self.law)
+            return Cost(ApproximateDP(epsilon, loss.delta(epsilon)), loss)
+        return Cost(for_replace_one(self.guarantee), loss)
+
+    def to_json(self) -> dict[str, Any]:
+        """Guarantee and loss with exact numbers."""
+        terms = {term: str(getattr(self.guarantee, term)) for term in self.guarantee.terms}
+        return {"guarantee": {"kind": self.guarantee.kind, **terms}, "loss": self.loss.to_json()}
 
 
 @dataclass(frozen=True)
@@ -131,8 +146,8 @@ class Account:
         if self.neighbours is not None:
             lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
         for cost in self.costs:
-            law = "" if cost.law == "any" else f", {cost.law.capitalize()} noise"
-            lines.append(f"  - {cost.guarantee}{law}")
+            bare = cost.loss == loss_of(cost.guarantee)
+            lines.append(f"  - {cost.guarantee}{'' if bare else f', {cost.loss.describe()}'}")
         return "\n".join(lines)
 
 
@@ -173,7 +188,7 @@ def compose(
     --------
     >>> print(compose([PureDP("0.1")] * 10))
     1-differential privacy (pure)
-    >>> print(compose([Cost(PureDP(1), "laplace")] * 2, kind="zero-concentrated"))
+    >>> print(compose([Cost(PureDP(1), LaplaceLoss(1))] * 2, kind="zero-concentrated"))
     0.735758882343-zero-concentrated differential privacy
     """
     return account(releases, kind, delta, neighbours).total
@@ -248,15 +263,19 @@ _ADDED: dict[str, Callable[[Sequence[Cost]], tuple[Guarantee, str]]] = {
 
 
 def _rho_words(costs: Sequence[Cost]) -> str:
-    rules = []
-    pure_laws = {cost.law for cost in costs if isinstance(cost.guarantee, PureDP)}
-    if "laplace" in pure_laws:
-        rules.append("epsilon + exp(-epsilon) - 1 for Laplace noise")
-    if "any" in pure_laws:
-        rules.append("epsilon tanh(epsilon/2) for other pure releases")
-    if any(c.law == "gaussian" and isinstance(c.guarantee, ApproximateDP) for c in costs):
-        rules.append("mu^2/2 for Gaussian noise")
+    kinds = {cost.loss.kind for cost in costs}
+    rules = [words for kind, words in _RHO_RULES.items() if kind in kinds]
     return "rhos add" + (f" ({'; '.join(rules)})" if rules else "")
+
+
+_RHO_RULES = {
+    "laplace": "epsilon + exp(-epsilon) - 1 for Laplace noise",
+    "pure": "epsilon tanh(epsilon/2) for pure releases of unknown law",
+    "block": "epsilon^2/(2 M) for a K-norm block of M dimensions",
+    "blocks": "the largest sum of (shift/scale)^2/(2 M) for K-norm blocks",
+    "range": "epsilon^2/8 for the exponential mechanism",
+    "gaussian": "mu^2/2 for Gaussian noise",
+}
 
 
 def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
@@ -311,7 +330,7 @@ def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Road 
         return None
     rho = sum((cost.rho or Fraction(0) for cost in inside), Fraction(0))
     epsilon, how = zcdp_epsilon(rho, left), f"{_rho_words(inside)}, to rho = {readable(rho)}, {_TIGHT}"
-    if all(cost.law == "gaussian" for cost in inside):
+    if all(cost.loss.kind == "gaussian" for cost in inside):
         epsilon, how = gaussian_epsilon(rho, left), _EXACT
     epsilon += _epsilons(outside)
     return epsilon, how + (" The rest: epsilons and deltas add." if outside else "")
@@ -370,14 +389,14 @@ def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
         return [Cost(item.stated)]
     count = getattr(getattr(item, "divisor", None), "noise", None)
     if count is None:
-        return [Cost(item.stated, law_of(item.noise, item.stated))]
+        return [cost_of(item.noise, item.stated)]
     if not _is_laplace(count):
         return [Cost(item.guarantee)]
     # The count moves by one, that is by `scale` grid units: an exact pure loss. What is left of the
     # charge is at least what the function was given.
     epsilon = Fraction(item.divisor.scale, count.scales[0])
     rest = _without(item.guarantee, epsilon)
-    return [Cost(PureDP(epsilon), "laplace"), Cost(rest, law_of(item.noise, rest))]
+    return [Cost(PureDP(epsilon), LaplaceLoss(epsilon)), cost_of(item.noise, rest)]
 
 
 def _without(guarantee: Guarantee, epsilon: Fraction) -> Guarantee:
@@ -392,8 +411,8 @@ def _is_laplace(noise: Any) -> bool:
     return getattr(noise, "law", None) == "k-norm" and set(noise.block_sizes) == {1}
 
 
-def law_of(noise: Any, guarantee: Guarantee) -> Law:
-    """What a `Cost` may say of a noise law; noise without a rule here counts at its guarantee.
+def cost_of(noise: Any, guarantee: Guarantee) -> Cost:
+    """The cost of a noise law in force; noise without a rule here counts at its guarantee.
 
     Parameters
     ----------
@@ -402,7 +421,21 @@ def law_of(noise: Any, guarantee: Guarantee) -> Law:
     guarantee : Guarantee
         What it gives.
     """
+    law = getattr(noise, "law", None)
+    if not isinstance(guarantee, PureDP):
+        gaussian = law in ("gaussian", "symmetric-gaussian")
+        return Cost(guarantee, GaussianLoss(gaussian_rho(guarantee)) if gaussian else None)
+    return Cost(guarantee, _pure_loss(noise, law, guarantee.epsilon))
+
+
+def _pure_loss(noise: Any, law: str | None, epsilon: Fraction) -> Loss:
     if _is_laplace(noise):
-        return "laplace"
-    is_gaussian = getattr(noise, "law", None) == "gaussian"
-    return "gaussian" if is_gaussian and not isinstance(guarantee, PureDP) else "any"
+        return LaplaceLoss(epsilon)
+    if law == "k-norm" and len(noise.block_sizes) > 1:
+        # At a given loss the longest shift is in the smallest block.
+        return BlocksLoss(epsilon, at_least(epsilon**2 / (2 * min(noise.block_sizes))))
+    if law in ("k-norm", "k-norm-ellipsoid"):
+        return BlockLoss(noise.components, epsilon)
+    if law == "symmetric-k-norm":
+        return BlockLoss(noise.size * (noise.size + 1) // 2, epsilon)
+    return PureLoss(epsilon)

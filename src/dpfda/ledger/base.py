@@ -131,7 +131,8 @@ class Ledger(ABC):
         neighbours = Neighbours.parse(_named(entry, "neighbours"))
         unit = str(_named(entry, "privacy_unit"))
         details = _plain(entry)
-        asked = {"kind": cost.guarantee.kind, **Amount.of(cost.guarantee).written(), "law": cost.law}
+        stated = cost.guarantee
+        asked = {"kind": stated.kind, **Amount.of(stated).written(), "loss": cost.loss.to_json()}
         with self._writing() as journal:
             before = _latest(journal, dataset)
             budget, amount = before.budget, cost_in(before.budget, cost, neighbours, unit, dataset)

@@ -33,7 +33,7 @@ class Record:
     cost : Amount or None
         What this row charged, in the budget's kind.
     asked : mapping or None
-        What the release costs in its own terms: kind, exact values and, where known, the noise law.
+        What the release costs in its own terms: kind, exact values and what is known of its loss.
     details : mapping
         Parameters of the release; the reason of a raise; or the file and the number of a charge.
     """
@@ -45,7 +45,7 @@ class Record:
     budget: Budget
     spent: Amount
     cost: Amount | None = None
-    asked: Mapping[str, str] | None = None
+    asked: Mapping[str, Any] | None = None
     details: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, Norm, OnGrid, ball_of, on_grid
 from dpfda.calibration import AnyNorm, Width, knorm_noise, stated_guarantee, within
-from dpfda.composition import Cost, law_of
+from dpfda.composition import Cost, cost_of
 from dpfda.design import adapted, choose, public_mixture
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, split
@@ -320,7 +320,7 @@ def publish_integers(
         Noisy integers, public; and what the noise in force gives.
     """
     stated = _recomputed(noise, norm, width, guarantee)
-    charge(ledger, dataset, Cost(guarantee, law_of(noise, guarantee)), entry)
+    charge(ledger, dataset, cost_of(noise, guarantee), entry)
     return total.with_noise(noise.draw()), stated
 
 
@@ -395,7 +395,7 @@ def _cost(request: Request) -> Guarantee | Cost:
     pure = isinstance(noise, KNormNoise | BoxNoise | EllipsoidNoise)
     if pure and isinstance(guarantee, ApproximateDP):
         guarantee = PureDP(guarantee.epsilon)
-    return Cost(guarantee, law_of(noise, guarantee))
+    return cost_of(noise, guarantee)
 
 
 def _count_noise(request: Request) -> KNormNoise:

@@ -21,7 +21,7 @@ from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
 from dpfda.calibration import knorm_noise, stated_guarantee, within
 from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
-from dpfda.composition import Cost
+from dpfda.composition import Cost, cost_of
 from dpfda.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, readable, split
@@ -164,9 +164,10 @@ class CovarianceRequest:
         noise = self.noise(self.size or 1)
         if self.size is not None and not isinstance(noise, SymmetricGaussianNoise):
             # Pure noise that was chosen for an approximate guarantee costs no delta.
-            return Cost(PureDP(whole.epsilon))
+            pure = PureDP(whole.epsilon)
+            return cost_of(noise, pure) if self.shares.alone else Cost(pure)
         exact = self.shares.alone and isinstance(whole, ApproximateDP)
-        return Cost(whole, "gaussian" if exact else "any")
+        return cost_of(noise, whole) if exact else Cost(whole)
 
     def entry(self, summary: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Public description for the ledger's history."""
