@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -10,6 +11,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpfda.errors import ParameterError
+
+_RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
+_LONGEST = 4300
 
 Number = int | float | Fraction | Decimal | str
 
@@ -33,6 +37,20 @@ def exact(value: Any, parameter: str) -> Fraction:
         return Fraction(value)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise ParameterError(parameter, "be a finite number", repr(value)) from None
+
+
+def rational(written: Any) -> Fraction:
+    """An exact number from 'p' or 'p/q' as files hold it, with at most as many digits as Python reads.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else. A text from a file may name a number that takes for ever to make.
+    """
+    match = _RATIONAL.fullmatch(written) if isinstance(written, str) else None
+    if match is None or max(len(part or "") for part in match.groups()) > _LONGEST:
+        raise ValueError("not an exact number")
+    return Fraction(int(match[1]), int(match[2] or 1))
 
 
 def readable(value: Fraction) -> str:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,6 @@ Floats = NDArray[np.float64]
 LARGEST_EXPONENT = 4096
 # Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.
 LARGEST_GRID = 2**24
-_LONGEST_NUMBER = 4300
-_RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
 
 
 def array_to_json(array: Floats) -> dict[str, Any]:
@@ -80,14 +76,6 @@ def floats(written: Any) -> Floats:
     if not np.all(np.isfinite(array)):
         raise ValueError("a number is not finite")
     return array
-
-
-def rational(written: Any) -> Fraction:
-    """An exact number from 'p' or 'p/q', with at most as many digits as Python reads by default."""
-    match = _RATIONAL.fullmatch(text(written))
-    if match is None or max(len(part or "") for part in match.groups()) > _LONGEST_NUMBER:
-        raise ValueError("not an exact number")
-    return Fraction(int(match[1]), int(match[2] or 1))
 
 
 def text(written: Any) -> str:

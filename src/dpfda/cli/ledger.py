@@ -26,7 +26,7 @@ ledger = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger: an SQLite file.")]
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger's file.")]
 Dataset = Annotated[
     str,
     typer.Option("--dataset", metavar="NAME", help="Name of the data set, public. Example: scans-2026"),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpfda.composition import Cost
 from dpfda.errors import ConversionError, IncompatibleChargeError, ParameterError
-from dpfda.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours, PureDP, readable
+from dpfda.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours, PureDP, rational, readable
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Amount:
     @classmethod
     def read(cls, kind: str, written: Mapping[str, str]) -> Amount:
         """Read what `written` wrote."""
-        return cls(kind, tuple(Fraction(written[term]) for term in KINDS[kind].terms))
+        return cls(kind, tuple(rational(written[term]) for term in KINDS[kind].terms))
 
     def __str__(self) -> str:
         pairs = zip(self.terms, self.values, strict=True)

@@ -1,78 +1,35 @@
-"""A ledger in one SQLite file, shared by processes and threads, committed before anyone is told.
+"""A ledger in one file, shared by processes and threads, on the disk before anyone is told.
 
-- Every operation opens its own connection and closes it, so none is carried through a fork; a fork in
+- The file is all there is: no journal, log or lock lies beside it, so a file that is renamed, moved or
+  reached by a symbolic link is the same ledger, also after a crash. See `dpfda.ledger.lines`.
+- Every operation opens the file, locks it and closes it, so no lock is carried through a fork; a fork in
   another thread waits until the operation is over.
-- A write begins with BEGIN IMMEDIATE: the balance is read under the lock under which it is changed.
-- synchronous=EXTRA is FULL and, in addition, makes the removal of the rollback journal durable. With
-  FULL alone a power failure just after a commit may bring the journal back and undo the commit.
-- Rows are appended; triggers refuse to change, remove or replace one.
+- A write reads the balance under the lock under which it changes it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from dpfda.errors import LedgerError
-from dpfda.guarantees import KINDS, Guarantee, Neighbours
-from dpfda.ledger.accounts import Amount, Budget
+from dpfda.ledger import disk, first_schema, lines
 from dpfda.ledger.base import Journal, Ledger, audit
-from dpfda.ledger.history import Record
+from dpfda.ledger.history import Record, record_from_json
 
-# "dpfd" in ASCII: what tells a ledger from another SQLite file.
-APPLICATION = 0x64706664
-SCHEMA_VERSION = 1
-# How long a write waits for others, in seconds.
-PATIENCE = 60.0
-
-SCHEMA = (
-    """
-    CREATE TABLE history (
-        number INTEGER PRIMARY KEY,
-        time TEXT NOT NULL,
-        dataset TEXT NOT NULL,
-        action TEXT NOT NULL CHECK (action IN ('create', 'charge', 'raise', 'note')),
-        kind TEXT NOT NULL CHECK (kind IN ('pure', 'approximate', 'zero-concentrated')),
-        budget TEXT NOT NULL,
-        spent TEXT NOT NULL,
-        cost TEXT,
-        neighbours TEXT NOT NULL,
-        unit TEXT NOT NULL,
-        asked TEXT,
-        details TEXT NOT NULL
-    )
-    """,
-    "CREATE INDEX history_of_dataset ON history (dataset, number)",
-    """
-    CREATE TRIGGER history_is_not_changed BEFORE UPDATE ON history
-    BEGIN SELECT RAISE(ABORT, 'the history is append-only'); END
-    """,
-    """
-    CREATE TRIGGER history_is_not_removed BEFORE DELETE ON history
-    BEGIN SELECT RAISE(ABORT, 'the history is append-only'); END
-    """,
-    # INSERT OR REPLACE would remove a row without the trigger above.
-    """
-    CREATE TRIGGER history_is_not_replaced BEFORE INSERT ON history
-    WHEN EXISTS (SELECT 1 FROM history WHERE number = NEW.number)
-    BEGIN SELECT RAISE(ABORT, 'the history is append-only'); END
-    """,
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
-_COLUMNS = "number, time, dataset, action, kind, budget, spent, cost, neighbours, unit, asked, details"
-_SELECT = f"SELECT {_COLUMNS} FROM history"  # noqa: S608 - constants alone
-_INSERT = f"INSERT INTO history ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608
+# How long `create` waits for whoever is making the file, in seconds.
+_MAKING = 1.0
 
 
 class _ForkGuard:
-    """A lock held by every operation; a fork takes it, so that no child inherits a connection."""
+    """A lock held by every operation; a fork takes it, so that no child inherits a locked file."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -95,7 +52,7 @@ _GUARD = _ForkGuard()
 
 
 class FileLedger(Ledger):
-    """Budgets in one SQLite file.
+    """Budgets in one file of JSON lines.
 
     Parameters
     ----------
@@ -105,8 +62,10 @@ class FileLedger(Ledger):
 
     Notes
     -----
-    A pickled ledger is its path: wherever it is loaded, it is the same file. A copy of the file made by
-    other means, or an old backup put back, is a second budget; no program can prevent that.
+    A pickled ledger is its path: wherever it is loaded, it is the same file. A symbolic link to the file
+    is the file; a file with several hard links is refused. A copy of the file, or an old backup put
+    back, is a second budget; no program can prevent that. A file whose bytes were changed is refused,
+    but whoever changes it on purpose can also make new digests.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -116,41 +75,43 @@ class FileLedger(Ledger):
         return (FileLedger, (str(self.path),))
 
     def check(self) -> None:
-        with self._connection("BEGIN", new=False) as connection:
-            found = connection.execute("PRAGMA integrity_check").fetchone()[0]
-            if found != "ok":
-                raise LedgerError(f"The file {str(self.path)!r} is damaged: {found}. Restore a backup.")
-            audit(_FileJournal(connection).records(None))
+        with self._reading() as journal:
+            audit(journal.records(None))
 
     def _title(self) -> str:
         return f"FileLedger({str(self.path)!r})"
 
     @contextmanager
     def _reading(self) -> Iterator[Journal]:
-        with self._connection("BEGIN", new=False) as connection:
-            yield _FileJournal(connection)
+        with _GUARD.lock, self._explained():
+            self._check_path(new=False)
+            with disk.locked(self.path, writing=False) as descriptor:
+                content = disk.content_of(descriptor)
+            if content.startswith(first_schema.START):
+                yield _Rows.of(first_schema.read(self.path))
+            else:
+                yield _Rows(lines.read(content, repr(str(self.path))).rows)
 
     @contextmanager
     def _writing(self, new: bool = False) -> Iterator[Journal]:
-        with self._connection("BEGIN IMMEDIATE", new) as connection:
-            yield _FileJournal(connection)
-
-    @contextmanager
-    def _connection(self, begin: str, new: bool) -> Iterator[sqlite3.Connection]:
-        """One connection for one transaction; committed on leaving, or nothing of it."""
-        self._check_path(new)
-        mode = "rwc" if new else "rw"
-        uri = f"{self.path.as_uri()}?mode={mode}"
         with _GUARD.lock, self._explained():
-            connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
-            # Closing rolls back what was not committed.
-            with closing(connection):
-                connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute("PRAGMA fullfsync = ON")
-                connection.execute(begin)
-                self._check_schema(connection, new)
-                yield connection
-                connection.execute("COMMIT")
+            self._check_path(new)
+            made = new and _make(self.path)
+            while True:
+                with disk.locked(self.path, writing=True, new=new) as descriptor:
+                    content = disk.content_of(descriptor)
+                    if made and not content:
+                        content = lines.new_file()
+                        disk.write_at(descriptor, 0, content)
+                        disk.folder_to_disk(self.path.parent)
+                    if not content.startswith(first_schema.START):
+                        found = lines.read(content, repr(str(self.path)))
+                        journal = _Rows(found.rows)
+                        yield journal
+                        if journal.added:
+                            _commit(descriptor, found, tuple(journal.added), self.path)
+                        return
+                first_schema.replace(self.path)
 
     def _check_path(self, new: bool) -> None:
         if not new and not self.path.exists():
@@ -164,105 +125,112 @@ class FileLedger(Ledger):
                 "folder or choose another path."
             )
 
-    def _check_schema(self, connection: sqlite3.Connection, new: bool) -> None:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if new and application == version == tables == 0:
-            for statement in SCHEMA:
-                connection.execute(statement)
-        elif application != APPLICATION:
-            raise LedgerError(
-                f"The ledger must be a file that dpfda made; {str(self.path)!r} is another kind of file."
-            )
-        elif version != SCHEMA_VERSION:
-            raise LedgerError(
-                f"The ledger must have schema version {SCHEMA_VERSION}; {str(self.path)!r} has "
-                f"{version}. Update dpfda."
-            )
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
-            name = getattr(error, "sqlite_errorname", "")
-            reason = next((words for start, words in _REASONS.items() if name.startswith(start)), None)
-            raise LedgerError(
-                f"The ledger {str(self.path)!r} {reason or f'failed: {error}.'}"
-            ) from error
+        except OSError as error:
+            words = _REASONS.get(error.errno or 0, _UNCERTAIN)
+            raise LedgerError(f"The ledger {str(self.path)!r} {words}") from error
 
 
+_READ_ONLY = "must be a file that can be written to; it is read-only. Change its permissions."
+_FULL = "cannot grow, the disk is full; nothing was charged. Make room."
 _REASONS = {
-    "SQLITE_NOTADB": "must be a file that dpfda made; it is another kind of file.",
-    "SQLITE_CORRUPT": "is damaged; nothing was charged. Restore a backup.",
-    "SQLITE_READONLY": "must be a file that can be written to; it is read-only. Change its permissions.",
-    "SQLITE_CANTOPEN": "cannot be opened. Check the permissions of the file and of its folder.",
-    "SQLITE_BUSY": "is in use by another process for too long; nothing was charged. Try again.",
-    "SQLITE_FULL": "cannot grow, the disk is full; nothing was charged. Make room.",
-    "SQLITE_IOERR": (
-        "could not be read or written; a charge may or may not have been kept, so no noise may be "
-        "drawn. Check the disk, then history()."
-    ),
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
+    errno.EROFS: _READ_ONLY,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.ENOLCK: "cannot be locked where it lies. Put it on a local disk.",
+    errno.ENOENT: "was removed while it was used; nothing was charged.",
 }
+_UNCERTAIN = (
+    "could not be read or written; a charge may or may not have been kept, so no noise may be drawn. "
+    "Check the disk, then history()."
+)
 
 
-class _FileJournal:
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+def _make(path: Path) -> bool:
+    """Make an empty file where there is none; whether this process made it.
+
+    An empty file that nobody is about to fill is refused: it may have been a ledger.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    except FileExistsError:
+        until = time.monotonic() + _MAKING
+        while path.exists() and path.stat().st_size == 0 and time.monotonic() < until:
+            time.sleep(0.01)
+        return False
+    return True
+
+
+def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: Path) -> None:
+    """Write rows, then the count that covers them, each to the disk."""
+    if not found.covered:
+        # A crash came between a row and its count: the row may not have reached the disk.
+        disk.to_disk(descriptor)
+        found = _counted(descriptor, found, len(found.rows), found.last)
+    text, last = lines.chained(rows, found.last)
+    try:
+        os.ftruncate(descriptor, found.end)
+        disk.write_at(descriptor, found.end, text)
+    except OSError:
+        # Where even this fails, the row may stay, and then it counts.
+        with suppress(OSError):
+            os.ftruncate(descriptor, found.end)
+        raise
+    _counted(descriptor, found, len(found.rows) + len(rows), last)
+    if disk.is_removed(descriptor):
+        raise LedgerError(
+            f"The ledger {str(path)!r} was removed or replaced while it was written, and the charge "
+            "with it; no noise may be drawn. Restore the file."
+        )
+
+
+def _counted(descriptor: int, found: lines.Lines, rows: int, last: bytes) -> lines.Lines:
+    """Overwrite the older count."""
+    count, place = lines.Count(rows, last), found.older
+    where = lines.HEADER_SIZE + place * lines.COUNT_SIZE
+    disk.write_at(descriptor, where, lines.count_line(found.start, count))
+    counts = (count, found.counts[1]) if place == 0 else (found.counts[0], count)
+    return lines.Lines(found.start, counts, found.rows, found.last, found.end)
+
+
+class _Rows:
+    """Rows as texts, of which those are read that are asked for; and those to be added."""
+
+    def __init__(self, rows: tuple[bytes, ...]) -> None:
+        self._rows = rows
+        self.added: list[bytes] = []
+
+    @classmethod
+    def of(cls, records: list[Record]) -> _Rows:
+        """Rows that were records already."""
+        return cls(tuple(lines.row_text(record.to_json()) for record in records))
 
     def latest(self, dataset: str) -> Record | None:
-        query = _SELECT + " WHERE dataset = ? ORDER BY number DESC LIMIT 1"
-        row = self._connection.execute(query, (dataset,)).fetchone()
-        return None if row is None else _read(row)
+        # The text of another row may hold these bytes too, but most rows are told by them.
+        part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
+        for row in reversed((*self._rows, *self.added)):
+            if part in row and (record := _read(row)).dataset == dataset:
+                return record
+        return None
 
     def records(self, dataset: str | None) -> list[Record]:
-        if dataset is None:
-            rows = self._connection.execute(_SELECT + " ORDER BY number")
-        else:
-            rows = self._connection.execute(_SELECT + " WHERE dataset = ? ORDER BY number", (dataset,))
-        return [_read(row) for row in rows]
+        records = (_read(row) for row in (*self._rows, *self.added))
+        return [record for record in records if dataset in (None, record.dataset)]
 
     def append(self, make: Callable[[int], Record]) -> Record:
-        query = "SELECT coalesce(max(number), 0) + 1 FROM history"
-        record = make(self._connection.execute(query).fetchone()[0])
-        row = record.to_json()
-        texts = {name: row[name] if name in _PLAIN else _json(row[name]) for name in row}
-        self._connection.execute(_INSERT, [texts[name.strip()] for name in _COLUMNS.split(",")])
+        record = make(len(self._rows) + len(self.added) + 1)
+        self.added.append(lines.row_text(record.to_json()))
         return record
 
 
-_PLAIN = ("number", "time", "dataset", "action", "kind", "neighbours", "unit")
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, allow_nan=False)
-
-
-def _read(row: tuple[Any, ...]) -> Record:
-    """A row as a record.
-
-    Raises
-    ------
-    LedgerError
-        If it is not one that this library wrote.
-    """
-    number, time, dataset, action, kind, budget, spent, cost, neighbours, unit, asked, details = row
+def _read(row: bytes) -> Record:
     try:
-        amount = Amount.read(kind, json.loads(budget))
-        guarantee: Guarantee = KINDS[kind](*amount.values)
-        return Record(
-            number=int(number),
-            time=time,
-            dataset=dataset,
-            action=action,
-            budget=Budget(guarantee, Neighbours.parse(neighbours), unit),
-            spent=Amount.read(kind, json.loads(spent)),
-            cost=None if cost is None else Amount.read(kind, json.loads(cost)),
-            asked=None if asked is None else json.loads(asked),
-            details=json.loads(details),
-        )
-    except (TypeError, ValueError, KeyError, ZeroDivisionError) as error:
-        raise LedgerError(
-            f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
-        ) from error
+        return record_from_json(json.loads(row))
+    except (ValueError, RecursionError):
+        raise LedgerError("A row of the ledger is damaged. Restore a backup.") from None

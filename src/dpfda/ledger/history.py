@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpfda.errors import LedgerError
+from dpfda.guarantees import KINDS, Guarantee, Neighbours
 from dpfda.ledger.accounts import Amount, Budget
 
 Action = Literal["create", "charge", "raise", "note"]
@@ -64,6 +66,36 @@ class Record:
             "asked": None if self.asked is None else dict(self.asked),
             "details": dict(self.details or {}),
         }
+
+
+def record_from_json(written: Mapping[str, Any]) -> Record:
+    """A row from what `Record.to_json` wrote.
+
+    Raises
+    ------
+    LedgerError
+        If it is not one that this library wrote.
+    """
+    try:
+        kind, cost, asked = written["kind"], written["cost"], written["asked"]
+        amount = Amount.read(kind, written["budget"])
+        guarantee: Guarantee = KINDS[kind](*amount.values)
+        return Record(
+            number=int(written["number"]),
+            time=str(written["time"]),
+            dataset=str(written["dataset"]),
+            action=written["action"],
+            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), written["unit"]),
+            spent=Amount.read(kind, written["spent"]),
+            cost=None if cost is None else Amount.read(kind, cost),
+            asked=None if asked is None else dict(asked),
+            details=dict(written["details"]),
+        )
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        number = written.get("number")
+        raise LedgerError(
+            f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
+        ) from error
 
 
 def to_json_lines(records: Iterable[Record]) -> str:

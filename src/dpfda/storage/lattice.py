@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.bases.encoding import exponent, integer, integers, mapping, name, number, rational
-from dpfda.guarantees import Neighbours
+from dpfda.bases.encoding import exponent, integer, integers, mapping, name, number
+from dpfda.guarantees import Neighbours, rational
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
 

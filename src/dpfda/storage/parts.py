@@ -8,10 +8,10 @@ from typing import Any
 
 from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, BoxBasis, KernelBasis, KroneckerBasis
 from dpfda.bases.centred import CentredBasis
-from dpfda.bases.encoding import integer, integers, number, rational
+from dpfda.bases.encoding import integer, integers, number
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import StorageError
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, rational
 from dpfda.noise import LAWS, NoiseLaw
 from dpfda.releases.function import NoisyCount
 
