@@ -6,9 +6,11 @@ of three kinds; a total of approximate kind is the best of a few valid roads:
 - *basic*: epsilons add, deltas add;
 - *concentrated*: everything that has a rho adds up in it and is converted once, at the delta that the
   other releases leave over; Gaussian releases alone use their exact profile instead;
-- *mixed*: as the second, but pure releases are added at their epsilon.
+- *mixed*: as the second, but pure releases are added at their epsilon;
+- *distributions*: the distributions of all privacy losses are convolved on a grid, rounded up.
 
-All of them hold where each release was designed in the knowledge of those before.
+All of them hold where each release was designed in the knowledge of those before, as long as its loss
+was fixed beforehand.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpfda.composition.concentrated import zcdp_epsilon
+from dpfda.composition.distributions import composed_epsilon
 from dpfda.composition.gaussian import gaussian_epsilon, gaussian_rho
 from dpfda.composition.losses import (
     BlockLoss,
@@ -44,6 +47,9 @@ from dpfda.guarantees import (
 )
 
 Road = tuple[Fraction, str]
+
+# Basic composition is left only for less than this share of its epsilon.
+WORTH = Fraction(999, 1000)
 
 
 class Release(Protocol):
@@ -165,8 +171,8 @@ def compose(
         One data set's. List a release once: its derivatives, and copies of it that were saved and
         loaded, are the same release.
     kind : {"pure", "approximate", "zero-concentrated"}, optional
-        Kind of the total. By default pure if all are; else approximate if any is; else
-        zero-concentrated.
+        Kind of the total. By default approximate if a delta is given; else pure if all releases are;
+        else approximate if any is; else zero-concentrated.
     delta : number or decimal string, optional
         Delta of an approximate total. By default the sum of the releases' deltas.
     neighbours : Neighbours or name, optional
@@ -209,7 +215,7 @@ def account(
     if not items:
         raise ParameterError("releases", "hold at least one release", "none")
     costs, relation, unit = _common(items, neighbours)
-    kind = _default_kind(costs) if kind is None else kind
+    kind = _default_kind(costs, delta) if kind is None else kind
     if kind not in KINDS:
         raise ParameterError("kind", f"be one of {', '.join(map(repr, KINDS))}", repr(kind))
     if delta is not None and kind != "approximate":
@@ -221,7 +227,9 @@ def account(
     return Account(total, tuple(costs), how, relation, unit)
 
 
-def _default_kind(costs: Sequence[Cost]) -> str:
+def _default_kind(costs: Sequence[Cost], delta: Any) -> str:
+    if delta is not None:
+        return "approximate"
     kinds = {cost.guarantee.kind for cost in costs}
     if kinds == {"pure"}:
         return "pure"
@@ -287,7 +295,12 @@ def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
     target = stated if delta is None else exact(delta, "delta")
     if not 0 < target < 1:
         raise ParameterError("delta", "lie strictly between 0 and 1", readable(target))
-    roads = [_basic(costs, target), _converted(costs, target, True), _converted(costs, target, False)]
+    roads = [
+        _basic(costs, target),
+        _converted(costs, target, True),
+        _converted(costs, target, False),
+        _convolved(costs, target),
+    ]
     open_roads = [road for road in roads if road is not None]
     if not open_roads:
         raise ParameterError(
@@ -296,7 +309,10 @@ def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
             readable(target),
             f"They add up to {readable(stated)}; give a larger delta.",
         )
-    epsilon, how = min(open_roads, key=lambda road: road[0])
+    best = min(open_roads, key=lambda road: road[0])
+    # A sum that anyone can check is kept where nothing to speak of is gained.
+    plain = open_roads[0] if roads[0] is not None else best
+    epsilon, how = plain if plain[0] * WORTH <= best[0] else best
     return ApproximateDP(epsilon, target), how
 
 
@@ -336,6 +352,13 @@ def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Road 
     return epsilon, how + (" The rest: epsilons and deltas add." if outside else "")
 
 
+def _convolved(costs: Sequence[Cost], target: Fraction) -> Road | None:
+    """Convolve the distributions of all losses."""
+    epsilon = composed_epsilon([cost.loss for cost in costs], target)
+    return None if epsilon is None else (epsilon, _CONVOLVED)
+
+
+_CONVOLVED = "privacy loss distributions of all releases, convolved and rounded up."
 _TIGHT = "converted by the tight formula of Canonne, Kamath & Steinke (2020)."
 _EXACT = "Gaussian lengths add in squares; exact profile of Balle & Wang (2018)."
 

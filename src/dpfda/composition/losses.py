@@ -34,6 +34,9 @@ class Loss(Protocol):
 
     kind: ClassVar[str]
 
+    def __hash__(self) -> int:
+        """Equal losses are counted together."""
+
     @property
     def epsilon(self) -> Fraction | None:
         """The largest loss, rounded up; None where it has no bound."""
