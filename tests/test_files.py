@@ -1,10 +1,13 @@
 """Reading curves from files: both roads give one result, and messages say all but the cells."""
 
+import csv
 import gzip
 import math
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +26,11 @@ from dpfda.errors import (
     OrientationError,
     ParameterError,
 )
-from dpfda.records import LongCurves, csv_tables
-from dpfda.records.csv_tables import Columns, TextFile, read_fast, read_slowly
+from dpfda.records import LongCurves, csv_tables, plain_lines
+from dpfda.records.cells import MISSING
+from dpfda.records.csv_tables import Columns, TextFile, read_chunk, read_line
 from dpfda.records.files import TableCurves, read_curves
+from dpfda.records.lines import UnreadableLineError, split_cells
 
 Write = Callable[..., Path]
 
@@ -290,9 +295,13 @@ class TestFilesAndLabels:
         refused(DataError, write("0,1\n1,2\n".encode("utf-16")), "UTF-8")
         refused(DataError, write("0,1\n1,2\n".encode("utf-16-le")), "UTF-8")
         refused(DataError, write("gr\u00f6\u00dfe1,gr\u00f6\u00dfe2\n1,2\n".encode("latin-1")), "UTF-8")
-        refused(DataError, write(b"0,1\n1,2\n3,\xff\xfe\n"), "Row 2, column '1'", "not UTF-8")
+        refused(DataError, write(b"0,1\n1,2\n3,\xff\xfe\n"), "Line 3, column '1'", "not UTF-8")
         refused(
-            DataError, write(b"0,1,who\n1,2,a\n3,4,\xff\n"), "Row 2, column 'who'", "UTF-8", groups="who"
+            DataError,
+            write(b"0,1,who\n1,2,a\n3,4,\xff\n"),
+            "Line 3, column 'who'",
+            "UTF-8",
+            groups="who",
         )
 
     def test_bytes_in_columns_that_are_not_read_do_not_matter(self, write: Write) -> None:
@@ -369,9 +378,9 @@ BAD_CELLS = {
 
 class TestBadCells:
     @pytest.mark.parametrize(("cell", "kind"), BAD_CELLS.items(), ids=lambda text: text[:12])
-    def test_refused_with_row_column_and_kind(self, write: Write, cell: str, kind: str) -> None:
+    def test_refused_with_line_column_and_kind(self, write: Write, cell: str, kind: str) -> None:
         path = write(f'0,1,2\n1,2,3\n1,"{cell}",3\n')
-        message = refused(DataError, path, "Row 2, column '1' must hold a number or be empty", kind,
+        message = refused(DataError, path, "Line 3, column '1' must hold a number or be empty", kind,
                           "invalid='repair'", "outside the privacy guarantee")  # fmt: skip
         assert cell not in message
 
@@ -388,32 +397,32 @@ class TestBadCells:
     @pytest.mark.parametrize("row", ["1,2", "1,2,3,4", "1", "1,2,3,", '1,2,"3', '1,"2,3'])
     def test_ragged_rows(self, write: Write, row: str) -> None:
         path = write(f"who,0,1\na,1,2\n{row}\nc,5,6\n")
-        refused(DataError, path, "Row 2 must", groups="who")
+        refused(DataError, path, "Line 3 must", groups="who")
         table = read_curves(path, groups="who", invalid="repair")
         np.testing.assert_array_equal(table.data, [[1, 2], [np.inf, np.inf], [5, 6]])
         assert [table.groups[0], table.groups[2]] == ["a", "c"]
 
     def test_ragged_row_says_how_many_cells(self, write: Write) -> None:
         refused(DataError, write("0,1,2\n1,2,3\n1,2\n"), "each of the 3 labels", "found 2 cells")
-        refused(DataError, write('0,1,2\n1,2,"3\n'), "Row 1", "an unclosed quote")
+        refused(DataError, write('0,1,2\n1,2,"3\n'), "Line 2", "an unclosed quote")
 
     def test_a_line_break_in_quotes_ends_the_record(self, write: Write) -> None:
         """Else a stray quote of one person would swallow the records of others."""
         path = write('y1,y2,note\n1,2,"a\n3,4,b"\n5,6,c\n')
-        refused(DataError, path, "Row 1", "an unclosed quote", columns="y*")
+        refused(DataError, path, "Line 2", "an unclosed quote", columns="y*")
         table = read_curves(path, columns="y*", invalid="repair")
         np.testing.assert_array_equal(table.data, [[np.inf, np.inf], [np.inf, np.inf], [5, 6]])
 
     def test_carriage_return_in_a_cell(self, write: Write) -> None:
         path = write("0,1\n1,2\n3\r4,5\n6,7\n")
-        refused(DataError, path, "Row 2", "line break")
+        refused(DataError, path, "Line 3", "a CR inside the line")
         np.testing.assert_array_equal(
             read_curves(path, invalid="repair").data, [[1, 2], [np.inf, np.inf], [6, 7]]
         )
 
     def test_missing_group_label(self, write: Write) -> None:
         path = write("who,0,1\na,1,2\n ,3,4\n")
-        refused(DataError, path, "Row 2, column 'who' must hold a label", groups="who")
+        refused(DataError, path, "Line 3, column 'who' must hold a label", groups="who")
         table = read_curves(path, groups="who", invalid="repair")
         assert list(table.groups) == ["a", None]
 
@@ -425,12 +434,12 @@ class TestBadCells:
         assert mean.prepare(table.data).request.public_size == 42
         assert np.isfinite(mean.fit(table.data).release_([0.0, 1.0])).all()
 
-    def test_row_number_counts_records_across_chunks(
+    def test_line_number_counts_all_lines_across_chunks(
         self, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(csv_tables, "CHUNK_BYTES", 16)
         lines = ["0,1,2", *("1,2,3" for _ in range(50)), "", "1,x,3", "4,5,6"]
-        refused(DataError, write("\n".join(lines)), "Row 51, column '1'")
+        refused(DataError, write("\n".join(lines)), "Line 53, column '1'")
         table = read_curves(write("\n".join(lines)), invalid="repair")
         assert table.data.shape == (52, 3)
         assert np.flatnonzero(np.isinf(table.data).any(axis=1)).tolist() == [50]
@@ -458,7 +467,7 @@ NUMBERS = st.one_of(
 )
 CELLS = st.one_of(
     NUMBERS,
-    st.sampled_from(sorted(csv_tables.MISSING)),
+    st.sampled_from(sorted(MISSING)),
     st.sampled_from(["inf", "-Infinity", "+1", " 2 ", "5.", ".5", "-0", "1E5", "1e-400", "NAN", "-nan"]),
 )
 ODD_CELLS = st.one_of(
@@ -474,70 +483,143 @@ def columns_for(path: Path, width: int, invalid: str) -> Columns:
     return Columns(source, tuple(range(width - 1)), (width - 1,), invalid)
 
 
-class TestTwoRoads:
+def one_by_one(chunk: bytes, columns: Columns) -> tuple[list[list[float]], list[Any], list[int]]:
+    """Numbers, labels and line numbers as the reading of single lines has them."""
+    numbers, labels, places = [], [], []
+    for place, line in enumerate(chunk.split(b"\n"), start=2):
+        if line.removesuffix(b"\r"):
+            found, (label,) = read_line(line, columns)
+            numbers.append(found)
+            labels.append(label)
+            places.append(place)
+    return numbers, labels, places
+
+
+def is_plain(line: bytes, columns: Columns) -> bool:
+    """Whether a line is read together with others like it."""
+    layout = columns.layout()
+    pattern = plain_lines.plain_pattern(layout)
+    assert pattern is not None
+    chunk = np.frombuffer(line + b"\n", dtype=np.uint8)
+    starts = plain_lines.line_starts(chunk)
+    return bool(plain_lines.plain_lines(chunk, starts, layout, pattern)[0])
+
+
+class TestLinesTogetherAndOneByOne:
+    """A chunk is what its lines are, read one by one."""
+
     @given(cell=NUMBERS)
     @example(cell="0.1")
     @example(cell="2.2250738585072011e-308")
     @example(cell="9007199254740991")
     @example(cell="179769313486231580793728971405301e276")
-    @settings(max_examples=300, deadline=None)
-    def test_numbers_are_those_of_python_on_both(self, cell: str) -> None:
-        columns = columns_for(Path("none.csv"), 2, "refuse")
-        chunk = f"{cell},a\n".encode()
-        slow = read_slowly(chunk, columns)
-        assert slow.numbers.tobytes() == np.float64(float(cell)).tobytes()
-        fast = read_fast(chunk, columns)
-        if abs(float(cell)) < 2**53:
-            assert fast is not None
-            assert fast.numbers.tobytes() == slow.numbers.tobytes()
+    @example(cell="9007199254740993.0")
+    @example(cell="0.500000000000000166533453693773481063544750213623046875")
+    @settings(max_examples=1000, deadline=None)
+    def test_numbers_are_those_of_python(self, cell: str) -> None:
+        columns = columns_for(Path("none.csv"), 2, "repair")
+        table, _ = read_chunk(f"{cell},a\n".encode(), columns)
+        whole = cell.lstrip("+-").isdigit() and abs(float(cell)) >= 2**53
+        expected = math.inf if whole else float(cell)
+        assert table.numbers.tobytes() == np.float64(expected).tobytes()
 
     @given(
-        rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
-        end=st.sampled_from(["\n", "\r\n"]),
+        digits=st.text("0123456789", min_size=1, max_size=15),
+        fraction=st.one_of(st.none(), st.text("0123456789", max_size=20)),
+        exponent=st.one_of(st.none(), st.integers(-99, 99)),
+        sign=st.sampled_from(["", "-"]),
     )
-    @settings(max_examples=200, deadline=None)
-    def test_clean_files_are_read_alike(self, rows: list[list[str]], end: str) -> None:
-        self.agree(end.join(",".join(row) for row in rows).encode(), "refuse")
+    @settings(max_examples=1000, deadline=None)
+    def test_plain_numbers_are_those_of_python(
+        self, digits: str, fraction: str | None, exponent: int | None, sign: str
+    ) -> None:
+        cell = sign + digits + ("" if fraction is None else f".{fraction}")
+        cell += "" if exponent is None else f"e{exponent}"
+        columns = columns_for(Path("none.csv"), 2, "refuse")
+        assert is_plain(f"{cell},a".encode(), columns)
+        table, _ = read_chunk(f"{cell},a\n".encode(), columns)
+        assert table.numbers.tobytes() == np.float64(float(cell)).tobytes()
 
     @given(
         rows=st.lists(st.lists(ODD_CELLS, min_size=2, max_size=4), min_size=1, max_size=5),
         end=st.sampled_from(["\n", "\r\n", "\n\n"]),
+        plain=st.integers(0, 3),
     )
     @settings(max_examples=500, deadline=None)
-    def test_where_the_fast_road_is_taken_the_slow_one_agrees(
-        self, rows: list[list[str]], end: str
-    ) -> None:
-        self.agree(end.join(",".join(row) for row in rows).encode(), "repair")
+    def test_a_chunk_is_its_lines(self, rows: list[list[str]], end: str, plain: int) -> None:
+        lines = [",".join(row) for row in rows] + ["1,NA,b"] * plain
+        self.agree(end.join(lines).encode())
 
     @staticmethod
-    def agree(chunk: bytes, invalid: str) -> None:
-        columns = columns_for(Path("none.csv"), 3, invalid)
-        fast = read_fast(chunk, columns)
-        if fast is None:
-            return
-        slow = read_slowly(chunk, columns)
-        assert fast.numbers.tobytes() == slow.numbers.tobytes()
-        assert fast.labels == slow.labels
+    def agree(chunk: bytes) -> None:
+        columns = columns_for(Path("none.csv"), 3, "repair")
+        table, count = read_chunk(chunk, columns)
+        numbers, labels, places = one_by_one(chunk, columns)
+        assert table.numbers.tobytes() == np.array(numbers, dtype=np.float64).tobytes()
+        assert table.labels == [labels]
+        assert table.lines is not None
+        assert table.lines.tolist() == places
+        assert count == chunk.count(b"\n") + (not chunk.endswith(b"\n"))
 
     @pytest.mark.parametrize(
         "chunk",
         [b'1,2,a"b\n', b"\r1,2,a\n", b"1,2,a\r", b'1,2,"a\n\r3,4,b"\n', b'"1"5,2,a\n', b'1,2,"a""b"\n',
-         b"1\r2,3\n", b"1,2,\xff\n", b" 1 , 2\t, a \n", b"1,2,a\n\n \n", b"-nan,NAN,a\n", b"1,2,\0\n"],
-        ids=repr,
+         b"1\r2,3\n", b"1,2,\xff\n", b" 1 , 2\t, a \n", b"1,2,a\n\n \n", b"-nan,NAN,a\n", b"1,2,\0\n",
+         b"\xef\xbb\xbf1,2,a\n", b"\xef\xbb\xbf\n", b"\xff\xfe1,2,a\n", b"#1,2,a\n", b"1,2,a,\n",
+         b"1,2," + b"x" * 200_000 + b"\n", b"1" * 200_000 + b"x,2,a\n", b"\t\n", b",,\n",
+         b"\xc2\xa01,2,a\n",
+         b"1\x1c,\x0b2,\x85\n", b"\r\r\n", b'"1,2,a""\n'],
+        ids=lambda chunk: repr(chunk)[:40],
     )  # fmt: skip
     @pytest.mark.parametrize("more", [b"", b"3,4,b\n"])
-    def test_odd_lines_are_read_alike_or_slowly(self, chunk: bytes, more: bytes) -> None:
-        self.agree(chunk + more, "repair")
-        self.agree(more + chunk, "repair")
+    def test_odd_lines(self, chunk: bytes, more: bytes) -> None:
+        self.agree(chunk + more)
+        self.agree(more + chunk)
 
-    def test_plain_files_do_take_the_fast_road(self) -> None:
-        """The agreement above would be empty if the fast road were never taken."""
-        columns = columns_for(Path("none.csv"), 3, "repair")
-        for chunk in (b"1,2,a\n3,NA,b\n", b"1,2,a\r\n\r\n3,,b", b"1,2,a\n\n\n\n3,4,b\n\n"):
-            table = read_fast(chunk, columns)
-            assert table is not None
-            assert table.labels == [["a", "b"]]
-        assert read_fast(b'1,2,"a"\n', columns_for(Path("none.csv"), 3, "refuse")) is not None
+    def test_clean_lines_are_read_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The agreement above would be empty if no line were plain."""
+
+        def never(*_: Any) -> None:
+            raise AssertionError
+
+        monkeypatch.setattr(csv_tables, "read_line", never)
+        for invalid in ("refuse", "repair"):
+            columns = columns_for(Path("none.csv"), 3, invalid)
+            for chunk in (b"1,2,a\n3,NA,b\n", b"1,2,a\r\n\r\n3,,b", b"1,2e-7,a\n\n\n3,-4.,b\n\n"):
+                table, _ = read_chunk(chunk, columns)
+                assert table.labels == [["a", "b"]]
+
+    @given(line=st.lists(ODD_CELLS, min_size=2, max_size=5).map(",".join))
+    @settings(max_examples=300, deadline=None)
+    def test_cells_are_those_of_the_standard_library(self, line: str) -> None:
+        line = line.replace("\n", "").replace("\r", "")
+        try:
+            cells = split_cells(line, ",")
+        except UnreadableLineError:
+            assert '"' in line
+        else:
+            assert cells == next(csv.reader([line])) or not line
+
+    def test_a_long_cell_takes_time_in_proportion(self, write: Write) -> None:
+        """A regular expression that goes back over digits would need hours."""
+        path = write("0,1\n1,2\n" + "1" * 1_000_000 + "x,2\n")
+        start = time.perf_counter()
+        refused(DataError, path, "Line 3, column '0'", "something else")
+        assert time.perf_counter() - start < 5
+
+    @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb\xbf7", b"\xef\xbb\xbf1,2,a"])
+    @pytest.mark.parametrize("at", range(4))
+    def test_a_byte_order_mark_inside_the_file_is_text(
+        self, write: Write, monkeypatch: pytest.MonkeyPatch, mark: bytes, at: int
+    ) -> None:
+        """Wherever chunks begin: taken off there, a line of it alone would be no record."""
+        monkeypatch.setattr(csv_tables, "CHUNK_BYTES", 1)
+        lines = [b"1,2,a", b"3,4,b", b"5,6,c", b"7,8,d"]
+        lines[at] = mark
+        table = read_curves(write(b"y1,y2,who\n" + b"\n".join(lines)), groups="who", invalid="repair")
+        expected = np.array([[1.0, 2], [3, 4], [5, 6], [7, 8]])
+        expected[at] = np.inf
+        np.testing.assert_array_equal(table.data, expected)
 
     @given(
         rows=st.lists(st.lists(ODD_CELLS, min_size=1, max_size=4), min_size=1, max_size=6),
@@ -659,7 +741,7 @@ class TestLongLayout:
 
     def test_bad_cells(self, write: Write) -> None:
         path = write("who,t,y\na,0,1\na,soon,2\nb,1,3\n,0.5,4\nb,2\n")
-        refused(DataError, path, "Row 2, column 't' must hold a number", id="who", time="t", value="y")
+        refused(DataError, path, "Line 3, column 't' must hold a number", id="who", time="t", value="y")
         table = read_curves(path, id="who", time="t", value="y", invalid="repair")
         assert isinstance(table.data, LongCurves)
         assert list(table.data.ids) == ["a", "a", "b", None, "b"]
@@ -669,7 +751,7 @@ class TestLongLayout:
 
     def test_missing_id(self, write: Write) -> None:
         path = write("who,t,y\na,0,1\nNA,1,2\n")
-        refused(DataError, path, "Row 2, column 'who' must hold a label", id="who", time="t", value="y")
+        refused(DataError, path, "Line 3, column 'who' must hold a label", id="who", time="t", value="y")
 
     def test_released(self, write: Write) -> None:
         lines = ["who,t,y"] + [f"{i},{t / 4},{math.sin(t)}" for i in range(30) for t in range(5)]
@@ -736,12 +818,14 @@ class TestParquet:
     @pytest.mark.parametrize(
         "column",
         [
-            pa.array(["marker1", "2"]),
-            pa.array([True, False]),
+            pa.array([b"marker1", b"2"]),
             pa.array([[1.0], [2.0]]),
             pa.array([0, 1], pa.date32()),
+            pa.array([0, 1], pa.timestamp("us", tz="Europe/Berlin")),
+            pa.array([0, 1], pa.duration("s")),
+            pa.array([0, 1], pa.time32("s")),
         ],
-        ids=["text", "bool", "list", "date"],
+        ids=["bytes", "list", "date", "moment", "span", "time"],
     )
     def test_columns_that_are_no_numbers(self, tmp_path: Path, column: Any) -> None:
         path = self.write(tmp_path, {"y1": [1.0, 2.0], "y2": column})
@@ -750,6 +834,94 @@ class TestParquet:
                 DataError, path, "Column 'y2' must hold numbers; found the type", invalid=invalid
             )
             assert "marker1" not in message
+
+    @pytest.mark.parametrize(
+        ("column", "expected"),
+        [
+            (pa.array([True, None, False, True]), [1, np.nan, 0, 1]),
+            (pa.array(np.array([0.1, np.nan, 65504, 6e-8], np.float16)), [0.0999755859375, np.nan, 65504,
+                                                                         2.0**-24]),
+            (pa.array([Decimal("0.10"), None, Decimal("9007199254740993.55"), Decimal("-0.01")]),
+             [0.1, np.nan, 9007199254740994.0, -0.01]),
+            (pa.array([Decimal("0.1")] * 4, pa.decimal256(70, 30)), [0.1] * 4),
+            (pa.array(["0.1", " NA ", "1e-400", "+2"]), [0.1, np.nan, 0, 2]),
+            (pa.array(["0.1", None, "marker1", "1,5"], pa.large_string()),
+             [0.1, np.nan, np.inf, np.inf]),
+            (pa.array(["2", "3", "2", None]).dictionary_encode(), [2, 3, 2, np.nan]),
+            (pa.array([0.1, float("nan"), None, 2.0]).dictionary_encode(), [0.1, np.nan, np.nan, 2]),
+            (pa.array([2**53 - 1, 2**53, 2**64 - 1, None], pa.uint64()),
+             [2**53 - 1, np.inf, np.inf, np.nan]),
+            (pa.array([-(2**53), -(2**53) + 1, 0, 2**63 - 1]), [np.inf, -(2**53) + 1, 0, np.inf]),
+        ],
+        ids=["bool", "half", "decimal", "decimal256", "text", "large text", "categories", "floats in "
+             "categories", "unsigned", "integers"],
+    )  # fmt: skip
+    def test_cells_are_read_by_the_rule(
+        self, tmp_path: Path, column: Any, expected: list[float], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = self.write(tmp_path, {"y1": [1.0] * 4, "y2": column})
+        wanted = np.array(expected, dtype=np.float64)
+        for rows in (1, 3, 100):
+            monkeypatch.setattr("dpfda.records.parquet_tables.BATCH_ROWS", rows)
+            table = read_curves(path, invalid="repair")
+            assert table.data[:, 1].tobytes() == np.where(np.isnan(wanted), np.nan, wanted).tobytes()
+            # A row with a cell that is no number is lost as a whole.
+            assert (np.isinf(table.data[:, 0]) == np.isinf(wanted)).all()
+        if np.isinf(wanted).any():
+            message = refused(
+                DataError, path, f"Row {1 + int(np.argmax(np.isinf(wanted)))}, column 'y2'"
+            )
+            assert "marker1" not in message
+
+    @given(cells=st.lists(st.one_of(
+        st.none(), st.decimals(-(10**18), 10**18, places=9, allow_nan=False)), min_size=1, max_size=8,
+    ))  # fmt: skip
+    @settings(max_examples=100, deadline=None)
+    def test_decimals_are_rounded_once(
+        self, tmp_path_factory: pytest.TempPathFactory, cells: list[Decimal | None]
+    ) -> None:
+        column = pa.array(cells, pa.decimal128(38, 9))
+        path = self.write(tmp_path_factory.mktemp("d"), {"y1": column, "y2": column})
+        wanted = [math.nan if cell is None else float(cell) for cell in cells]
+        np.testing.assert_array_equal(read_curves(path).data[:, 0], wanted)
+
+    def test_a_label_depends_on_its_cell_alone(self, tmp_path: Path) -> None:
+        """A gap makes floats of a column of integers; the units of the others stay what they are."""
+        columns = {"y1": [1.0, 2.0, 3.0], "y2": [1.0, 2.0, 3.0]}
+        whole = self.write(tmp_path, {"who": [7, 8, 7], **columns}, "a.parquet")
+        gap = self.write(tmp_path, {"who": [7.0, float("nan"), 7.0], **columns}, "b.parquet")
+        first, second = (
+            read_curves(path, groups="who", invalid="repair").groups for path in (whole, gap)
+        )
+        assert [repr(label) for label in first] == ["7", "8", "7"]
+        assert [repr(label) for label in second] == ["7", "None", "7"]
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            pa.array(["2024-03-01", "soon", None, "2024-03-02T12:00"]),
+            pa.array(["2024-03-01", "soon", None, "2024-03-02 12:00+00:00"]).dictionary_encode(),
+            pa.array([19783 * 86400, 2**52, None, 19784 * 86400 + 43200], pa.timestamp("s")),
+            pa.array(
+                [19783 * 86400, 2**52, None, 19784 * 86400 + 43200], pa.timestamp("s", tz="Asia/Tokyo")
+            ),
+        ],
+        ids=["text", "categories", "moments", "moments in a zone"],
+    )
+    def test_dates_where_they_are_stated(self, tmp_path: Path, column: Any) -> None:
+        path = self.write(tmp_path, {"who": [1, 1, 2, 2], "t": column, "y": [1.0, 2.0, 3.0, 4.0]})
+        options = {"id": "who", "time": "t", "value": "y", "dates": "iso", "since": "2024-02-29"}
+        table = read_curves(path, invalid="repair", **options)
+        assert isinstance(table.data, LongCurves)
+        times = table.data.times
+        assert times[[0, 3]].tolist() == [1.0, 2.5]
+        assert np.isnan(times[2])
+        # Far outside the domain or no date: neither is any other record's concern.
+        assert times[1] > 1e10
+        assert table.axis == "days since 2024-02-29"
+        if pa.types.is_timestamp(column.type):
+            without = {key: text for key, text in options.items() if key not in ("dates", "since")}
+            refused(DataError, path, "'t' must hold numbers", "--dates iso", **without)
 
     def test_nested_groups(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, {"who": [[1], [2]], "y1": [1.0, 2.0], "y2": [1.0, 2.0]})

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.records.csv_tables import Progress
-from dpfda.records.curves import check_choice
-from dpfda.records.files import _checked_path, _objects, _opened, _refuse_missing_labels
-from dpfda.records.headers import check_labels, find_column
+from dpfda.records.files import Stated, in_file, objects, opened
+from dpfda.records.headers import find_column
+from dpfda.records.lines import Notation
 
 Floats = NDArray[np.float64]
 
@@ -27,13 +27,26 @@ class TableColumns(NamedTuple):
         Private. NaN where a value is missing.
     groups : array (n,) of objects, or None
         Private. Label of each row's privacy unit.
+    lines : array (n,) of int, or None
+        Private. The line of the file on which each row stands; None for a file without lines.
+    header : tuple of str
+        Public. Labels of all columns.
+    columns : tuple of str
+        Public. Labels of these columns.
     """
 
     numbers: Floats
     groups: NDArray[Any] | None
+    lines: NDArray[np.int64] | None = None
+    header: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "TableColumns(content private)"
+
+    def in_file(self, message: str) -> str:
+        """A message about rows and columns of the data, counted from 0, as one about the file."""
+        return in_file(message, self.lines, self.columns)
 
 
 def read_columns(
@@ -41,6 +54,7 @@ def read_columns(
     names: Sequence[str],
     *,
     groups: str | None = None,
+    decimal: str = ".",
     invalid: str = "refuse",
     progress: Progress | None = None,
 ) -> TableColumns:
@@ -54,6 +68,8 @@ def read_columns(
         Labels of the columns.
     groups : str, optional
         Label of the column that names each row's privacy unit.
+    decimal : {".", ","}
+        The decimal sign.
     invalid : {"refuse", "repair"}
         Raise on a row that cannot be read, or keep it as one whose numbers are infinite.
     progress : callable, optional
@@ -64,20 +80,18 @@ def read_columns(
     ParameterError
         If the path or a label is unusable, or a column has two uses.
     DataError
-        If the file cannot be read, with row and column, never a value. Outside the guarantee.
+        If the file cannot be read, with line (or row of a Parquet file, from 1) and column, never a
+        value. Outside the guarantee.
     MissingExtraError
         Without pyarrow.
     """
-    check_choice(invalid, "invalid", ("refuse", "repair"))
-    source = _opened(_checked_path(path))
-    check_labels(source.labels)
+    source = opened(path, Stated(Notation(decimal), None, invalid, progress))
     places = [find_column(source.labels, name, "column") for name in names]
     units = [] if groups is None else [find_column(source.labels, groups, "groups")]
     if len({*places, *units}) < len(places) + len(units):
         raise ParameterError("column and groups", "name different columns", repr([*names, groups]))
     # Tables come in the order of the file.
-    table = source.read(sorted(places), units, invalid, progress)
-    if invalid == "refuse":
-        _refuse_missing_labels(table.labels, units, source.labels)
+    table = source.read(sorted(places), units)
     numbers = table.numbers[:, [sorted(places).index(place) for place in places]]
-    return TableColumns(numbers, _objects(table.labels[0]) if units else None)
+    labels = objects(table.labels[0]) if units else None
+    return TableColumns(numbers, labels, table.lines, source.labels, tuple(names))

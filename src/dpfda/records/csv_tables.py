@@ -1,14 +1,13 @@
-"""Text tables (CSV): numbers and labels out of a file, fast where it is clean, exact where it is not.
+"""Text tables (CSV): numbers and labels out of a file.
 
-A record is a line: a line break inside quotes is not supported, so that what a row becomes depends on
-that row alone. A file is read in chunks of whole lines, each on one of two roads. The fast one is
-pyarrow; it is taken only where it is certain to agree with the slow one, which reads cell by cell and
-decides everything else.
+What a line means depends on that line alone; `dpfda.records.lines` says what it means. A file is read in
+chunks of whole lines. The plain lines of a chunk are read together (`dpfda.records.plain_lines`), the
+others one by one, and each record is put where its line stands. Whether a line is plain is asked of
+that line alone, and a plain line is read alike either way, so that chunks and neighbours do not matter.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import math
 import re
@@ -16,7 +15,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -24,28 +23,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError, OrientationError
-from dpfda.records.headers import DECIMAL_COMMA, NUMBER
+from dpfda.records import plain_lines as plain
+from dpfda.records.cells import NUMBER, UnreadableCellError
+from dpfda.records.dates import Dates
+from dpfda.records.lines import (
+    BYTE_ORDER_MARK,
+    Notation,
+    UnreadableLineError,
+    cell_label,
+    content,
+    decoded,
+    split_cells,
+    undecodable,
+)
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
-MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "N/A"})
-EMPTY_LINE = re.compile(rb"(?<=\n)\r?\n")
-INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
-# From here on float64 does not hold every integer: such a cell is a label, or would be rounded unseen.
-TOO_LARGE = 2.0**53
 CHUNK_BYTES = 1 << 23
-BLOCK_BYTES = 1 << 20
-BYTES_A_CELL = 512
 BROKEN_FILE = (OSError, EOFError, zlib.error)
 OUTSIDE = "This check is outside the privacy guarantee."
 
 
 class Table(NamedTuple):
-    """What was read: numbers (n, k), NaN where missing, and label columns with None where missing."""
+    """What was read.
+
+    Parameters
+    ----------
+    numbers : array (n, k)
+        NaN where missing.
+    labels : list of lists
+        Columns of labels, None where missing.
+    lines : array (n,) of int, or None
+        The line of the file on which each record stands, the first being 1; None for a file without
+        lines, whose rows are counted from 1.
+    """
 
     numbers: Floats
     labels: list[list[Any]]
+    lines: Integers | None = None
+
+    def place(self, record: int) -> str:
+        """Where a record stands in the file, for messages."""
+        return f"Row {record + 1}" if self.lines is None else f"Line {self.lines[record]}"
 
 
 @dataclass(frozen=True)
@@ -57,20 +78,27 @@ class TextFile:
     path : Path
         The file; one that ends in .gz is decompressed while it is read.
     header : tuple of str
-        Column labels.
+        Column labels. Numbers with the decimal comma that is stated are labels with a point.
     delimiter : str
         Comma, semicolon or tab.
+    first : int
+        The line after the header.
+    notation : Notation
+        How numbers are written.
     """
 
     path: Path
     header: tuple[str, ...]
     delimiter: str
+    first: int = 2
+    notation: Notation = field(default_factory=Notation)
 
     @classmethod
-    def open(cls, path: Path) -> TextFile:
+    def open(cls, path: Path, notation: Notation | None = None) -> TextFile:
         """Read the header line.
 
-        The delimiter is the one of comma, semicolon and tab that is in the header, outside quotes.
+        The delimiter is the one of comma, semicolon and tab that is in the header, outside quotes. A
+        comma is none where it is the decimal sign.
 
         Raises
         ------
@@ -79,39 +107,66 @@ class TextFile:
         OrientationError
             If the header holds two of the delimiters (a tab decides for itself in a .tsv file).
         """
+        notation = notation or Notation()
         try:
             with _opened(path) as (stream, _):
-                raw = _header_line(stream)
+                raw, number = _header_line(stream)
         except BROKEN_FILE:
             raise _broken(path) from None
         if not raw:
             raise DataError(f"{path.name} must hold a header line and records; found an empty file.")
         if b"\r" in raw:
             raise DataError("Lines must end with LF or CR LF; found CR alone. Save the file again.")
-        line = raw.decode("utf-8", "surrogateescape")
-        if _undecodable(line) or "\0" in line:
+        line = decoded(raw)
+        if undecodable(line) or "\0" in line:
             raise DataError(
                 "The header line must be text in UTF-8; found other bytes. Save the file as UTF-8."
             )
-        delimiter = _delimiter(line, ".tsv" in path.suffixes)
-        cells = _cells(line, delimiter)
-        if isinstance(cells, str):
-            raise DataError(f"The header line must be readable; found {cells}.")
-        return cls(path, tuple(cell.strip() for cell in cells), delimiter)
+        delimiter = _delimiter(line, ".tsv" in path.suffixes, notation)
+        try:
+            cells = split_cells(line, delimiter)
+        except UnreadableLineError as found:
+            raise DataError(f"The header line must be readable; found {found}.") from None
+        labels = tuple(_pointed(cell.strip(), notation) for cell in cells)
+        return cls(path, labels, delimiter, number + 1, notation)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What to read: positions of the columns of numbers and of labels; what to do with unusable rows."""
+    """What to read.
+
+    Parameters
+    ----------
+    source : TextFile
+    numbers, labels : tuple of int
+        Positions of the columns of numbers and of labels.
+    invalid : {"refuse", "repair"}
+        What to do with unusable rows.
+    dated : frozenset of int
+        Which columns of numbers hold dates.
+    dates : Dates or None
+        How they are written.
+    """
 
     source: TextFile
     numbers: tuple[int, ...]
     labels: tuple[int, ...]
     invalid: str = "refuse"
+    dated: frozenset[int] = frozenset()
+    dates: Dates | None = None
 
+    def number(self, text: str, position: int) -> float:
+        """Read a cell of this column as a number."""
+        if self.dates is not None and position in self.dated:
+            return self.dates.number(text)
+        return self.source.notation.number(text)
 
-class _UnreadableError(Exception):
-    """A cell that is no number; carries the kind, in fixed words, never the text."""
+    def layout(self) -> plain.Layout:
+        """What a plain line holds."""
+        numbers = plain.positions_in([i for i in self.numbers if i not in self.dated])
+        texts = plain.positions_in([*self.labels, *self.dated])
+        decimal = self.source.notation.decimal
+        return plain.Layout(len(self.source.header), self.source.delimiter, decimal, numbers, texts)
 
 
 def read_text(
@@ -120,6 +175,8 @@ def read_text(
     labels: Sequence[int],
     invalid: str = "refuse",
     progress: Progress | None = None,
+    dated: Sequence[int] = (),
+    dates: Dates | None = None,
 ) -> Table:
     """Read the columns at these positions.
 
@@ -133,32 +190,38 @@ def read_text(
         Raise on a row that cannot be read, or keep it with all its numbers infinite.
     progress : callable, optional
         Called with the bytes read and the size of the file.
+    dated : sequence of int
+        Columns of numbers that hold dates.
+    dates : Dates, optional
+        How these are written.
 
     Raises
     ------
     DataError
-        With the row (1 is the first after the header; empty lines do not count) and the column's
-        label, never the cell.
+        With the line of the file and the column's label, never the cell.
     """
-    columns = Columns(source, tuple(numbers), tuple(labels), invalid)
-    values = array("d")
+    with_dates = frozenset(() if dates is None else dated)
+    columns = Columns(source, tuple(numbers), tuple(labels), invalid, with_dates, dates)
+    values, places = array("d"), array("q")
     found: list[list[Any]] = [[] for _ in labels]
-    rows = 0
+    line = source.first
     try:
         with _opened(source.path) as (stream, raw):
             size = source.path.stat().st_size
             _header_line(stream)
             while chunk := stream.read(CHUNK_BYTES) + stream.readline():
-                part = read_fast(chunk, columns) or read_slowly(chunk, columns, rows)
+                part, count = read_chunk(chunk, columns, line)
                 values.frombytes(part.numbers.tobytes())
+                places.frombytes(cast(Integers, part.lines).tobytes())
                 for column, more in zip(found, part.labels, strict=True):
                     column.extend(more)
-                rows += len(part.numbers)
+                line += count
                 if progress is not None:
                     progress(raw.tell(), size)
     except BROKEN_FILE:
         raise _broken(source.path) from None
-    return Table(_matrix(values, rows, len(numbers)), found)
+    lines = np.frombuffer(places, dtype=np.int64) if places else np.empty(0, dtype=np.int64)
+    return Table(_matrix(values, lines.size, len(numbers)), found, lines)
 
 
 @contextmanager
@@ -175,16 +238,18 @@ def _broken(path: Path) -> DataError:
     return DataError(f"{path.name} must be a complete file; found one that breaks off or is damaged.")
 
 
-def _header_line(stream: IO[bytes]) -> bytes:
-    """The first line that is not empty, without its end and without a byte order mark."""
+def _header_line(stream: IO[bytes]) -> tuple[bytes, int]:
+    """The first line that is not empty, without its end, and its number."""
+    number = 0
     while raw := stream.readline():
-        line = raw.removesuffix(b"\n").removesuffix(b"\r").removeprefix(b"\xef\xbb\xbf")
+        number += 1
+        line = content(raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw)
         if line:
-            return line
-    return b""
+            return line, number
+    return b"", number
 
 
-def _delimiter(line: str, tabs: bool) -> str:
+def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
     """The delimiter that is in the header, outside quotes.
 
     Raises
@@ -193,7 +258,8 @@ def _delimiter(line: str, tabs: bool) -> str:
         If there are two.
     """
     bare = re.sub('"[^"]*"', "", line)
-    found = [delimiter for delimiter in ",;\t" if delimiter in bare]
+    candidates = ",;\t".replace(notation.decimal, "")
+    found = [delimiter for delimiter in candidates if delimiter in bare]
     if tabs and "\t" in found:
         return "\t"
     if len(found) > 1:
@@ -201,9 +267,15 @@ def _delimiter(line: str, tabs: bool) -> str:
         raise OrientationError(
             "The header must hold one delimiter: comma, semicolon or tab; found "
             f"{' and '.join(names[delimiter] for delimiter in found)}. Put labels that hold a "
-            "delimiter in quotes; save numbers with a decimal point."
+            "delimiter in quotes; where commas are decimal signs, say so with decimal=',' (--decimal ,)."
         )
-    return found[0] if found else ","
+    return found[0] if found else candidates[0]
+
+
+def _pointed(label: str, notation: Notation) -> str:
+    """A label; a number with the decimal comma that is stated gets a point."""
+    pointed = label.replace(notation.decimal, ".")
+    return pointed if NUMBER.fullmatch(pointed) and "." not in label else label
 
 
 def _matrix(values: array[float], rows: int, columns: int) -> Floats:
@@ -212,170 +284,133 @@ def _matrix(values: array[float], rows: int, columns: int) -> Floats:
     return flat.reshape(rows, columns)
 
 
-# The slow road: line by line, cell by cell.
+def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, int]:
+    """Read whole lines, of which the first has this number; also how many lines they are."""
+    raw = np.frombuffer(chunk if chunk.endswith(b"\n") else chunk + b"\n", dtype=np.uint8)
+    starts = plain.line_starts(raw)
+    records = ~plain.empty_lines(raw, starts)
+    layout = columns.layout()
+    pattern = plain.plain_pattern(layout)
+    easy = np.zeros(records.size, dtype=bool)
+    if pattern is not None:
+        easy = records & plain.plain_lines(raw, starts, layout, pattern)
+    numbers = np.empty((records.size, len(columns.numbers)))
+    labels: list[NDArray[Any]] = [np.empty(records.size, dtype=object) for _ in columns.labels]
+    together = _read_together(raw, starts, easy, columns, layout) if easy.any() else None
+    if together is None:
+        easy[:] = False
+    else:
+        numbers[easy] = together.numbers
+        for column, part in zip(labels, together.labels, strict=True):
+            column[easy] = part
+        # A date that is none of those stated is for the other road to judge.
+        easy[easy] = ~np.isposinf(together.numbers).any(axis=1)
+    for i in np.flatnonzero(records & ~easy):
+        line = raw[starts[i] : starts[i + 1]].tobytes()
+        numbers[i], found = read_line(line, columns, first + int(i))
+        for column, label in zip(labels, found, strict=True):
+            column[i] = label
+    lines = first + np.flatnonzero(records)
+    return Table(numbers[records], [column[records].tolist() for column in labels], lines), records.size
 
 
-def read_slowly(chunk: bytes, columns: Columns, before: int = 0) -> Table:
-    """Read whole lines with the standard library; `before` is the number of rows above them."""
-    values = array("d")
-    labels: list[list[Any]] = [[] for _ in columns.labels]
-    row = before
-    for raw in chunk.split(b"\n"):
-        line = raw.removesuffix(b"\r").decode("utf-8", "surrogateescape")
-        if not line:
-            continue
-        row += 1
-        cells = _cells(line, columns.source.delimiter)
-        try:
-            values.extend(_row_numbers(cells, columns))
-        except DataError as error:
-            if columns.invalid == "refuse":
-                raise DataError(f"Row {row}{error} {OUTSIDE}") from None
-            values.extend([math.inf] * len(columns.numbers))
-        _append_labels(labels, cells, columns, row)
-    return Table(_matrix(values, row - before, len(columns.numbers)), labels)
+def _read_together(
+    chunk: plain.Bytes, starts: Integers, easy: plain.Mask, columns: Columns, layout: plain.Layout
+) -> Table | None:
+    """The records of the plain lines; a date that cannot be read is infinite."""
+    kept = plain.kept_bytes(chunk, starts, easy)
+    read = plain.read_plain(kept, layout, int(np.diff(starts)[easy].max()))
+    if read is None or len(read[0]) != np.count_nonzero(easy):
+        return None
+    found, texts = read
+    numbers = np.empty((len(found), len(columns.numbers)))
+    for target, position in enumerate(columns.numbers):
+        if position in layout.numbers:
+            numbers[:, target] = found[:, layout.numbers.index(position)]
+        else:
+            numbers[:, target] = _dated(texts[layout.texts.index(position)], columns, position)
+    labels = [
+        list(map(cell_label, texts[layout.texts.index(position)].to_pylist()))
+        for position in columns.labels
+    ]
+    return Table(numbers, labels)
 
 
-def _row_numbers(cells: list[str] | str, columns: Columns) -> list[float]:
-    """The numbers of one row; the error's text goes on from the words 'Row 7'."""
+def _dated(texts: Any, columns: Columns, position: int) -> Floats:
+    """A column of dates, infinite where a cell is none; each spelling is read once."""
+    encoded = texts.combine_chunks().dictionary_encode()
+    known = np.array(
+        [_date_or_infinity(text, columns, position) for text in encoded.dictionary.to_pylist()]
+    )
+    return np.asarray(known[encoded.indices.to_numpy()], dtype=np.float64)
+
+
+def _date_or_infinity(text: str, columns: Columns, position: int) -> float:
+    try:
+        return columns.number(text, position)
+    except UnreadableCellError:
+        return math.inf
+
+
+def read_line(line: bytes, columns: Columns, number: int = 2) -> tuple[list[float], list[str | None]]:
+    """Read one line that is not empty: its numbers and its labels.
+
+    Raises
+    ------
+    DataError
+        Unless repairing, with the line's number and the column's label.
+    """
+    text = decoded(line)
+    try:
+        cells = split_cells(text, columns.source.delimiter)
+        wrong = ""
+    except UnreadableLineError as kind:
+        cells, wrong = [], str(kind)
+    try:
+        numbers = _line_numbers(cells, columns, wrong)
+    except DataError as error:
+        if columns.invalid == "refuse":
+            raise DataError(f"Line {number}{error} {OUTSIDE}") from None
+        numbers = [math.inf] * len(columns.numbers)
+    return numbers, [_line_label(cells, columns, position, number) for position in columns.labels]
+
+
+def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]:
+    """The numbers of one line; the error's text goes on from the words 'Line 7'."""
     header = columns.source.header
-    if isinstance(cells, str):
-        raise DataError(f" must be split into cells by its delimiter; found {cells}.")
+    if wrong:
+        raise DataError(f" must be split into cells by its delimiter; found {wrong}.")
     if len(cells) != len(header):
         raise DataError(
             f" must have a cell for each of the {len(header)} labels of the header; found "
-            f"{len(cells)} cells. Complete the row, with empty cells for missing values."
+            f"{len(cells)} cells. Complete the line, with empty cells for missing values."
         )
     found = []
     for position in columns.numbers:
         try:
-            found.append(cell_number(cells[position]))
-        except _UnreadableError as kind:
+            found.append(columns.number(cells[position], position))
+        except UnreadableCellError as kind:
+            what = "date" if position in columns.dated else "number"
             raise DataError(
-                f", column {header[position]!r} must hold a number or be empty; found {kind}. Correct "
-                "the cell, or use invalid='repair' (--invalid repair) to replace unusable records by a "
-                "fixed public element."
+                f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
+                f"{_remedy(str(kind))} Correct the cell, or use invalid='repair' (--invalid repair) to "
+                "replace unusable records by a fixed public element."
             ) from None
     return found
 
 
-def cell_number(text: str) -> float:
-    """Read one cell; NaN where it is one of the words for a missing value."""
-    text = text.strip()
-    if NUMBER.fullmatch(text):
-        number = float(text)
-        if -TOO_LARGE < number < TOO_LARGE:
-            return number
-        if math.isinf(number):
-            raise _UnreadableError("a number that is too large for double precision")
-        if text.lstrip("+-").isdigit():
-            raise _UnreadableError("an integer that is too large to be held exactly (2^53 or more)")
-        return number
-    if text in MISSING:
-        return math.nan
-    infinite = INFINITE.fullmatch(text)
-    if infinite:
-        return -math.inf if infinite[1] == "-" else math.inf
-    raise _UnreadableError(_kind(text))
+def _remedy(kind: str) -> str:
+    """What to state where the file is written in another way."""
+    return (
+        " If commas are decimal signs, use decimal=',' (--decimal ,)." if "decimal comma" in kind else ""
+    )
 
 
-def _kind(text: str) -> str:
-    if _undecodable(text):
-        return "bytes that are not UTF-8"
-    if DECIMAL_COMMA.fullmatch(text) or NUMBER.fullmatch(re.sub("[,' _]", "", text)):
-        return "a number with a decimal comma or a thousands separator"
-    return "something else"
-
-
-def cell_label(text: str | None) -> str | None:
-    """A label without surrounding blanks; None where it is missing."""
-    label = None if text is None else text.strip()
-    return None if label in MISSING else label
-
-
-def _append_labels(found: list[list[Any]], cells: list[str] | str, columns: Columns, row: int) -> None:
-    for column, position in zip(found, columns.labels, strict=True):
-        readable = not isinstance(cells, str) and position < len(cells)
-        label = cell_label(cells[position]) if readable else None
-        if columns.invalid == "refuse" and label is not None and _undecodable(label):
-            raise DataError(
-                f"Row {row}, column {columns.source.header[position]!r} must hold text in UTF-8; found "
-                f"other bytes. Save the file as UTF-8. {OUTSIDE}"
-            )
-        column.append(label)
-
-
-def _undecodable(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _cells(line: str, delimiter: str) -> list[str] | str:
-    """The cells of a line, or what is wrong with it, in fixed words."""
-    if line.count('"') % 2:
-        return "an unclosed quote"
-    try:
-        return next(csv.reader([line], delimiter=delimiter))
-    except csv.Error:
-        return "a cell that is too long or holds a line break"
-
-
-# The fast road: a whole chunk at once, or nothing.
-
-
-def read_fast(chunk: bytes, columns: Columns) -> Table | None:
-    """Read whole lines with pyarrow; None where it might not agree with the slow road.
-
-    It might not where pyarrow refuses; where a line may not be one record (a line break in quotes or a
-    CR inside a line; any quote under "repair"); and where a number is infinite, NaN, or 2^53 or more.
-    """
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    if b"\r" in chunk and chunk.count(b"\r") != chunk.count(b"\r\n"):
-        return None
-    if columns.invalid == "repair" and b'"' in chunk:
-        return None
-    names = [str(i) for i in range(len(columns.source.header))]
-    types = {str(i): pa.float64() for i in columns.numbers}
-    types |= {str(i): pa.string() for i in columns.labels}
-    try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(chunk),
-            arrow_csv.ReadOptions(
-                column_names=names, block_size=max(BLOCK_BYTES, BYTES_A_CELL * len(names))
-            ),
-            arrow_csv.ParseOptions(delimiter=columns.source.delimiter),
-            arrow_csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(types),
-                null_values=sorted(MISSING),
-                strings_can_be_null=False,
-            ),
+def _line_label(cells: list[str], columns: Columns, position: int, number: int) -> str | None:
+    label = cell_label(cells[position]) if position < len(cells) else None
+    if columns.invalid == "refuse" and label is not None and undecodable(label):
+        raise DataError(
+            f"Line {number}, column {columns.source.header[position]!r} must hold text in UTF-8; found "
+            f"other bytes. Save the file as UTF-8. {OUTSIDE}"
         )
-    except pa.ArrowException:
-        return None
-    numbers = _block(table, columns.numbers)
-    if numbers is None or not _is_a_row_a_line(chunk, table.num_rows):
-        return None
-    labels = [list(map(cell_label, table.column(str(i)).to_pylist())) for i in columns.labels]
-    return Table(numbers, labels)
-
-
-def _is_a_row_a_line(chunk: bytes, rows: int) -> bool:
-    """Whether there are as many rows as lines that are not empty."""
-    lines = chunk.count(b"\n") + (chunk[-1:] != b"\n")
-    if rows < lines:
-        lines -= len(EMPTY_LINE.findall(b"\n" + chunk))
-    return rows == lines
-
-
-def _block(table: Any, numbers: Sequence[int]) -> Floats | None:
-    """The numbers of a chunk, None where a cell is for the slow road to judge."""
-    block = np.empty((table.num_rows, len(numbers)))
-    for target, position in enumerate(numbers):
-        column = table.column(str(position))
-        values = column.to_numpy()
-        if np.count_nonzero(np.abs(values) < TOO_LARGE) + column.null_count != values.size:
-            return None
-        block[:, target] = values
-    return block
+    return label

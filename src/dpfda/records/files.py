@@ -1,11 +1,12 @@
 """Curves out of CSV and Parquet files: which columns are what, and what cannot be told.
 
-Messages name rows and columns, never the text of a cell.
+Messages name lines of a text file (rows of a Parquet file) and columns, never the text of a cell.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.bases.grids import check_grid
 from dpfda.errors import DataError, MissingExtraError, OrientationError, ParameterError
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
 from dpfda.records.curves import check_choice
-from dpfda.records.headers import check_labels, curve_columns, find_column, grid_points
+from dpfda.records.dates import Dates
+from dpfda.records.headers import (
+    check_labels,
+    curve_columns,
+    date_grid,
+    find_column,
+    grid_points,
+    same_grid,
+)
+from dpfda.records.lines import Notation
 from dpfda.records.long import LongCurves
 from dpfda.records.parquet_tables import open_parquet, read_parquet
 
@@ -25,6 +36,7 @@ Floats = NDArray[np.float64]
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 INSPECTED = 100
+COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
 
 
 class TableCurves(NamedTuple):
@@ -38,33 +50,111 @@ class TableCurves(NamedTuple):
         Public points of the grid; None where the labels are no numbers, and for observations.
     groups : array (n,) of objects, or None
         Private. Label of each record's privacy unit; `LongCurves` carries its own.
+    lines : array (n,) of int, or None
+        Private. The line of the file on which each record or observation stands, the first being 1; None
+        for a file without lines.
+    header : tuple of str
+        Public. Labels of all columns.
+    columns : tuple of str
+        Public. Labels of the columns of the curve; of id, time and value in the long layout.
+    axis : str
+        Public. Where the grid came from: "header", "stated", "words" (it is to be equally spaced), or
+        "time"; with dates, also the day from which days are counted.
     """
 
     data: Floats | LongCurves
     grid_points: Floats | None
     groups: NDArray[Any] | None
+    lines: NDArray[np.int64] | None = None
+    header: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    axis: str = "stated"
 
     def __repr__(self) -> str:
         return "TableCurves(content private)"
 
+    def in_file(self, message: str) -> str:
+        """A message about rows and columns of the data, counted from 0, as one about the file."""
+        return in_file(message, self.lines, self.columns)
 
-class _Source(NamedTuple):
+
+def in_file(message: str, lines: NDArray[np.int64] | None, columns: Sequence[str] = ()) -> str:
+    """Word places in an array (row 6, column 2) as places in the file (line 8, column 'c_3').
+
+    Parameters
+    ----------
+    message : str
+    lines : array (n,) of int, or None
+        The line of each row; None where rows of the file are counted from 1.
+    columns : sequence of str
+        Labels of the array's columns.
+    """
+
+    def placed(match: re.Match[str]) -> str:
+        row = int(match[1])
+        where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+        if match[2] is None:
+            return f"{where} of the file"
+        name = repr(columns[int(match[2])]) if columns else match[2]
+        return f"{where} of the file, column {name}"
+
+    return COUNTED_FROM_0.sub(placed, message)
+
+
+class Stated(NamedTuple):
+    """What is stated of a file beyond the names of its columns.
+
+    Parameters
+    ----------
+    notation : Notation
+        How numbers are written.
+    dates : Dates or None
+        How dates are written.
+    invalid : {"refuse", "repair"}
+        What to do with rows that cannot be read.
+    progress : callable or None
+        Called with what is read and the whole.
+    """
+
+    notation: Notation = Notation()
+    dates: Dates | None = None
+    invalid: str = "refuse"
+    progress: Progress | None = None
+
+
+class Source(NamedTuple):
     """An opened file, of which only the labels are known."""
 
     labels: tuple[str, ...]
     content: Any
+    stated: Stated
 
-    def read(
-        self, numbers: Sequence[int], labels: Sequence[int], invalid: str, progress: Progress | None
-    ) -> Table:
-        read: Any = read_text if isinstance(self.content, TextFile) else read_parquet
-        table: Table = read(self.content, numbers, labels, invalid, progress)
+    def read(self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int] = ()) -> Table:
+        """Read these columns of numbers, of which some hold dates, and of labels."""
+        notation, dates, invalid, progress = self.stated
+        if isinstance(self.content, TextFile):
+            table = read_text(self.content, numbers, labels, invalid, progress, dated, dates)
+        else:
+            table = read_parquet(
+                self.content, numbers, labels, invalid, progress, dated, dates, notation
+            )
         if len(table.numbers) == 0:
             raise DataError(
                 "The file must hold records below its header; found a header alone. If that line is a "
                 "record, add a header line above it."
             )
+        if invalid == "refuse":
+            self._refuse_missing_labels(table, labels)
         return table
+
+    def _refuse_missing_labels(self, table: Table, positions: Sequence[int]) -> None:
+        for column, position in zip(table.labels, positions, strict=True):
+            if None in column:
+                raise DataError(
+                    f"{table.place(column.index(None))}, column {self.labels[position]!r} must hold a "
+                    "label; found none. A record without its person cannot be protected as that "
+                    f"person's. {OUTSIDE}"
+                )
 
 
 def read_curves(
@@ -75,6 +165,10 @@ def read_curves(
     id: str | None = None,
     time: str | None = None,
     value: str | None = None,
+    decimal: str = ".",
+    dates: str | None = None,
+    since: str | None = None,
+    grid: Any = None,
     invalid: str = "refuse",
     progress: Progress | None = None,
 ) -> TableCurves:
@@ -85,8 +179,9 @@ def read_curves(
     path : path
         A file that ends in .csv, .tsv or .txt (each also with .gz), or in .parquet or .pq. Text is
         UTF-8 with a header line; its delimiter is the one of comma, semicolon and tab that the header
-        holds. Numbers have a decimal point and no thousands separator. A record is one line. Cells
-        that are empty or read NA, NaN, nan, null, None or N/A are missing values.
+        holds. Numbers have no thousands separator. A record is one line, and what a line means depends
+        on that line alone. Cells that are empty or read NA, NaN, nan, null, None or N/A are missing
+        values.
     columns : str or sequence of str, optional
         Labels or globs ('cca_*') of the curve's columns, taken in the order of the file. Without it,
         all columns but `groups`, if they are numbers or words that differ in a number.
@@ -94,6 +189,16 @@ def read_curves(
         Label of the column that names each record's privacy unit.
     id, time, value : str, optional
         Labels of the columns of the long layout: whose curve, when, how much. All or none.
+    decimal : {".", ","}
+        The decimal sign, of numeric labels too.
+    dates : str, optional
+        How the times of the long layout, or the labels of the curve's columns, are written where they
+        are dates: "iso" or a format of `datetime.strptime`. Read as days since `since`.
+    since : str, optional
+        A public date, written in the same way: day 0. By default the first label of the curve's columns;
+        in the long layout 1 January 1970.
+    grid : array (m,), optional
+        Public points of the grid, for columns whose labels are words. Numbers must agree.
     invalid : {"refuse", "repair"}
         Raise on a row that cannot be read; or keep it as a record whose numbers are infinite, which
         later steps replace by a fixed public element. Its label is kept where it can be read.
@@ -103,7 +208,7 @@ def read_curves(
     Returns
     -------
     TableCurves
-        With the grid where all labels of the curve's columns are numbers.
+        With the grid where the labels of the curve's columns are numbers or dates, or it is stated.
 
     Raises
     ------
@@ -112,8 +217,9 @@ def read_curves(
     OrientationError
         If it cannot be told which columns hold the curve, or whether curves are rows or columns.
     DataError
-        If the file cannot be read, with row (1 is the first below the header; empty lines do not
-        count) and column label, never with a value. Outside the privacy guarantee.
+        If the file cannot be read, with the line of the file (the first is 1; the header and empty lines
+        count) or the row of a Parquet file (from 1) and the column's label, never with a value. Outside
+        the privacy guarantee.
     MissingExtraError
         Without pyarrow.
 
@@ -124,13 +230,31 @@ def read_curves(
     also refused where its header looks like one of its records (increasing, like them, and within
     their range), since it would be published as the grid.
     """
-    check_choice(invalid, "invalid", ("refuse", "repair"))
     long = _long_layout(id, time, value, columns)
-    source = _opened(_checked_path(path))
-    check_labels(source.labels)
+    if since is not None and dates is None:
+        raise ParameterError("since", "come with dates", repr(since))
+    if grid is not None and (long is not None or dates is not None):
+        raise ParameterError("grid", "be left out in the long layout and with dates", "both")
+    written = None if dates is None else Dates(dates)
+    stated = Stated(Notation(decimal), written, invalid, progress)
+    source = opened(path, stated)
     if long is not None:
-        return _read_long(source, *long, groups, invalid, progress)
-    return _read_wide(source, columns, groups, invalid, progress)
+        return _read_long(source, *long, groups, since)
+    return _read_wide(source, columns, groups, since, None if grid is None else check_grid(grid))
+
+
+def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
+    """Open a file and check its labels.
+
+    Raises
+    ------
+    ParameterError, OrientationError, DataError, MissingExtraError
+        As in `read_curves`.
+    """
+    check_choice(stated.invalid, "invalid", ("refuse", "repair"))
+    source = _opened(_checked_path(path), stated)
+    check_labels(source.labels)
+    return source
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
@@ -158,16 +282,16 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _opened(path: Path) -> _Source:
+def _opened(path: Path, stated: Stated) -> Source:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtraError("pyarrow", "cli", "Reading CSV and Parquet files") from None
     if path.suffix.lower() in PARQUET:
         file = open_parquet(path)
-        return _Source(tuple(file.schema_arrow.names), file)
-    text = TextFile.open(path)
-    return _Source(text.header, text)
+        return Source(tuple(file.schema_arrow.names), file, stated)
+    text = TextFile.open(path, stated.notation)
+    return Source(text.header, text, stated)
 
 
 def _long_layout(
@@ -194,32 +318,40 @@ def _long_layout(
 
 
 def _read_wide(
-    source: _Source, columns: Any, groups: str | None, invalid: str, progress: Progress | None
+    source: Source, columns: Any, groups: str | None, since: str | None, stated: Floats | None
 ) -> TableCurves:
     group = [] if groups is None else [find_column(source.labels, groups, "groups")]
     chosen = curve_columns(source.labels, columns, groups)
-    grid = grid_points(source.labels, chosen)
     if len(chosen) < 2:
         raise DataError(
             f"A curve must have at least two columns; found {len(chosen)}. The header's delimiter must "
             "be a comma, a semicolon or a tab."
         )
-    table = source.read(chosen, group, invalid, progress)
-    if invalid == "refuse":
-        _refuse_missing_labels(table.labels, group, source.labels)
-        if columns is None and grid is not None:
-            _refuse_record_as_grid(grid, table.numbers[:INSPECTED])
-    return TableCurves(table.numbers, grid, _objects(table.labels[0]) if group else None)
+    grid, axis = _grid(source, chosen, since, stated)
+    table = source.read(chosen, group)
+    if source.stated.invalid == "refuse" and columns is None and axis == "header" and grid is not None:
+        _refuse_record_as_grid(grid, table.numbers[:INSPECTED])
+    units = objects(table.labels[0]) if group else None
+    names = tuple(source.labels[i] for i in chosen)
+    return TableCurves(table.numbers, grid, units, table.lines, source.labels, names, axis)
+
+
+def _grid(
+    source: Source, chosen: Sequence[int], since: str | None, stated: Floats | None
+) -> tuple[Floats | None, str]:
+    """The grid, and where it came from."""
+    labels = [source.labels[i] for i in chosen]
+    if source.stated.dates is not None:
+        dates = source.stated.dates.since(labels[0] if since is None else since)
+        return date_grid(labels, dates), dates.describe()
+    found = grid_points(source.labels, chosen)
+    if stated is not None:
+        return same_grid(stated, found, len(chosen)), "stated"
+    return found, "words" if found is None else "header"
 
 
 def _read_long(
-    source: _Source,
-    id: str,
-    time: str,
-    value: str,
-    groups: str | None,
-    invalid: str,
-    progress: Progress | None,
+    source: Source, id: str, time: str, value: str, groups: str | None, since: str | None
 ) -> TableCurves:
     numbers = [find_column(source.labels, time, "time"), find_column(source.labels, value, "value")]
     labels = [find_column(source.labels, id, "id")]
@@ -227,27 +359,19 @@ def _read_long(
         labels.append(find_column(source.labels, groups, "groups"))
     if set(labels) & set(numbers):
         raise ParameterError("groups", "differ from time and value", repr(groups))
-    table = source.read(numbers, labels, invalid, progress)
-    if invalid == "refuse":
-        _refuse_missing_labels(table.labels, labels, source.labels)
-    ids, *units = map(_objects, table.labels)
+    dates, axis = source.stated.dates, "time"
+    if dates is not None:
+        dates = dates if since is None else dates.since(since)
+        axis = dates.describe()
+        source = source._replace(stated=source.stated._replace(dates=dates))
+    table = source.read(numbers, labels, numbers[:1])
+    ids, *units = map(objects, table.labels)
     times, values = table.numbers.T
     # An observation whose record is unknown stands for no curve.
     lost = np.array([label is None for label in ids])
     values = np.where(lost, np.inf, values)
-    return TableCurves(LongCurves(ids, times, values, units[0] if units else None), None, None)
-
-
-def _refuse_missing_labels(
-    columns: Sequence[Sequence[Any]], positions: Sequence[int], labels: Sequence[str]
-) -> None:
-    for column, position in zip(columns, positions, strict=True):
-        if None in column:
-            raise DataError(
-                f"Row {list(column).index(None) + 1}, column {labels[position]!r} must hold a label; "
-                "found none. A record without its person cannot be protected as that person's. "
-                f"{OUTSIDE}"
-            )
+    curves = LongCurves(ids, times, values, units[0] if units else None)
+    return TableCurves(curves, None, None, table.lines, source.labels, (id, time, value), axis)
 
 
 def _refuse_record_as_grid(grid: Floats, rows: Floats) -> None:
@@ -265,7 +389,8 @@ def _refuse_record_as_grid(grid: Floats, rows: Floats) -> None:
         )
 
 
-def _objects(labels: Sequence[Any]) -> NDArray[Any]:
+def objects(labels: Sequence[Any]) -> NDArray[Any]:
+    """Labels as an array, each as it is."""
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array

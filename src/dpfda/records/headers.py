@@ -18,18 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import OrientationError, ParameterError
+from dpfda.records.cells import NUMBER, UnreadableCellError
+from dpfda.records.dates import Dates
+from dpfda.records.lines import DECIMAL_COMMA
 
 Floats = NDArray[np.float64]
 
-# What counts as a number in text: plain decimal notation, in ASCII.
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 COUNTER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 # First columns with these labels hold the argument of curves that lie in columns.
 ARGUMENTS = frozenset(
     {"t", "x", "time", "times", "arg", "args", "argvals", "argument", "grid", "grid_points"}
 )
+# A label that is one of these words, or ends in "id" as one of its parts, names persons.
+PERSON = re.compile(
+    r"(?:subject|patient|person|participant|individual|user|customer|client|household|respondent|pupil"
+    r"|student|donor|employee|member|ssn|mrn|uuid|guid|id)"
+    r"(?:[ _.-]?(?:id|no|nr|num|number|code|key|name))?",
+    re.IGNORECASE,
+)
+ENDS_IN_ID = re.compile(r".*(?:[ _.-](?i:id)|[a-z0-9]I[Dd])")
 SHOWN = 8
 
 
@@ -160,6 +168,72 @@ def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | Non
             "Add a header line, or reorder the columns."
         )
     return grid
+
+
+def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
+    """The grid that labels which are dates spell, in days.
+
+    Raises
+    ------
+    OrientationError
+        If one is no date as stated, or they do not increase.
+    """
+    grid = np.empty(len(labels))
+    for place, label in enumerate(labels):
+        try:
+            grid[place] = dates.number(label)
+        except UnreadableCellError:
+            grid[place] = math.nan
+    if not np.isfinite(grid).all():
+        raise OrientationError(
+            f"Labels of the curve's columns must be dates as stated ({dates.form}); found another in "
+            f"column {int(np.argmin(np.isfinite(grid))) + 1} of the curve. Select the columns of the "
+            "curve, or state another form."
+        )
+    if not (np.diff(grid) > 0).all():
+        raise OrientationError(
+            "A header of dates is the grid and must strictly increase; found one that does not. Reorder "
+            "the columns."
+        )
+    return grid
+
+
+def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
+    """The grid that is stated for these columns, where the labels do not speak against it.
+
+    Raises
+    ------
+    ParameterError
+        If it has another number of points, or the labels are numbers and differ from it.
+    """
+    if stated.size != columns:
+        raise ParameterError(
+            "grid",
+            f"have a point for each of the {columns} columns of the curve",
+            f"{stated.size} points",
+        )
+    if found is not None and not np.allclose(stated, found, rtol=1e-9, atol=0.0):
+        raise ParameterError(
+            "grid", "agree with the numbers in the header", "another grid", "Leave it out."
+        )
+    return stated if found is None else found
+
+
+def identifiers(labels: Sequence[str], used: Sequence[str]) -> list[str]:
+    """Labels that look like names of persons and are not used. From the labels alone.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The header.
+    used : sequence of str
+        Labels that have a use.
+    """
+    return [
+        label
+        for label in labels
+        if label not in used and (PERSON.fullmatch(label.strip()) or ENDS_IN_ID.fullmatch(label.strip()))
+    ]
 
 
 def _family(label: str) -> str:

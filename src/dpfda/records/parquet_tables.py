@@ -1,8 +1,24 @@
-"""Parquet tables: numbers and labels out of typed columns."""
+"""Parquet tables: numbers and labels out of typed columns.
+
+What a column is, its type says, which is public. Each cell is then read by `dpfda.records.cells`:
+
+- Integers, floats (of 16 to 64 bits), bools and columns of nulls are read together, which leaves no
+  choice; an integer of 2^53 or more makes its row unreadable.
+- Decimals and text are read cell by cell. Dates and timestamps are numbers only where dates are stated;
+  one with a time zone is the same moment in UTC.
+- A column of categories (dictionary) is one of its values.
+- Other types (lists, structures, bytes, times of day, spans of time) are refused.
+
+A label is the cell: text without surrounding blanks, a number as it is (a whole one as an integer, so
+that a column of floats with gaps names the same units as one of integers), a moment as its whole number
+of ticks. What a cell names depends on the cell alone.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError
-from dpfda.records.csv_tables import OUTSIDE, TOO_LARGE, Progress, Table, cell_label
+from dpfda.records.cells import TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
+from dpfda.records.csv_tables import OUTSIDE, Progress, Table
+from dpfda.records.dates import Dates
+from dpfda.records.lines import Notation, cell_label
 
+Floats = NDArray[np.float64]
 BATCH_ROWS = 8192
+TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def open_parquet(path: Path) -> Any:
@@ -38,6 +59,9 @@ def read_parquet(
     labels: Sequence[int],
     invalid: str = "refuse",
     progress: Progress | None = None,
+    dated: Sequence[int] = (),
+    dates: Dates | None = None,
+    notation: Notation | None = None,
 ) -> Table:
     """Read the columns at these positions; nulls are missing values.
 
@@ -48,19 +72,27 @@ def read_parquet(
     numbers, labels : sequences of int
         Positions of the columns to read as numbers and as labels.
     invalid : {"refuse", "repair"}
-        Raise on an integer that float64 cannot hold, or make all numbers of its row infinite.
+        Raise on a cell that is no number, or make all numbers of its row infinite.
     progress : callable, optional
         Called with the rows read and the number of rows.
+    dated : sequence of int
+        Columns of numbers that hold dates.
+    dates : Dates, optional
+        How dates in text are written, and the day from which they count.
+    notation : Notation, optional
+        How numbers in text are written.
 
     Raises
     ------
     DataError
-        If a column has another type (with its label), or a number is too large (with its row).
+        If a column has a type that holds no numbers or no labels (with its label), or a cell is no
+        number (with its row, counted from 1, and the column).
     """
     import pyarrow as pa
 
     schema = file.schema_arrow
-    _check_types(schema, numbers, labels)
+    dated_set = set(dated) if dates is not None else set()
+    _check_types(schema, numbers, labels, dated_set)
     rows = file.metadata.num_rows
     matrix = np.empty((rows, len(numbers)))
     columns: list[list[Any]] = [[] for _ in labels]
@@ -69,12 +101,18 @@ def read_parquet(
     try:
         for batch in file.iter_batches(BATCH_ROWS, columns=names):
             block = matrix[start : start + batch.num_rows]
-            too_large = _fill(block, batch, [schema.names[i] for i in numbers])
-            if invalid == "refuse":
-                _refuse_first(too_large, names, start)
-            block[too_large.any(axis=1)] = np.inf
-            for column, position in zip(columns, labels, strict=True):
-                column.extend(map(_label, batch.column(schema.names[position]).to_pylist()))
+            wrong: dict[tuple[int, int], str] = {}
+            for target, position in enumerate(numbers):
+                column = batch.column(schema.names[position])
+                block[:, target], found = _read_numbers(
+                    column, notation or Notation(), dates if position in dated_set else None
+                )
+                wrong |= {(row, target): kind for row, kind in found.items()}
+            if wrong and invalid == "refuse":
+                _refuse_first(wrong, names, start)
+            block[[row for row, _ in wrong]] = np.inf
+            for keys, position in zip(columns, labels, strict=True):
+                keys.extend(map(label_key, _ticks(batch.column(schema.names[position]))[0]))
             start += batch.num_rows
             if progress is not None:
                 progress(start, rows)
@@ -83,51 +121,133 @@ def read_parquet(
     return Table(matrix, columns)
 
 
-def _check_types(schema: Any, numbers: Sequence[int], labels: Sequence[int]) -> None:
+def _value_type(kind: Any) -> Any:
+    """The type of a column's values; that of its categories, if it has some."""
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _check_types(schema: Any, numbers: Sequence[int], labels: Sequence[int], dated: set[int]) -> None:
     from pyarrow import types
 
     for position in numbers:
-        kind = schema.field(position).type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
+        kind = _value_type(schema.field(position).type)
+        text = types.is_string(kind) or types.is_large_string(kind)
+        moment = types.is_date(kind) or types.is_timestamp(kind)
+        if position in dated:
+            if not (text or moment or types.is_null(kind)):
+                raise DataError(
+                    f"Column {schema.names[position]!r} must hold dates; found the type {kind}. Leave "
+                    "dates out (--dates), or write it as a date, a timestamp or text."
+                )
+        elif not (_is_native(kind) or types.is_decimal(kind) or text):
+            remedy = "State dates='iso' (--dates iso) where it holds times." if moment else ""
             raise DataError(
                 f"Column {schema.names[position]!r} must hold numbers; found the type {kind}. "
-                "Write it as float64."
+                f"Write it as float64. {remedy}".rstrip()
             )
     for position in labels:
-        kind = schema.field(position).type
-        if types.is_nested(kind):
+        kind = _value_type(schema.field(position).type)
+        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
             raise DataError(
                 f"Column {schema.names[position]!r} must hold one label a row; found the type {kind}."
             )
 
 
-def _fill(block: NDArray[np.float64], batch: Any, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Write a batch's numbers into the block; where they are integers that float64 may not hold."""
-    from pyarrow import float64, types
+def _is_native(kind: Any) -> bool:
+    """Whether cells of this type can be numbers in one way only."""
+    from pyarrow import types
 
-    too_large = np.zeros(block.shape, dtype=bool)
-    for target, name in enumerate(names):
-        column = batch.column(name)
-        # Without the check of pyarrow's safe cast: its message would print the cell.
-        block[:, target] = column.cast(float64(), safe=False).to_numpy(zero_copy_only=False)
-        if types.is_integer(column.type):
-            too_large[:, target] = np.abs(block[:, target]) >= TOO_LARGE
-    return too_large
-
-
-def _refuse_first(too_large: NDArray[np.bool_], names: Sequence[str], start: int) -> None:
-    if not too_large.any():
-        return
-    row, column = np.argwhere(too_large)[0]
-    raise DataError(
-        f"Row {start + row + 1}, column {names[column]!r} must hold a number that double precision "
-        "holds exactly; found an integer that is too large (2^53 or more). Write the column as "
-        f"float64, or use invalid='repair' (--invalid repair). {OUTSIDE}"
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
     )
 
 
-def _label(value: Any) -> Any:
-    """A label as it is in the file; None where it is missing."""
+def _read_numbers(column: Any, notation: Notation, dates: Dates | None) -> tuple[Floats, dict[int, str]]:
+    """The numbers of a column, and which rows hold none, with the kind of offence.
+
+    Which way is taken depends on the column's type alone. Where `dates` are given they are dates.
+    """
+    if dates is None and _is_native(column.type):
+        return _native(column)
+    cells, ticks_a_day = _ticks(column)
+    numbers, wrong = np.empty(len(cells)), {}
+    for row, cell in enumerate(cells):
+        try:
+            numbers[row] = _number(cell, notation, dates, ticks_a_day)
+        except UnreadableCellError as found:
+            numbers[row], wrong[row] = math.inf, str(found)
+    return numbers, wrong
+
+
+def _number(cell: Any, notation: Notation, dates: Dates | None, ticks_a_day: int) -> float:
+    if isinstance(cell, str):
+        return notation.number(cell) if dates is None else dates.number(cell)
+    if dates is None or cell is None:
+        return cell_number(cell)
+    return dates.days_of_ticks(cell, ticks_a_day)
+
+
+def _ticks(column: Any) -> tuple[list[Any], int]:
+    """The cells of a column; moments as whole numbers of ticks since 1970, with the ticks in a day.
+
+    Python's dates end in the year 9999: a cell beyond it would make the conversion of all fail.
+    """
+    from pyarrow import int32, int64, types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if not types.is_temporal(kind) or types.is_interval(kind):
+        return column.to_pylist(), 1
+    if types.is_date32(kind):
+        return column.cast(int32()).to_pylist(), 1
+    unit = "ms" if types.is_date64(kind) else kind.unit
+    if types.is_time32(kind):
+        column = column.cast(int32())
+    return column.cast(int64()).to_pylist(), 86400 * TICKS_A_SECOND[unit]
+
+
+def _native(column: Any) -> tuple[Floats, dict[int, str]]:
+    """Cells of a numeric type, all at once, as the rule for a cell reads each."""
+    from pyarrow import float32, float64, types, uint8
+
+    kind = column.type
+    if types.is_boolean(kind):
+        column = column.cast(uint8())
+    elif types.is_float16(kind):
+        column = column.cast(float32())
+    # Without the check of pyarrow's safe cast: its message would print the cell.
+    numbers = column.cast(float64(), safe=False).to_numpy(zero_copy_only=False)
+    if not types.is_integer(kind):
+        return numbers, {}
+    rows = np.flatnonzero(np.abs(numbers) >= TOO_LARGE)
+    return numbers, dict.fromkeys(rows.tolist(), TOO_LARGE_INTEGER)
+
+
+def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start: int) -> None:
+    row, column = min(wrong)
+    raise DataError(
+        f"Row {start + row + 1}, column {names[column]!r} must hold a number that double precision "
+        f"holds exactly; found {wrong[row, column]}. Correct the cell, or use invalid='repair' "
+        f"(--invalid repair). {OUTSIDE}"
+    )
+
+
+def label_key(value: Any) -> Any:
+    """What names the unit of a cell; None where it is missing."""
     if isinstance(value, str):
         return cell_label(value)
-    return None if isinstance(value, float) and np.isnan(value) else value
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float | Decimal | np.floating):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        exact = isinstance(value, Decimal) or abs(number) < TOO_LARGE
+        return int(value) if math.isfinite(number) and exact and value == int(value) else number
+    return str(value)

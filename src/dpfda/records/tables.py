@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.records.csv_tables import Progress
-from dpfda.records.curves import check_choice
-from dpfda.records.files import _checked_path, _objects, _opened, _refuse_missing_labels
-from dpfda.records.headers import check_labels, find_column
+from dpfda.records.files import Stated, in_file, objects, opened
+from dpfda.records.headers import find_column
+from dpfda.records.lines import Notation
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +34,10 @@ class TableExamples(NamedTuple):
         Public labels of the inputs, in the order of the file.
     matched : tuple of int
         Which of the patterns each input matched first.
+    lines : array (n,) of int, or None
+        Private. The line of the file on which each row stands; None for a file without lines.
+    header : tuple of str
+        Public. Labels of all columns.
     """
 
     inputs: Floats
@@ -41,9 +45,15 @@ class TableExamples(NamedTuple):
     groups: NDArray[Any] | None
     columns: tuple[str, ...]
     matched: tuple[int, ...]
+    lines: NDArray[np.int64] | None = None
+    header: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "TableExamples(content private)"
+
+    def in_file(self, message: str) -> str:
+        """A message about rows and columns of the data, counted from 0, as one about the file."""
+        return in_file(message, self.lines, self.columns)
 
 
 def read_examples(
@@ -53,6 +63,7 @@ def read_examples(
     *,
     labels: bool = False,
     groups: str | None = None,
+    decimal: str = ".",
     invalid: str = "refuse",
     progress: Progress | None = None,
 ) -> TableExamples:
@@ -70,6 +81,8 @@ def read_examples(
         Read the target as labels (text) and not as numbers.
     groups : str, optional
         Label of the column that names each record's privacy unit.
+    decimal : {".", ","}
+        The decimal sign.
     invalid : {"refuse", "repair"}
         Raise on a row that cannot be read, or keep it as one whose inputs are infinite.
     progress : callable, optional
@@ -80,13 +93,12 @@ def read_examples(
     ParameterError
         If the path or a label is unusable, or a column has two uses.
     DataError
-        If the file cannot be read, with row and column, never a value. Outside the guarantee.
+        If the file cannot be read, with line (or row of a Parquet file, from 1) and column, never a
+        value. Outside the guarantee.
     MissingExtraError
         Without pyarrow.
     """
-    check_choice(invalid, "invalid", ("refuse", "repair"))
-    source = _opened(_checked_path(path))
-    check_labels(source.labels)
+    source = opened(path, Stated(Notation(decimal), None, invalid, progress))
     target_column = find_column(source.labels, target, "target")
     units = [] if groups is None else [find_column(source.labels, groups, "groups")]
     taken = {target_column, *units}
@@ -96,14 +108,13 @@ def read_examples(
     places = sorted(chosen)
     number_columns = places if labels else [*places, target_column]
     label_columns = [*([target_column] if labels else []), *units]
-    table = source.read(number_columns, label_columns, invalid, progress)
-    if invalid == "refuse":
-        _refuse_missing_labels(table.labels, label_columns, source.labels)
-    found = _objects(table.labels[0]) if labels else table.numbers[:, -1]
-    unit_labels = _objects(table.labels[-1]) if units else None
+    table = source.read(number_columns, label_columns)
+    found = objects(table.labels[0]) if labels else table.numbers[:, -1]
+    unit_labels = objects(table.labels[-1]) if units else None
     inputs = table.numbers[:, : len(places)]
     names = tuple(source.labels[place] for place in places)
-    return TableExamples(inputs, found, unit_labels, names, tuple(chosen[place] for place in places))
+    matched = tuple(chosen[place] for place in places)
+    return TableExamples(inputs, found, unit_labels, names, matched, table.lines, source.labels)
 
 
 def _matches(labels: Sequence[str], patterns: Sequence[str], taken: set[int]) -> dict[int, int]:

@@ -1,0 +1,131 @@
+"""Text tables: bytes, lines, cells. One reading, which for a line depends on that line alone.
+
+- *Bytes*. A byte-order mark is dropped at the very start of the file and is text anywhere else.
+- *Lines* end in LF, and one CR before it (or before the end of the file) belongs to the line's end. No
+  other byte ends a line, in quotes or not. Lines are counted from 1, the header and empty ones included.
+  A line without a byte is empty and no record; any other is one record, also one of blanks alone.
+- *Cells*. The text of a line is UTF-8; what is not is kept apart and is never a number. Its cells stand
+  between delimiters. A cell that begins with a double quote reaches to the next one that is not doubled,
+  delimiters included; a quote anywhere else is text. A line with an odd number of quotes, with a quoted
+  cell that is never closed (both are what a line break in quotes leaves), or with a CR before its end
+  has no cells and cannot be read. '#' and NUL are characters like others; no cell is too long.
+- *Numbers and labels*. Blanks around a cell are taken off; then `dpfda.records.cells` says what is a
+  number and what is missing. Where a decimal comma is stated, it is read as the point that it stands
+  for, and a number with a point is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from dpfda.errors import ParameterError
+from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]++(?:[eE][+-]?[0-9]++)?")
+
+
+class UnreadableLineError(Exception):
+    """A line without cells; carries what is wrong with it, in fixed words."""
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How numbers are written, as stated.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+        The decimal sign.
+    """
+
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ParameterError("decimal", "be '.' or ','", repr(self.decimal))
+
+    def number(self, text: str) -> float:
+        """Read a cell as a number; NaN where it is missing.
+
+        Raises
+        ------
+        UnreadableCellError
+            With the kind of offence, never the text.
+        """
+        pointed = text
+        if self.decimal == ",":
+            if "." in text and NUMBER.fullmatch(text.strip()):
+                raise UnreadableCellError("a number with a decimal point")
+            pointed = text.replace(",", ".")
+        try:
+            return text_number(pointed)
+        except UnreadableCellError as kind:
+            raise UnreadableCellError(self._kind(text, str(kind))) from None
+
+    def _kind(self, text: str, kind: str) -> str:
+        if kind != NO_NUMBER:
+            return kind
+        if undecodable(text):
+            return "bytes that are not UTF-8"
+        if DECIMAL_COMMA.fullmatch(text) or NUMBER.fullmatch(re.sub("[,' _]", "", text)):
+            comma = "a decimal comma or " if self.decimal == "." else ""
+            return f"a number with {comma}a thousands separator"
+        return kind
+
+
+def content(line: bytes) -> bytes:
+    """A line without its end."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def decoded(line: bytes) -> str:
+    """The text of a line without its end; bytes that are not UTF-8 become lone surrogates."""
+    return content(line).decode("utf-8", "surrogateescape")
+
+
+def undecodable(text: str) -> bool:
+    """Whether there are bytes that were not UTF-8."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def split_cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line without its end.
+
+    Raises
+    ------
+    UnreadableLineError
+        If it has none.
+    """
+    if "\r" in line:
+        raise UnreadableLineError("a CR inside the line")
+    quotes = line.count('"')
+    if not quotes:
+        return line.split(delimiter)
+    if quotes % 2:
+        raise UnreadableLineError("an unclosed quote")
+    pattern = _cell_pattern(delimiter)
+    cells, place = [], 0
+    while True:
+        match = pattern.match(line, place)
+        if match is None:
+            raise UnreadableLineError("an unclosed quote")
+        quoted, after, bare = match.groups()
+        cells.append(bare if quoted is None else quoted.replace('""', '"') + after)
+        place = match.end() + 1
+        if place > len(line):
+            return cells
+
+
+@functools.cache
+def _cell_pattern(delimiter: str) -> re.Pattern[str]:
+    other = f"[^{delimiter}]*"
+    return re.compile(f'"((?:[^"]|"")*+)"({other})|((?!"){other})', re.DOTALL)
+
+
+def cell_label(text: str | None) -> str | None:
+    """A label without surrounding blanks; None where it is missing."""
+    label = None if text is None else text.strip()
+    return None if label in MISSING else label
