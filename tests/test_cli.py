@@ -30,6 +30,8 @@ POINTS = np.linspace(0.0, 23.0, 24)
 DAYS = 60
 # So little noise that what is released can be compared with a mean.
 LOUD = "1000000000"
+# What is said of the file of the fixture `days`.
+AXIS = "note: axis: 24 points from 0 to 23, the numbers in the header\n"
 
 
 def run(*arguments):
@@ -139,7 +141,7 @@ def test_mean_states_what_it_did(days):
     assert "mechanism: cells" in words
     assert "with probability 95%; temperature (degrees C)" in words
     assert "written: out.json (release)" in words
-    assert result.stderr == ""
+    assert result.stderr == AXIS
     assert load("out.json").about["domain"] == "hour"
 
 
@@ -214,8 +216,7 @@ def test_missing_values_completed(folder):
     path = write(folder / "gaps.csv", POINTS, cells.tolist())
     refused = mean_of(path)
     assert refused.exit_code == 2
-    assert "in row 3, column 5. Use --missing complete to fill gaps" in refused.stderr
-    assert "counted from 0" in refused.stderr
+    assert "in line 5 of the file, column '5.0'. Use --missing complete to fill gaps" in refused.stderr
     assert mean_of(path, "--missing", "complete").exit_code == 0
     curves[3, 5] = (curves[3, 4] + curves[3, 6]) / 2
     np.testing.assert_allclose(load("out.json")(POINTS), curves.mean(axis=0), atol=1e-4)
@@ -262,7 +263,7 @@ def test_mechanism_by_name(days, name):
 def test_kernel_by_text(days, kernel, length):
     result = mean_of(days, "--kernel", kernel, epsilon="1")
     assert result.exit_code == 0
-    assert result.stderr == ""
+    assert result.stderr == AXIS
     assert load("out.json").basis.kernel.length_scale == pytest.approx(length)
 
 
@@ -722,7 +723,7 @@ def test_warnings_of_libraries_are_not_shown(days, monkeypatch):
 
     monkeypatch.setattr(PrivateMean, "prepare", noisy)
     result = mean_of(days, epsilon="1")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, AXIS)
 
 
 # Help, version, and the program as a process
@@ -763,7 +764,7 @@ def test_python_m_dpfda_works(days):
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["files"] == {"release": "out.json", "plot": "out.svg"}
-    assert done.stderr == ""
+    assert done.stderr == AXIS
     again = process(
         *("-m", "dpfda", "mean", "days.csv", "--epsilon", "1", "--bounds", "-10", "40"),
         *("--out", "out.json"),
@@ -873,7 +874,12 @@ def test_scans_of_persons(data_dir, dti, folder):
 def test_scans_with_gaps_are_refused_unless_completed(data_dir, folder, draws):
     result = mean_of(data_dir / "dti_cca.csv", "--columns", "cca_*", bounds=("--standardize",))
     assert result.exit_code == 2
-    assert "missing value (NaN) in row " in result.stderr
+    lines = (data_dir / "dti_cca.csv").read_text().splitlines()
+    columns = lines[0].replace('"', "").split(",")
+    gaps = [line.split(",").index("NA") if "NA" in line.split(",") else None for line in lines]
+    first = next(i for i, gap in enumerate(gaps) if gap is not None)
+    where = f"line {first + 1} of the file, column {columns[gaps[first]]!r}"
+    assert f"missing value (NaN) in {where}" in result.stderr
     assert "--missing complete" in result.stderr
     assert (contents(folder), draws) == ({}, [])
 
@@ -892,3 +898,178 @@ def test_demand_of_mondays(data_dir, electricity, folder):
     # (M (M + 1))^(1/2), here at a point; shrinkage takes less than two thirds of it away.
     unshrunk = 2 * 2000 / 508 * np.sqrt(block * (block + 1))
     assert unshrunk / 3 < answer["noise"]["at_a_point"] / 1.96 < 1.05 * unshrunk
+
+
+# What a file says of itself, and what is stated of it
+
+
+def notes(result):
+    return [line for line in result.stderr.splitlines() if line.startswith("note: ")]
+
+
+def test_the_grid_is_stated_where_the_header_holds_words(wards, folder):
+    named = ("--columns", "t_*", "--groups", "who")
+    plain = mean_of(wards, *named, "--out", "plain.json")
+    assert plain.exit_code == 0, plain.stderr
+    assert notes(plain) == [
+        "note: axis: 24 points, equally spaced from 0 to 1, because the header holds words; state "
+        "others with --grid START:STOP:STEP"
+    ]
+    stated = mean_of(wards, *named, "--grid", "0:23:1")
+    assert notes(stated) == ["note: axis: 24 points from 0 to 23, as stated with --grid"]
+    assert load("out.json").domain_range == (0.0, 23.0)
+    np.testing.assert_array_equal(load("out.json").grid_points, POINTS)
+    for grid, words in (
+        ("0:22:1", "grid must have a point for each of the 24 columns of the curve; found 23 points"),
+        ("0:23:5", "--grid must be numbers with commas, or START:STOP:STEP"),
+        (",".join(map(str, [1, 0, *range(2, 24)])), "grid_points must increase strictly"),
+    ):
+        result = mean_of(wards, *named, "--grid", grid, "--overwrite")
+        assert result.exit_code == 2
+        assert words in result.stderr
+
+
+def test_a_grid_does_not_contradict_the_header(days):
+    result = mean_of(days, "--grid", "0:11.5:0.5")
+    assert result.exit_code == 2
+    assert "grid must agree with the numbers in the header" in result.stderr
+    assert mean_of(days, "--grid", "0:23:1").exit_code == 0
+
+
+def test_decimal_commas_where_they_are_stated(days, folder):
+    text = days.read_text().replace(",", ";").replace(".", ",")
+    (folder / "comma.csv").write_text(text.replace("\n", "\n", 1))
+    refused = mean_of("comma.csv")
+    assert refused.exit_code == 2
+    assert "--decimal ," in refused.stderr
+    assert "Line 2, column '0'" in refused.stderr
+    assert mean_of("comma.csv", "--decimal", ",", "--out", "comma.json").exit_code == 0
+    assert mean_of(days).exit_code == 0
+    # So little noise that what differs would be what was read.
+    np.testing.assert_allclose(load("comma.json")(POINTS), load("out.json")(POINTS), atol=1e-5)
+    wrong = mean_of(days, "--decimal", ";", "--overwrite")
+    assert "--decimal must be one of '.', ','" in wrong.stderr
+
+
+def test_dates_in_the_header(days, folder):
+    dates = [str(np.datetime64("2024-02-20") + day) for day in range(24)]
+    lines = days.read_text().splitlines()
+    (folder / "dated.csv").write_text("\n".join([",".join(dates), *lines[1:]]))
+    result = mean_of("dated.csv", "--dates", "iso")
+    assert result.exit_code == 0, result.stderr
+    expected = "note: axis: 24 points from 0 to 23, the dates in the header, as days since 2024-02-20"
+    assert notes(result) == [expected]
+    assert load("out.json").about["domain"] == "days since 2024-02-20"
+    np.testing.assert_array_equal(load("out.json").grid_points, POINTS)
+    result = mean_of(
+        "dated.csv", "--dates", "iso", "--domain", "2024-02-19", "2024-03-20", "--overwrite"
+    )
+    assert load("out.json").domain_range == (0.0, 30.0)
+    np.testing.assert_array_equal(load("out.json").grid_points, POINTS + 1)
+    assert "days since 2024-02-19" in result.stderr
+    for form, words in (("%d.%m.%Y", "be a date as stated"), ("isoo", "be 'iso' or a format")):
+        assert words in mean_of("dated.csv", "--dates", form, "--overwrite").stderr
+
+
+def test_dates_in_the_long_layout(visits, folder):
+    lines = visits.read_text().splitlines()
+    header = lines[0].split(",")
+    week = header.index("week")
+    dated = []
+    for line in lines[1:]:
+        cells = line.split(",")
+        moment = np.datetime64("2024-01-01T00:00:00") + np.timedelta64(
+            round(float(cells[week]) * 86400), "s"
+        )
+        cells[week] = str(moment)
+        dated.append(",".join(cells))
+    (folder / "dated.csv").write_text("\n".join([lines[0], *dated]))
+    layout = ("--id", "patient", "--time", "week", "--value", "weight")
+    plain = mean_of(visits, *layout, "--domain", 0, 23, "--out", "plain.json")
+    assert notes(plain) == ["note: axis: column 'week'"]
+    result = mean_of("dated.csv", *layout, "--dates", "iso", "--domain", "2024-01-01", "2024-01-24")
+    assert result.exit_code == 0, result.stderr
+    assert notes(result) == ["note: axis: column 'week', as days since 2024-01-01"]
+    np.testing.assert_allclose(load("out.json")(POINTS), load("plain.json")(POINTS), atol=0.01)
+
+
+def test_an_unused_identifier_is_pointed_out(wards, folder):
+    text = wards.read_text()
+    (folder / "named.csv").write_text("ID" + text.removeprefix("who"))
+    result = mean_of("named.csv", "--columns", "t_*")
+    assert result.exit_code == 0
+    assert [
+        line for line in notes(result) if "'ID' looks like an identifier" in line and "--groups" in line
+    ]
+    used = mean_of("named.csv", "--columns", "t_*", "--groups", "ID", "--overwrite")
+    assert not [line for line in notes(used) if "identifier" in line]
+
+
+def test_plan_takes_a_grid(folder):
+    common = ("plan", "--curves", 100, "--epsilon", 1, "--bounds", 0, 1, "--json")
+    stated, spaced = (
+        json.loads(run(*common, *more).stdout)
+        for more in (("--grid", "0:24:0.5"), ("--points", 49, "--domain", 0, 24))
+    )
+    assert stated == spaced
+    assert "--points must be left out" in run(*common, "--grid", "0:24:1", "--points", 5).stderr
+
+
+def told(*arguments, **streams):
+    """The command as a process of its own."""
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "dpfda", *map(str, arguments)],
+        stdin=subprocess.DEVNULL, check=False, **streams,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_terminal_after_the_release_is_no_failure(days, folder):
+    arguments = ("mean", days, "--epsilon", 1, "--bounds", 0, 30)
+    with open("/dev/full", "w") as full:
+        done = told(*arguments, "--json", "--out", "a.json", stdout=full, stderr=subprocess.PIPE)
+        assert (done.returncode, b"the release is written" in done.stderr) == (0, True)
+        # A warning comes between the charge and the file: it must not cost the release.
+        done = told(*arguments, "--kernel", "rbf:0.01", "--out", "b.json", stdout=full, stderr=full)
+        assert done.returncode == 0
+    for name in "ab":
+        assert load(f"{name}.json").domain_range == (0.0, 23.0)
+
+
+def test_a_reader_who_has_gone_is_no_failure(days, folder):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = told(
+            "mean", days, "--epsilon", 1, "--bounds", 0, 30, "--out", "a.json", stdout=pipe, stderr=pipe
+        )
+    assert done.returncode == 0
+    assert load("a.json").domain_range == (0.0, 23.0)
+
+
+@pytest.mark.parametrize("verb", ["density", "covariance", "regress"])
+def test_other_verbs_survive_a_reader_who_has_gone(verb, folder):
+    rng = np.random.default_rng(5)
+    write(folder / "rows.csv", ["0", "1", "2"], rng.uniform(0, 1, (40, 3)).tolist())
+    more = {
+        "density": ("rows.csv", "--epsilon", 1, "--column", "0:0:1"),
+        "covariance": ("rows.csv", "--epsilon", 1, "--bounds", 0, 1),
+        "regress": (
+            "rows.csv",
+            "--epsilon",
+            1,
+            "--input",
+            "0:0:1",
+            "--target",
+            "1",
+            "--target-bounds",
+            0,
+            1,
+        ),
+    }[verb]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = told(verb, *more, "--out", "out", stdout=pipe, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out").exists()

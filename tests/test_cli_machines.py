@@ -97,7 +97,7 @@ def test_a_ledger_is_charged_and_refuses(table, draws):
             (*REGRESS, "--epsilon", 1, "--features", "grid", "--norm-bound", 2),
             "--norm-bound must go with",
         ),
-        ((*CLASSIFY[:-1], "left", "--epsilon", 1), "found another label in row"),
+        ((*CLASSIFY[:-1], "left", "--epsilon", 1), "found another label in line "),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

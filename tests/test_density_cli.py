@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from dpfda import load
 from dpfda.cli.app import app
-from dpfda.cli.density import parse_columns, parse_edges
+from dpfda.cli.density import parse_columns
+from dpfda.cli.reading import parse_points
 from dpfda.design.density import EXPONENT
 from dpfda.errors import ParameterError
 from dpfda.ledger import FileLedger
@@ -156,12 +157,12 @@ def test_refusals(name, people, folder, monkeypatch):
 
 
 def test_edges_and_columns():
-    assert parse_edges("0:105:5") == [5.0 * i for i in range(22)]
-    assert parse_edges("0,1,5") == [0.0, 1.0, 5.0]
+    assert parse_points("0:105:5", "--edges") == [5.0 * i for i in range(22)]
+    assert parse_points("0,1,5", "--edges") == [0.0, 1.0, 5.0]
     assert parse_columns(["a:b:0:1e3"]) == [("a:b", 0.0, 1000.0)]
     for text in ("0:10:3", "0:10", "a,b", "0:1:0", "0:1:1e-9", ""):
         with pytest.raises(ParameterError, match="--edges must be numbers with commas"):
-            parse_edges(text)
+            parse_points(text, "--edges")
 
 
 def test_help_has_examples():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,10 +10,11 @@ import typer
 
 from dpfda.cli import machines as m
 from dpfda.cli import options as o
-from dpfda.cli.running import guarded, print_json, progress_bar, warn
+from dpfda.cli.running import guarded, note, tell, warn
 from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
+    from dpfda.cli.reading import CurveOptions
     from dpfda.records.files import TableCurves
     from dpfda.releases.comparison import ReleasedComparison
 
@@ -60,39 +62,16 @@ def compare(
     standardize: o.Standardize = False,
     kernel: o.KernelText = None,
     domain: o.Domain = None,
-    x_label: Annotated[
-        str | None,
-        typer.Option(
-            "--x-label", metavar="TEXT", help="Name and unit of the axis.", rich_help_panel=o.CURVE
-        ),
-    ] = None,
-    y_label: Annotated[
-        str | None,
-        typer.Option(
-            "--y-label", metavar="TEXT", help="Name and unit of the values.", rich_help_panel=o.CURVE
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="PATTERN",
-            help="Columns of the curve, by name; needed with --groups. Example: --columns 'cca_*'",
-            rich_help_panel=o.READING,
-        ),
-    ] = None,
-    groups: m.Groups = None,
-    unit: m.UnitWord = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            "--missing",
-            metavar="refuse|complete",
-            help="Missing values: an error, or filled by interpolation within the curve.",
-            rich_help_panel=o.READING,
-        ),
-    ] = "refuse",
-    invalid: m.Invalid = "refuse",
+    x_label: o.XLabel = None,
+    y_label: o.YLabel = None,
+    columns: o.Columns = None,
+    groups: o.Groups = None,
+    unit: o.UnitWord = None,
+    missing: o.Missing = "refuse",
+    invalid: o.Invalid = "refuse",
+    decimal: o.Decimal = ".",
+    dates: o.DateForm = None,
+    grid: o.Grid = None,
     out: m.Out,
     plot: Annotated[
         Path | None,
@@ -133,11 +112,15 @@ def compare(
     from dpfda.cli.checks import bound_from, check_public
     from dpfda.cli.mean import opened_ledger
     from dpfda.cli.outputs import check_outputs
+    from dpfda.cli.reading import CurveOptions
     from dpfda.report import cautions
 
     bound = bound_from(bounds, l2_bound, l1_bound, standardize)
+    options = CurveOptions(
+        columns, by, None, None, None, missing, invalid, decimal, dates, grid, domain
+    ).checked()
     public = check_public(
-        epsilon, delta, neighbours, bound, standardize, kernel, domain, mechanism, public_size
+        epsilon, delta, neighbours, bound, standardize, kernel, options.ends(), mechanism, public_size
     )
     _check_columns(neighbours, levels, by, groups, columns)
     outputs = {
@@ -148,8 +131,9 @@ def compare(
     warnings = list(cautions(public.guarantee, public.public_size))
     for text in warnings:
         warn(text)
-    table, persons = _read(file, columns, by, groups, invalid)
-    labels = {key: text for key, text in (("domain", x_label), ("value", y_label)) if text is not None}
+    table, persons = _read(file, options, groups)
+    words_of = {"domain": x_label or options.axis_label(table), "value": y_label}
+    labels = {key: text for key, text in words_of.items() if text is not None}
     settings = {
         "epsilon": public.guarantee.epsilon,
         "delta": getattr(public.guarantee, "delta", 0),
@@ -170,6 +154,9 @@ def compare(
         "dataset": dataset,
     }
     release = _fitted(settings, table, persons)
+    notes = replace(options, groups=groups).notes(table, release[release.names[0]].domain_range, [by])
+    for text in notes:
+        note(text)
     files = _write(release, out, plot, difference_plot, csv)
     if account is not None and dataset is not None:
         from dpfda.cli.mean import after_publication
@@ -177,9 +164,9 @@ def compare(
         with after_publication(out):
             account.note_file(dataset, out.resolve())
     if as_json:
-        print_json(_summary(release) | {"files": files, "warnings": warnings})
+        tell(_summary(release) | {"files": files, "warnings": warnings, "notes": notes})
     else:
-        typer.echo(_words(release, files))
+        tell(_words(release, files))
 
 
 def _check_columns(
@@ -195,29 +182,23 @@ def _check_columns(
         raise ParameterError("--groups", "name another column than --by", repr(groups))
 
 
-def _read(
-    file: Path, columns: str | None, by: str, groups: str | None, invalid: str
-) -> tuple[TableCurves, Any]:
+def _read(file: Path, options: CurveOptions, groups: str | None) -> tuple[TableCurves, Any]:
     """The curves with the group of each, and the person of each."""
-    from dpfda.records.files import read_curves
-
-    with progress_bar(f"reading {file.name}") as progress:
-        table = read_curves(file, columns=columns, groups=by, invalid=invalid, progress=progress)
-        if groups is None:
-            return table, None
-        persons = read_curves(file, columns=columns, groups=groups, invalid=invalid, progress=progress)
+    table = options.read(file)
+    if groups is None:
+        return table, None
+    persons = replace(options, groups=groups).read(file)
     if persons.groups is None or table.groups is None or len(persons.groups) != len(table.groups):
         raise DataError("The file must stay as it is while it is read; its number of rows changed.")
     return table, persons.groups
 
 
 def _fitted(settings: dict[str, Any], table: TableCurves, persons: Any) -> ReleasedComparison:
+    from dpfda.cli.reading import located
     from dpfda.summaries.comparison import PrivateComparison
 
-    try:
+    with located(table):
         return PrivateComparison(**settings).fit(table.data, table.groups, persons).release_
-    except DataError as error:
-        raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
 
 
 def _write(

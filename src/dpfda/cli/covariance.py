@@ -9,8 +9,8 @@ import typer
 
 from dpfda.cli import machines as m
 from dpfda.cli import options as o
-from dpfda.cli.running import guarded, print_json, progress_bar, warn
-from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
+from dpfda.cli.running import guarded, note, tell, warn
+from dpfda.errors import DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from dpfda.records.files import TableCurves
@@ -82,39 +82,16 @@ def covariance(
     standardize: o.Standardize = False,
     kernel: o.KernelText = None,
     domain: o.Domain = None,
-    x_label: Annotated[
-        str | None,
-        typer.Option(
-            "--x-label", metavar="TEXT", help="Name and unit of the axis.", rich_help_panel=o.CURVE
-        ),
-    ] = None,
-    y_label: Annotated[
-        str | None,
-        typer.Option(
-            "--y-label", metavar="TEXT", help="Name and unit of the values.", rich_help_panel=o.CURVE
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="PATTERN",
-            help="Columns of the curve, by name. Example: --columns 'cca_*'",
-            rich_help_panel=o.READING,
-        ),
-    ] = None,
-    groups: m.Groups = None,
-    unit: m.UnitWord = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            "--missing",
-            metavar="refuse|complete",
-            help="Missing values: an error, or filled by interpolation within the curve.",
-            rich_help_panel=o.READING,
-        ),
-    ] = "refuse",
-    invalid: m.Invalid = "refuse",
+    x_label: o.XLabel = None,
+    y_label: o.YLabel = None,
+    columns: o.Columns = None,
+    groups: o.Groups = None,
+    unit: o.UnitWord = None,
+    missing: o.Missing = "refuse",
+    invalid: o.Invalid = "refuse",
+    decimal: o.Decimal = ".",
+    dates: o.DateForm = None,
+    grid: o.Grid = None,
     out: m.Out,
     components: Annotated[
         Path | None,
@@ -153,11 +130,16 @@ def covariance(
     """
     from dpfda.cli.mean import opened_ledger
     from dpfda.cli.outputs import check_outputs
+    from dpfda.cli.reading import CurveOptions
     from dpfda.report import cautions
 
+    options = CurveOptions(
+        columns, groups, None, None, None, missing, invalid, decimal, dates, grid, domain
+    ).checked()
     outputs = {"--out": out, "--components": components, "--plot": plot, "--csv": csv}
     check_outputs(outputs, {"FILE": file}, overwrite)
-    labels = {key: text for key, text in (("domain", x_label), ("value", y_label)) if text is not None}
+    words_of = {"domain": x_label, "value": y_label}
+    labels = {key: text for key, text in words_of.items() if text is not None}
     settings = {
         "epsilon": epsilon,
         "delta": delta,
@@ -170,7 +152,7 @@ def covariance(
         "mean_share": mean_share,
         "standardize": standardize,
         "kernel": kernel,
-        "domain_range": domain,
+        "domain_range": options.ends(),
         "missing": missing,
         "invalid": invalid,
         "unit": unit or groups,
@@ -183,12 +165,14 @@ def covariance(
     warnings = list(cautions(guarantee_for(epsilon, delta), public_size))
     for text in warnings:
         warn(text)
-    with progress_bar(f"reading {file.name}") as progress:
-        from dpfda.records.files import read_curves
-
-        table = read_curves(file, columns=columns, groups=groups, invalid=invalid, progress=progress)
+    table = options.read(file)
+    if x_label is None and dates is not None:
+        estimator.set_params(labels=labels | {"domain": table.axis})
     estimator.set_params(ledger=account, dataset=dataset)
     release = fitted(estimator, table)
+    notes = options.notes(table, release.domain_range)
+    for text in notes:
+        note(text)
     files = _write(release, out, components, plot, csv)
     if account is not None and dataset is not None:
         from dpfda.cli.mean import after_publication
@@ -196,9 +180,9 @@ def covariance(
         with after_publication(out):
             account.note_file(dataset, out.resolve())
     if as_json:
-        print_json(_summary(release) | {"files": files, "warnings": warnings})
+        tell(_summary(release) | {"files": files, "warnings": warnings, "notes": notes})
     else:
-        typer.echo(_words(release, files))
+        tell(_words(release, files))
 
 
 def read_center(text: str) -> Any:
@@ -247,10 +231,10 @@ def fitted(estimator: PrivateCovariance, table: TableCurves) -> ReleasedCovarian
     """Release the covariance of the curves of a table."""
     if table.grid_points is not None:
         estimator.set_params(grid_points=table.grid_points)
-    try:
+    from dpfda.cli.reading import located
+
+    with located(table):
         return estimator.fit(table.data, groups=table.groups).release_
-    except DataError as error:
-        raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
 
 
 def _write(

@@ -12,7 +12,7 @@ import typer
 from dpfda.cli import options as o
 from dpfda.cli.mean import publish_mean, words, write_release
 from dpfda.cli.plan import Forecast
-from dpfda.cli.running import guarded
+from dpfda.cli.running import guarded, tell
 from dpfda.errors import StorageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def demo(
     settings = {"unit": "day", "labels": LABELS}
     release = publish_mean(TableCurves(data.values, data.grid_points, None), public, settings)
     files = write_release(release, release_path, drawn, csv)
-    typer.echo(_story(data, public, release, files, release_path))
+    tell(_story(data, public, release, files, release_path))
 
 
 def _make_folder(folder: Path) -> None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfda.cli import machines as m
 from dpfda.cli import options as o
-from dpfda.cli.running import guarded, print_json, progress_bar, warn
+from dpfda.cli.running import guarded, note, progress_bar, tell, warn
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ WHAT = "What is counted: --column, or --counts with --edges"
 DENSITY = "Density (public choices)"
 # Rows of the table on an interval; along each axis on a rectangle.
 TABLE = {1: 201, 2: 64}
-LARGEST_EDGES = 100_000
 
 
 @guarded
@@ -135,18 +133,10 @@ def density(
             rich_help_panel=DENSITY,
         ),
     ] = None,
-    groups: m.Groups = None,
-    unit: m.UnitWord = None,
-    invalid: Annotated[
-        str,
-        typer.Option(
-            "--invalid",
-            metavar="refuse|repair",
-            help="Rows that cannot be used: an error (outside the guarantee: it tells something), or "
-            "left out.",
-            rich_help_panel=o.READING,
-        ),
-    ] = "refuse",
+    groups: o.Groups = None,
+    unit: o.UnitWord = None,
+    invalid: o.Invalid = "refuse",
+    decimal: o.Decimal = ".",
     out: Annotated[
         Path,
         typer.Option(
@@ -182,8 +172,9 @@ def density(
 
     All arguments are public. Running it again on the same data is a second release: losses add up.
     """
-    from dpfda.cli.mean import opened_ledger
+    from dpfda.cli.mean import after_publication, opened_ledger
     from dpfda.cli.outputs import check_outputs
+    from dpfda.cli.reading import identifier_notes, located
     from dpfda.guarantees import guarantee_for
     from dpfda.report import cautions
     from dpfda.summaries import PrivateDensity
@@ -217,23 +208,30 @@ def density(
 
     with progress_bar(f"reading {file.name}") as progress:
         names = [counts] if counts is not None else [name for name, _, _ in named]
-        table = read_columns(file, names, groups=groups, invalid=invalid, progress=progress)
-    if ends is None:
-        release = estimator.fit(table.numbers, groups=table.groups).release_
-    else:
-        release = estimator.fit_counts(table.numbers[:, 0], ends, multiplier).release_
+        table = read_columns(
+            file, names, groups=groups, decimal=decimal, invalid=invalid, progress=progress
+        )
+    with located(table):
+        if ends is None:
+            release = estimator.fit(table.numbers, groups=table.groups).release_
+        else:
+            release = estimator.fit_counts(table.numbers[:, 0], ends, multiplier).release_
     public = getattr(release.raw, "public_size", None)
     warnings += [text for text in cautions(release.guarantee, public) if text not in warnings]
     for text in warnings:
         warn(text)
+    notes = [] if counts is not None else identifier_notes(table.header, names, groups)
+    for text in notes:
+        note(text)
     files = _written(release, out, plot, csv)
     if account is not None and dataset is not None:
-        account.note_file(dataset, out.resolve())
+        with after_publication(out):
+            account.note_file(dataset, out.resolve())
     if as_json:
-        print_json(summary(release) | {"files": files, "warnings": warnings})
+        tell(summary(release) | {"files": files, "warnings": warnings, "notes": notes})
     else:
         written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
-        typer.echo(f"{release!r}\n  written:      {written}")
+        tell(f"{release!r}\n  written:      {written}")
 
 
 def parse_columns(texts: Sequence[str]) -> list[tuple[str, float, float]]:
@@ -260,35 +258,6 @@ def parse_columns(texts: Sequence[str]) -> list[tuple[str, float, float]]:
     return found
 
 
-def parse_edges(text: str) -> list[float]:
-    """Read edges: numbers with commas, or START:STOP:STEP with both ends.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither.
-    """
-    try:
-        if ":" not in text:
-            return [float(part) for part in text.split(",")]
-        start, stop, step = (float(part) for part in text.split(":"))
-        count = round((stop - start) / step)
-        if not 1 <= count <= LARGEST_EDGES or abs(start + count * step - stop) > 1e-9 * abs(
-            stop - start
-        ):
-            raise ValueError
-    except (ValueError, ZeroDivisionError, OverflowError):
-        raise ParameterError(
-            "--edges",
-            "be numbers with commas, or START:STOP:STEP with whole steps from START to STOP",
-            repr(text),
-            "Example: --edges 0:105:5",
-        ) from None
-    import numpy as np
-
-    return [float(edge) for edge in np.linspace(start, stop, count + 1)]
-
-
 def summary(release: ReleasedDensity) -> dict[str, Any]:
     """What a release states about itself, as JSON types."""
     from dpfda.storage.densities import to_json
@@ -309,6 +278,8 @@ def _check_source(
     pictures: tuple[Path | None, Path | None],
 ) -> list[float] | None:
     """The edges of a table of counts; None where points are named."""
+    from dpfda.cli.reading import parse_points
+
     if bool(named) == (counts is not None):
         raise ParameterError(
             "The data",
@@ -323,7 +294,7 @@ def _check_source(
         )
     if len(named) > max(TABLE) and any(path is not None for path in pictures):
         raise ParameterError("--plot and --csv", "be left out for more than two columns", len(named))
-    return None if edges is None else parse_edges(edges)
+    return None if edges is None else parse_points(edges, "--edges")
 
 
 def _written(release: ReleasedDensity, out: Path, plot: Path | None, csv: Path | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfda.cli import options as o
-from dpfda.cli.running import print_json, progress_bar, warn
+from dpfda.cli.running import note, progress_bar, tell, warn
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
@@ -87,35 +87,6 @@ RoadName = Annotated[
         rich_help_panel=o.PRIVACY,
     ),
 ]
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        metavar="COLUMN",
-        help="Column that says whose a record is: then all records of one person weigh as one, and it "
-        "is the person who is protected. Its name is published.",
-        rich_help_panel=o.READING,
-    ),
-]
-UnitWord = Annotated[
-    str | None,
-    typer.Option(
-        "--unit",
-        metavar="TEXT",
-        help="What to call the one who is protected, in the singular. Example: person",
-        rich_help_panel=o.READING,
-    ),
-]
-Invalid = Annotated[
-    str,
-    typer.Option(
-        "--invalid",
-        metavar="refuse|repair",
-        help="Records that cannot be used: an error (outside the guarantee, for it tells something), or "
-        "replaced by a fixed public element.",
-        rich_help_panel=o.READING,
-    ),
-]
 Out = Annotated[
     Path,
     typer.Option(
@@ -172,6 +143,7 @@ def publish(
     labels: bool,
     norm_bound: float | None,
     groups: str | None,
+    decimal: str,
     ledger: Path | None,
     outputs: Mapping[str, Path | None],
     overwrite: bool,
@@ -187,11 +159,12 @@ def publish(
         The estimator.
     settings : dict
         Its public parameters, but bounds and ledger.
-    inputs, target, labels, norm_bound, groups, ledger, outputs, overwrite, as_json
+    inputs, target, labels, norm_bound, groups, decimal, ledger, outputs, overwrite, as_json
         Options of the verbs.
     """
     from dpfda.cli.mean import after_publication, opened_ledger
     from dpfda.cli.outputs import check_outputs
+    from dpfda.cli.reading import identifier_notes, located
     from dpfda.features import LinearFeatures
     from dpfda.guarantees import guarantee_for
     from dpfda.records.tables import read_examples
@@ -212,6 +185,7 @@ def publish(
             target,
             labels=labels,
             groups=groups,
+            decimal=decimal,
             invalid=settings["invalid"],
             progress=progress,
         )
@@ -223,20 +197,26 @@ def publish(
         settings["unit"] = groups
     words = {"domain": ", ".join(table.columns), "value": target}
     estimator = make(bounds=(lower, upper), ledger=account, labels=words, **settings)
-    release = estimator.fit(table.inputs, table.target, groups=table.groups).release_
+    with located(table):
+        release = estimator.fit(table.inputs, table.target, groups=table.groups).release_
     warnings += [text for text in cautions(guarantee, release.size) if text not in warnings]
     for text in warnings:
         warn(text)
+    notes = identifier_notes(table.header, [*table.columns, target], groups)
+    for text in notes:
+        note(text)
     files = _written(release, outputs)
     if account is not None and settings["dataset"] is not None:
         with after_publication(Path(files["release"])):
             account.note_file(settings["dataset"], Path(files["release"]).resolve())
     if as_json:
-        print_json(summary(release) | {"files": files, "warnings": warnings})
+        tell(summary(release) | {"files": files, "warnings": warnings, "notes": notes})
     else:
         written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
-        typer.echo(f"{release!r}\n  written:      {written}")
-        typer.echo(f"Next: dpfda show {files['release']}   (what is promised, in plain words)")
+        tell(
+            f"{release!r}\n  written:      {written}\n"
+            f"Next: dpfda show {files['release']}   (what is promised, in plain words)"
+        )
 
 
 def _try(make: Any, settings: dict[str, Any], named: Sequence[tuple[str, float, float]]) -> None:

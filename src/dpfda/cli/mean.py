@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfda.cli import options as o
-from dpfda.cli.running import FAILED, fail, guarded, print_json, progress_bar, warn
-from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
+from dpfda.cli.running import FAILED, fail, guarded, note, tell, warn
+from dpfda.errors import DpfdaError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from dpfda.ledger import Ledger, Record
     from dpfda.records.files import TableCurves
     from dpfda.releases.function import ReleasedFunction
-
-
-def _reading(name: str, metavar: str, words: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=words, rich_help_panel=o.READING)
 
 
 def _writing(name: str, metavar: str, words: str) -> Any:
@@ -54,70 +50,40 @@ def mean(
     standardize: o.Standardize = False,
     kernel: o.KernelText = None,
     domain: o.Domain = None,
-    x_label: Annotated[
-        str | None,
-        typer.Option(
-            "--x-label",
-            metavar="TEXT",
-            help="Name and unit of the axis, for reports and plots. Example: 'hour of the day'",
-            rich_help_panel=o.CURVE,
-        ),
-    ] = None,
-    y_label: Annotated[
-        str | None,
-        typer.Option(
-            "--y-label",
-            metavar="TEXT",
-            help="Name and unit of the values. Example: 'temperature (degrees C)'",
-            rich_help_panel=o.CURVE,
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        _reading("--columns", "PATTERN", "Columns of the curve, by name. Example: --columns 'cca_*'"),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        _reading(
-            "--groups",
-            "COLUMN",
-            "Column that says whose a record is. All records of one person then count as one, and it "
-            "is the person who is protected. Its name is published.",
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None,
-        _reading(
-            "--unit",
-            "TEXT",
-            "What to call the one who is protected, in the singular, in reports. By default the name "
-            "of the --groups (or --id) column, else record. Example: person",
-        ),
-    ] = None,
+    x_label: o.XLabel = None,
+    y_label: o.YLabel = None,
+    columns: o.Columns = None,
+    groups: o.Groups = None,
+    unit: o.UnitWord = None,
     id_column: Annotated[
-        str | None, _reading("--id", "COLUMN", "Long layout: whose curve. Needs --domain.")
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Long layout: whose curve. Needs --domain.",
+            rich_help_panel=o.READING,
+        ),
     ] = None,
     time_column: Annotated[
-        str | None, _reading("--time", "COLUMN", "Long layout: where on the axis.")
+        str | None,
+        typer.Option(
+            "--time",
+            metavar="COLUMN",
+            help="Long layout: where on the axis.",
+            rich_help_panel=o.READING,
+        ),
     ] = None,
-    value_column: Annotated[str | None, _reading("--value", "COLUMN", "Long layout: how much.")] = None,
-    missing: Annotated[
-        str,
-        _reading(
-            "--missing",
-            "refuse|complete",
-            "Missing values: an error, or filled by interpolation within the curve.",
+    value_column: Annotated[
+        str | None,
+        typer.Option(
+            "--value", metavar="COLUMN", help="Long layout: how much.", rich_help_panel=o.READING
         ),
-    ] = "refuse",
-    invalid: Annotated[
-        str,
-        _reading(
-            "--invalid",
-            "refuse|repair",
-            "Records that cannot be used: an error (which is outside the guarantee, for it tells "
-            "something), or replaced by a fixed public element, for unattended use.",
-        ),
-    ] = "refuse",
+    ] = None,
+    missing: o.Missing = "refuse",
+    invalid: o.Invalid = "refuse",
+    decimal: o.Decimal = ".",
+    dates: o.DateForm = None,
+    grid: o.Grid = None,
     out: Annotated[Path, _writing("--out", "F.json", "The release. Everything in it is public.")],
     plot: Annotated[
         Path | None, _writing("--plot", "F.png", "A picture: .png, .pdf or .svg (extra dpfda\\[plot]).")
@@ -135,29 +101,34 @@ def mean(
     """
     from dpfda.cli.checks import bound_from, check_public
     from dpfda.cli.outputs import check_outputs
-    from dpfda.records.curves import check_choice
+    from dpfda.cli.reading import CurveOptions
     from dpfda.report import cautions
     from dpfda.report import public_size as published_size
 
     bound = bound_from(bounds, l2_bound, l1_bound, standardize)
+    options = CurveOptions(
+        columns,
+        groups,
+        id_column,
+        time_column,
+        value_column,
+        missing,
+        invalid,
+        decimal,
+        dates,
+        grid,
+        domain,
+    ).checked()
     public = check_public(
-        epsilon, delta, neighbours, bound, standardize, kernel, domain, mechanism, public_size
+        epsilon, delta, neighbours, bound, standardize, kernel, options.ends(), mechanism, public_size
     )
-    check_choice(missing, "--missing", ("refuse", "complete"))
-    check_choice(invalid, "--invalid", ("refuse", "repair"))
-    layout = {"id": id_column, "time": time_column, "value": value_column}
-    _check_layout(layout, columns, domain, missing)
     check_outputs({"--out": out, "--plot": plot, "--csv": csv}, {"FILE": file}, overwrite)
     account = opened_ledger(ledger, dataset)
     warnings = list(cautions(public.guarantee, public.public_size))
     _show(warnings)
-    with progress_bar(f"reading {file.name}") as progress:
-        from dpfda.records.files import read_curves
-
-        table = read_curves(
-            file, columns=columns, groups=groups, **layout, invalid=invalid, progress=progress
-        )
-    labels = {key: text for key, text in (("domain", x_label), ("value", y_label)) if text is not None}
+    table = options.read(file)
+    words_of = {"domain": x_label or options.axis_label(table), "value": y_label}
+    labels = {key: text for key, text in words_of.items() if text is not None}
     settings = {
         "missing": missing,
         "invalid": invalid,
@@ -169,16 +140,16 @@ def mean(
     release = publish_mean(table, public, settings)
     later = [_kernel_warning(release), *cautions(release.guarantee, published_size(release))]
     new = [text for text in later if text is not None and text not in warnings]
-    _show(new)
+    notes = options.notes(table, release.domain_range)
+    _show(new, notes)
     files = write_release(release, out, plot, csv)
     if account is not None and dataset is not None:
         with after_publication(out):
             account.note_file(dataset, out.resolve())
     if as_json:
-        print_json(summary(release) | {"files": files, "warnings": warnings + new})
+        tell(summary(release) | {"files": files, "warnings": warnings + new, "notes": notes})
     else:
-        typer.echo(words(release, files))
-        typer.echo(f"Next: dpfda show {out}   (what is promised, in plain words)")
+        tell(f"{words(release, files)}\nNext: dpfda show {out}   (what is promised, in plain words)")
 
 
 class Charged:
@@ -238,10 +209,10 @@ def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any
         "public_size": public.public_size,
     }
     estimator = PrivateMean(**arguments, **settings)
-    try:
+    from dpfda.cli.reading import located
+
+    with located(table):
         release: ReleasedFunction = estimator.fit(table.data, groups=table.groups).release_
-    except DataError as error:
-        raise DataError(f"{error} (Rows and columns of curves are counted from 0.)") from None
     return release
 
 
@@ -311,9 +282,11 @@ def words(release: ReleasedFunction, files: dict[str, str]) -> str:
     )
 
 
-def _show(warnings: list[str]) -> None:
+def _show(warnings: Sequence[str], notes: Sequence[str] = ()) -> None:
     for text in warnings:
         warn(text)
+    for text in notes:
+        note(text)
 
 
 def _kernel_warning(release: ReleasedFunction) -> str | None:
@@ -321,31 +294,3 @@ def _kernel_warning(release: ReleasedFunction) -> str | None:
 
     kernel = getattr(release.basis, "kernel", None)
     return kernel_warning(kernel, release.grid_points, release.domain_range)
-
-
-def _check_layout(
-    layout: dict[str, str | None],
-    columns: str | None,
-    domain: tuple[float, float] | None,
-    missing: str,
-) -> None:
-    given = [f"--{name}" for name, column in layout.items() if column is not None]
-    if not given:
-        return
-    if len(given) < len(layout):
-        raise ParameterError("The long layout", "name --id, --time and --value", " and ".join(given))
-    if domain is None:
-        raise ParameterError(
-            "--domain",
-            "be given in the long layout",
-            "none",
-            "The span of the observed times is private; pass the public ends, as in --domain 0 52.",
-        )
-    if columns is not None:
-        raise ParameterError("--columns", "be left out in the long layout", repr(columns))
-    if missing != "refuse":
-        raise ParameterError(
-            "--missing",
-            "be left out in the long layout, where a missing observation is a missing line",
-            repr(missing),
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -112,13 +112,104 @@ KernelText = Annotated[
     ),
 ]
 Domain = Annotated[
-    tuple[float, float] | None,
+    tuple[str, str] | None,
     typer.Option(
         "--domain",
         metavar="A B",
         help="Ends of the domain, in the units of the axis; it must contain the grid. By default "
-        "that of the numbers in the header, else 0 1. Example: --domain 0 24",
+        "that of the numbers in the header, else 0 1; dates where --dates are stated. Example: --domain "
+        "0 24",
         rich_help_panel=CURVE,
+    ),
+]
+XLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--x-label",
+        metavar="TEXT",
+        help="Name and unit of the axis, for reports and plots. Example: 'hour of the day'",
+        rich_help_panel=CURVE,
+    ),
+]
+YLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--y-label",
+        metavar="TEXT",
+        help="Name and unit of the values. Example: 'temperature (degrees C)'",
+        rich_help_panel=CURVE,
+    ),
+]
+
+
+def _reading(name: str, metavar: str, words: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=words, rich_help_panel=READING)
+
+
+Columns = Annotated[
+    str | None,
+    _reading("--columns", "PATTERN", "Columns of the curve, by name. Example: --columns 'cca_*'"),
+]
+Groups = Annotated[
+    str | None,
+    _reading(
+        "--groups",
+        "COLUMN",
+        "Column that says whose a record is. All records of one person then count as one, and it is the "
+        "person who is protected. Its name is published.",
+    ),
+]
+UnitWord = Annotated[
+    str | None,
+    _reading(
+        "--unit",
+        "TEXT",
+        "What to call the one who is protected, in the singular, in reports. By default the name of the "
+        "--groups (or --id) column, else record. Example: person",
+    ),
+]
+Missing = Annotated[
+    str,
+    _reading(
+        "--missing",
+        "refuse|complete",
+        "Missing values: an error, or filled by interpolation within the curve.",
+    ),
+]
+Invalid = Annotated[
+    str,
+    _reading(
+        "--invalid",
+        "refuse|repair",
+        "Records that cannot be used: an error (outside the guarantee, for it tells something), or "
+        "replaced by a fixed public element (left out of a density), for unattended use.",
+    ),
+]
+Decimal = Annotated[
+    str,
+    _reading(
+        "--decimal",
+        ".|,",
+        "The decimal sign of the numbers in the file, its header included. With a comma, cells stand "
+        "between semicolons or tabs.",
+    ),
+]
+DateForm = Annotated[
+    str | None,
+    _reading(
+        "--dates",
+        "iso|FORMAT",
+        "Times (or the labels of the curve's columns) are dates: 2024-03-01, or as a format says, such "
+        "as %d.%m.%Y. They become days since the first end of --domain, else since the first label.",
+    ),
+]
+Grid = Annotated[
+    str | None,
+    _reading(
+        "--grid",
+        "START:STOP:STEP",
+        "Points of the grid, in the order of the columns, where the header holds words; or numbers with "
+        "commas. Example: --grid 0:23:1",
     ),
 ]
 AsJson = Annotated[

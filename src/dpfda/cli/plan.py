@@ -76,6 +76,7 @@ def plan(
             rich_help_panel=o.CURVE,
         ),
     ] = POINTS,
+    grid: o.Grid = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -98,20 +99,26 @@ def plan(
     """
     from dpfda.bases import KernelBasis
     from dpfda.bases.centred import CentredBasis
-    from dpfda.bases.grids import equally_spaced
+    from dpfda.bases.grids import check_grid, equally_spaced
     from dpfda.cli.checks import bound_from, check_public, kernel_on, kernel_warning
     from dpfda.cli.outputs import check_outputs, save_picture
+    from dpfda.cli.reading import CurveOptions
     from dpfda.report import cautions
 
     bound = bound_from(bounds, l2_bound, l1_bound, standardize)
+    options = CurveOptions(grid=grid, domain=domain).checked()
+    stated = options.grid_points()
     public = check_public(
-        epsilon, delta, neighbours, bound, standardize, kernel, domain, mechanism, public_size
+        epsilon, delta, neighbours, bound, standardize, kernel, options.ends(), mechanism, public_size
     )
-    _check_counts(curves, points)
+    _check_counts(curves, points if stated is None else len(stated))
+    if stated is not None and points != POINTS:
+        raise ParameterError("--points", "be left out with --grid", points)
     check_outputs({"--plot": plot}, {}, overwrite)
-    ends = public.domain or (0.0, 1.0)
+    ends = public.domain or ((0.0, 1.0) if stated is None else (stated[0], stated[-1]))
     chosen = kernel_on(public.kernel, ends)
-    basis: Basis = KernelBasis.on_grid(chosen, equally_spaced(points, ends), ends)
+    places = equally_spaced(points, ends) if stated is None else check_grid(stated)
+    basis: Basis = KernelBasis.on_grid(chosen, places, ends)
     if standardize:
         # As an estimator does: standardised curves integrate to zero.
         basis = CentredBasis.of(basis)

@@ -10,8 +10,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NoReturn, ParamSpec
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, ParamSpec, TextIO
 
 import typer
 
@@ -83,18 +83,64 @@ def as_options(message: str) -> str:
 
 def fail(message: str, status: int) -> NoReturn:
     """Print an error and leave."""
-    typer.echo(f"error: {message}", err=True)
+    _printed(f"error: {message}", err=True)
     raise typer.Exit(status) from None
 
 
 def warn(message: str) -> None:
-    """Print a warning, which may be about public things only."""
-    typer.echo(f"warning: {message}", err=True)
+    """Print a warning, which may be about public things only.
+
+    Where stderr is closed or full it is lost: between the charge and the file nothing may fail for it.
+    """
+    _printed(f"warning: {message}", err=True)
+
+
+def note(message: str) -> None:
+    """Print what is worth knowing about public things, on stderr; as a warning is."""
+    _printed(f"note: {message}", err=True)
 
 
 def print_json(answer: dict[str, Any]) -> None:
     """Print the one object that --json promises."""
-    typer.echo(json.dumps(answer, indent=1, allow_nan=False))
+    typer.echo(_as_json(answer))
+
+
+def tell(answer: str | dict[str, Any]) -> None:
+    """Print words, or the object that --json promises, about a release that is written.
+
+    A reader who has gone or a full disk behind stdout is no failure then: a script that saw one would
+    release again.
+    """
+    text = answer if isinstance(answer, str) else _as_json(answer)
+    if not _printed(text):
+        note("the release is written, but what is printed about it could not be printed")
+
+
+def _as_json(answer: dict[str, Any]) -> str:
+    return json.dumps(answer, indent=1, allow_nan=False)
+
+
+def _printed(text: str, err: bool = False) -> bool:
+    """Print a line; whether it went out."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        typer.echo(text, err=err)
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        _give_up(stream)
+        return False
+    return True
+
+
+def _give_up(stream: TextIO | None) -> None:
+    """Lead a stream nowhere, so that what is left in its buffer does not fail when Python ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+        finally:
+            os.close(nowhere)
 
 
 @contextmanager
