@@ -92,7 +92,7 @@ def test_a_refused_block_adds_nothing():
         stream = estimator.stream().add(RECORDS[:50])
         spoilt = RECORDS[50:].copy()
         spoilt[30, 2] = np.inf
-        with pytest.raises(DataError, match=r"found a infinity \(inf\) in row 30, column 2"):
+        with pytest.raises(DataError, match=r"found an infinity \(inf\) in row 30, column 2"):
             stream.add(spoilt)
         assert exact(stream.add(RECORDS[50:]).prepared()) == exact(estimator.prepare(RECORDS))
 

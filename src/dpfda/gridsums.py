@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.interop import compiled
+from dpfda.interop.native_arrays import doubles, is_direct
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -78,7 +79,7 @@ class GridRule:
 def integers(values: NDArray[Any], rule: GridRule) -> Integers:
     """The integers (n, m) of each record; row i is a function of ``values[i]`` alone.
 
-    A record with NaN or infinity becomes the zero vector, that is, the center.
+    A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector, that is, the center.
     """
     with np.errstate(all="ignore"):
         return _rows(values, rule)[0].astype(np.int64)
@@ -102,7 +103,7 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) 
     totals : array (m,) of int64
         Exact sums.
     unusable : int
-        Number of records with NaN or infinity; each counted as the zero vector.
+        Number of records with NaN, infinity or an integer of 2^53 or more, each counted as the zero vector.
     """
     totals, unusable = np.zeros(rule.center.size, dtype=np.int64), 0
     chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
@@ -115,13 +116,6 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) 
     return totals, unusable
 
 
-def is_direct(values: NDArray[Any]) -> bool:
-    """Whether the compiled loop can read an array where it lies."""
-    return (
-        values.dtype in (np.float64, np.float32) and values.dtype.isnative and values.flags.c_contiguous
-    )
-
-
 def _compiled(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
     if is_direct(values):
         return compiled.clip_round_sum(values, rule)
@@ -129,7 +123,7 @@ def _compiled(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
     step = max(1, 2**20 // rule.center.size)
     with np.errstate(all="ignore"):
         for start in range(0, values.shape[0], step):
-            block = np.ascontiguousarray(values[start : start + step], dtype=np.float64)
+            block = doubles(values[start : start + step])
             part, bad = compiled.clip_round_sum(block, rule)
             totals += part
             unusable += bad
@@ -149,7 +143,7 @@ def _blocked(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
 
 def _rows(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
     """Integers in float64, and how many records were not usable."""
-    rows = values.astype(np.float64, order="C")
+    rows = doubles(values)
     usable = np.isfinite(rows).all(axis=1)
     made = _shrunk(rows, rule) if rule.shrinks else np.rint(_scaled(rows, rule))
     np.minimum(made, rule.half_widths, out=made)

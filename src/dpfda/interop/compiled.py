@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.interop.native_arrays import doubles, is_direct
+
 Floats = NDArray[np.float64]
 
 # Fewer numbers than this are not worth a second thread.
@@ -148,8 +150,8 @@ def _project_rows(
     states, usable = np.empty(step, dtype=np.int64), np.empty(step, dtype=np.bool_)
     for start in range(0, values.shape[0], step):
         block = values[start : start + step]
-        if block.dtype != np.float32 or not (block.flags.c_contiguous and block.dtype.isnative):
-            block = np.ascontiguousarray(block, dtype=np.float64)
+        if not is_direct(block):
+            block = doubles(block)
         n = block.shape[0]
         loops.quantise(block, bits, integers[:n], exponents[:n], usable[:n])
         np.matmul(integers[:n], public, out=mantissas[:n])

@@ -13,7 +13,7 @@ from dpfda.errors import DataError
 class GridData(NamedTuple):
     """Curves (n, m), their grid (m,) and their domain."""
 
-    values: NDArray[np.float64]
+    values: Any
     grid_points: NDArray[np.float64]
     domain_range: tuple[float, float]
 
@@ -31,11 +31,12 @@ def read_fdatagrid(data: Any) -> GridData:
     DataError
         If its curves are vector-valued or live on more than one dimension.
     """
-    matrix = np.asarray(data.data_matrix, dtype=np.float64)
-    if matrix.ndim != 3 or matrix.shape[2] != 1:
+    matrix = data.data_matrix
+    shape = tuple(getattr(matrix, "shape", ()))
+    if len(shape) != 3 or shape[2] != 1:
         raise DataError(
             "An FDataGrid must hold real-valued curves on an interval; found a data matrix of shape "
-            f"{matrix.shape}. Pass one coordinate at a time: fd.coordinates[0]."
+            f"{shape}. Pass one coordinate at a time: fd.coordinates[0]."
         )
     start, end = data.domain_range[0]
     return GridData(matrix[..., 0], np.asarray(data.grid_points[0]), (float(start), float(end)))

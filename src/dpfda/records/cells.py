@@ -7,12 +7,13 @@ possible content.
 
 - *Missing*: None, a NaN of any kind, NaT, pandas' NA, a masked entry, and text that reads one of
   `MISSING` once surrounding blanks are taken off.
-- *A number*: a real number of Python or numpy, a bool (0 or 1), a `Decimal`, a `Fraction`, a
-  zero-dimensional array of these, and text in plain decimal notation. It becomes the nearest float64.
-  Infinity, also as text, is a number that no record can use.
+- *A number*: a real number of Python, a real scalar of numpy of at most 64 bits, a bool (0 or 1), a
+  `Decimal`, a `Fraction`, a zero-dimensional array of these, and text in plain decimal notation. It
+  becomes the nearest float64. Infinity, also as text, is a number that no record can use. A subclass of
+  str, int or float is read as what it holds; none of its own methods is asked.
 - *Refused*: an integer of 2^53 or more in size, written with digits or held as one, since it is a label
   or would be rounded unseen; a finite number beyond float64; complex numbers, dates, spans of time,
-  extended precision, and everything else.
+  extended precision, sequences, and everything else.
 """
 
 from __future__ import annotations
@@ -25,13 +26,27 @@ from typing import Any
 
 import numpy as np
 
+from dpfda.interop.native_arrays import TOO_LARGE, is_native
+
+__all__ = [
+    "MISSING",
+    "NO_NUMBER",
+    "TOO_LARGE",
+    "TOO_LARGE_INTEGER",
+    "TOO_LARGE_NUMBER",
+    "UnreadableCellError",
+    "cell_number",
+    "is_missing",
+    "read_cell",
+    "text_number",
+    "whole_number",
+]
+
 MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "N/A"})
 # What counts as a number in text: plain decimal notation, in ASCII. No digit is looked at twice, so that
 # a long cell costs time in proportion to its length.
 NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
-# From here on float64 does not hold every integer: such a cell is a label, or would be rounded unseen.
-TOO_LARGE = 2.0**53
 
 TOO_LARGE_INTEGER = "an integer that is too large to be held exactly (2^53 or more)"
 TOO_LARGE_NUMBER = "a number that is too large for double precision"
@@ -42,7 +57,7 @@ class UnreadableCellError(Exception):
     """A cell that is no number; carries the kind, in fixed words, never the content."""
 
 
-def cell_number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
+def cell_number(cell: Any) -> float:
     """Read one cell as a number; NaN where it is missing.
 
     Raises
@@ -50,32 +65,65 @@ def cell_number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
     UnreadableCellError
         With the kind of offence, never the content. Nothing else, whatever the cell is.
     """
-    if isinstance(cell, str):
-        return text_number(cell)
+    number, offence = read_cell(cell)
+    if offence:
+        raise UnreadableCellError(offence)
+    return number
+
+
+def read_cell(cell: Any) -> tuple[float, str]:
+    """One cell as a number, and in fixed words why it is none; infinity then, an empty text otherwise."""
+    if type(cell) is float:
+        return cell, ""
+    try:
+        return _number(cell), ""
+    except UnreadableCellError as refused:
+        return math.inf, str(refused.args[0])
+    except Exception:
+        # A cell may be of any class, and a class may raise anything when it is looked at.
+        return math.inf, NO_NUMBER
+
+
+def _number(cell: Any) -> float:  # noqa: PLR0911 - a table of types
+    # The type and not isinstance: that would ask the cell what it is.
+    kind = type(cell)
+    if issubclass(kind, str):
+        return text_number(str.__str__(cell))
     if is_missing(cell):
         return math.nan
-    if isinstance(cell, np.ndarray) and cell.ndim == 0:
-        return cell_number(cell.item() if cell.dtype.kind in "biuf" and cell.itemsize <= 8 else None)
-    if isinstance(cell, bool | np.bool_):
-        return float(cell)
-    if isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64):
-        if -TOO_LARGE < cell < TOO_LARGE:
-            return float(cell)
-        raise UnreadableCellError(TOO_LARGE_INTEGER)
-    if isinstance(cell, float | np.float16 | np.float32):
-        return float(cell)
-    if type(cell) in (Decimal, Fraction):
+    if issubclass(kind, float):
+        return float.__float__(cell)
+    if issubclass(kind, int):
+        return _small(int.__int__(cell))
+    if issubclass(kind, np.generic):
+        if is_native(cell.dtype) and kind.__module__ == "numpy":
+            return _number(cell.item())
+        raise UnreadableCellError(NO_NUMBER)
+    if issubclass(kind, np.ndarray) and np.ndim(cell) == 0:
+        return _number(cell[()])
+    if kind is Decimal or kind is Fraction:
         return _exact_number(cell)
     raise UnreadableCellError(NO_NUMBER)
 
 
+def _small(integer: int) -> float:
+    if -TOO_LARGE < integer < TOO_LARGE:
+        return float(integer)
+    raise UnreadableCellError(TOO_LARGE_INTEGER)
+
+
 def _exact_number(cell: Decimal | Fraction) -> float:
+    if isinstance(cell, Decimal) and cell.is_infinite():
+        return float(cell)
     try:
         number = float(cell)
-    except (TypeError, ValueError, OverflowError):
-        raise UnreadableCellError(TOO_LARGE_NUMBER) from None
-    if math.isinf(number) and not (isinstance(cell, Decimal) and cell.is_infinite()):
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
         raise UnreadableCellError(TOO_LARGE_NUMBER)
+    whole = cell.as_tuple().exponent == 0 if isinstance(cell, Decimal) else cell.denominator == 1
+    if whole and abs(number) >= TOO_LARGE:
+        raise UnreadableCellError(TOO_LARGE_INTEGER)
     return number
 
 
@@ -106,13 +154,47 @@ def text_number(text: str) -> float:
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell that is no text is missing."""
+    """Whether a cell that is no text is missing. It raises nothing."""
     if cell is None or cell is np.ma.masked:
         return True
-    if type(cell) is Decimal:
-        return cell.is_nan()
-    if isinstance(cell, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(cell))
-    if isinstance(cell, float | np.floating):
-        return math.isnan(cell)
-    return type(cell).__name__ in ("NAType", "NaTType") and type(cell).__module__.startswith("pandas.")
+    kind = type(cell)
+    try:
+        if issubclass(kind, float):
+            return math.isnan(float.__float__(cell))
+        if kind is Decimal:
+            return bool(cell.is_nan())
+        if issubclass(kind, np.datetime64 | np.timedelta64):
+            return bool(np.isnat(cell))
+        if issubclass(kind, np.floating):
+            return bool(np.isnan(cell))
+        if issubclass(kind, np.ma.MaskedArray):
+            return np.ndim(cell) == 0 and bool(np.ma.getmaskarray(cell)[()])
+        named = kind.__name__ in ("NAType", "NaTType")
+        return named and kind.__module__.partition(".")[0] == "pandas"
+    except Exception:
+        return False
+
+
+def whole_number(cell: Any, multiplier: int) -> tuple[int, bool]:
+    """A cell of a table of counts, times a multiplier, to the nearest integer; and whether it was whole.
+
+    A cell stands for its shortest decimal form: 4612.439 thousand are 4612439. An integer may be of any
+    size, since counts are added up exactly. Zero, and not whole, where the cell is missing, negative or
+    no finite number.
+    """
+    if issubclass(type(cell), np.integer) and is_native(cell.dtype):
+        cell = cell.item()
+    if issubclass(type(cell), int):
+        count = int.__int__(cell) * multiplier
+        return max(0, count), count >= 0
+    number, offence = read_cell(cell)
+    if offence or not math.isfinite(number) or number < 0:
+        return 0, False
+    exact = Fraction(repr(number))
+    if type(cell) in (Decimal, Fraction):
+        if number == 0 and cell != 0:
+            return 0, False
+        exact = Fraction(cell)
+    product = exact * multiplier
+    # To the nearest: a third of two is written 0.6666666666666666, and thrice that is two.
+    return math.floor(product + Fraction(1, 2)), product.denominator == 1

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
-from dpfda.records.curves import Curves, as_float, is_missing
+from dpfda.records.cells import is_missing
+from dpfda.records.containers import cells_in, column_of
+from dpfda.records.curves import Curves
+from dpfda.records.labels import label_key
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +31,8 @@ class LongCurves:
     ids : array (n_observations,)
         Label of the record that each observation belongs to.
     times, values : array (n_observations,)
-        When, in units of the domain, and how much, in units of the data.
+        When, in units of the domain, and how much, in units of the data; infinite, and so of no use,
+        where a cell is no number.
     groups : array (n_observations,), optional
         Privacy unit of each observation. Observations of two units under one label are refused, or
         (repairing) two records.
@@ -50,14 +54,11 @@ class LongCurves:
     groups: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", _labels(self.ids))
+        for name in ("ids", "groups"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _labels(getattr(self, name), name))
         for name in ("times", "values"):
-            column = _numbers(getattr(self, name))
-            if column is None:
-                raise DataError(f"{name} must be numbers; found something else.")
-            object.__setattr__(self, name, column)
-        if self.groups is not None:
-            object.__setattr__(self, "groups", _labels(self.groups))
+            object.__setattr__(self, name, column_of(getattr(self, name), name)[0])
         shapes = {np.shape(column) for column in (self.ids, self.times, self.values)}
         shapes |= set() if self.groups is None else {np.shape(self.groups)}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
@@ -77,14 +78,10 @@ class LongCurves:
         of a unit's observations then depends on those alone, whatever another unit's are called.
         """
         rows: dict[Any, list[int]] = {}
-        units = self.ids if self.groups is None else self.groups
-        try:
-            for row, key in enumerate(zip(self.ids, units, strict=True)):
-                rows.setdefault(key, []).append(row)
-        except TypeError:
-            rows = {}
-        if not rows:
-            raise DataError("ids and groups must hold words or numbers; found labels of another type.")
+        ids = [label_key(label) for label in self.ids]
+        units = ids if self.groups is None else [label_key(label) for label in self.groups]
+        for row, key in enumerate(zip(ids, units, strict=True)):
+            rows.setdefault(key, []).append(row)
         for members in rows.values():
             yield np.array(members, dtype=np.int64)
 
@@ -108,7 +105,7 @@ class LongCurves:
         labels = []
         for rows in self.records():
             row = int(rows[0])
-            start = first.setdefault(self.ids[row], row)
+            start = first.setdefault(label_key(self.ids[row]), row)
             if invalid == "refuse" and start != row:
                 raise DataError(
                     "groups must be the same for all observations of a record; "
@@ -118,22 +115,12 @@ class LongCurves:
         return labels
 
 
-def _numbers(values: Any) -> Floats | None:
-    """A column as numbers, infinite where one is too large; None where a cell is no number."""
-    try:
-        with np.errstate(all="ignore"):
-            return np.array(values, dtype=np.float64)
-    except OverflowError:
-        return np.array([as_float(cell) for cell in values], dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-
-
-def _labels(labels: Any) -> NDArray[np.object_]:
-    """Labels as objects, None for any missing one, so that all missing ones are one record."""
-    column = np.asarray(labels, dtype=object)
-    if column.ndim == 1:
-        column = np.array([None if is_missing(label) else label for label in column], dtype=object)
+def _labels(labels: Any, name: str) -> NDArray[np.object_]:
+    """Labels as objects, None for those that are missing or cannot be read: all these are one."""
+    cells = cells_in(labels, name)
+    column = np.empty(len(cells), dtype=object)
+    for row, label in enumerate(cells):
+        column[row] = None if is_missing(label) or label_key(label) is None else label
     return column
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError
-from dpfda.records.curves import as_float, check_choice, holds_times, refuse_kinds
+from dpfda.interop.arrow import is_arrow_table
+from dpfda.interop.native_arrays import doubles
+from dpfda.records.cells import read_cell, whole_number
+from dpfda.records.containers import (
+    OUTSIDE,
+    Offence,
+    cells_of,
+    column_of,
+    flat_cells,
+    is_frame,
+    matrix_of,
+    opened,
+    refuse_kinds,
+    shape_of,
+)
+from dpfda.records.curves import check_choice
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,12 +54,20 @@ def points_from_array(values: Any, dimensions: int, invalid: str = "refuse") -> 
         With row and column of the first offence, never its value.
     """
     check_choice(invalid, "invalid", ("refuse", "repair"))
+    values = opened(values)
     refuse_kinds(values)
-    matrix = _numbers(values, invalid)
-    if matrix is None:
-        raise DataError("X must hold numbers, one point a row; found something else.")
-    if matrix.ndim == 1 and dimensions == 1:
-        matrix = matrix[:, None]
+    if shape_of(values) in ((0,), (0, dimensions)):
+        matrix = np.zeros((0, dimensions))
+    elif dimensions == 1 and not (is_frame(values) or is_arrow_table(values)):
+        matrix, offence = _on_interval(values)
+        if offence is not None and invalid == "refuse":
+            row, kind = offence
+            raise DataError(
+                f"X must hold numbers, one point a row; found {kind} in row {row}. Use invalid='repair' "
+                f"to leave such points out. {OUTSIDE}"
+            )
+    else:
+        matrix = doubles(matrix_of(values, invalid))
     if matrix.ndim != 2 or matrix.shape[1] != dimensions:
         raise DataError(
             f"X must have shape (n, {dimensions}), one point a row; found {matrix.shape}. "
@@ -117,17 +138,15 @@ def whole_counts(
         With the position, never the number.
     """
     check_choice(invalid, "invalid", ("refuse", "repair"))
-    refuse_kinds(counts)
-    try:
-        table = np.asarray(counts, dtype=object)
-    except ValueError:
-        raise DataError("counts must be a table of numbers with rows of one length.") from None
-    if table.shape != shape:
+    counts = opened(counts)
+    refuse_kinds(counts, "counts")
+    cells = flat_cells(counts, shape)
+    if cells is None:
         raise DataError(
-            f"counts must have shape {shape}, one number a cell; found {table.shape}. There must be one "
+            f"counts must have shape {shape}, one number a cell; found another. There must be one "
             "edge more than cells along each axis."
         )
-    found = [_whole(cell, multiplier) for cell in table.flat]
+    found = [whole_number(cell, multiplier) for cell in cells]
     for position, (_, sound) in enumerate(found):
         if invalid == "refuse" and not sound:
             where = ", ".join(str(int(i)) for i in np.unravel_index(position, shape))
@@ -139,38 +158,19 @@ def whole_counts(
     return [number for number, _ in found]
 
 
-def _whole(cell: Any, multiplier: int) -> tuple[int, bool]:
-    """Whole number of units in a cell, and whether that is what the table says."""
-    try:
-        # A float stands for its shortest decimal form: 4612.439 thousand are 4612439.
-        exact = Fraction(repr(float(cell))) if isinstance(cell, float | np.floating) else Fraction(cell)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        return 0, False
-    product = exact * multiplier
-    if product < 0:
-        return 0, False
-    # To the nearest: a third of two is written 0.6666666666666666, and thrice that is two.
-    return math.floor(product + Fraction(1, 2)), product.denominator == 1
-
-
-def _numbers(values: Any, invalid: str) -> Floats | None:
-    try:
-        if holds_times(values):
-            raise TypeError
-        if hasattr(values, "isna"):
-            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.ma.isMaskedArray(values):
-            values = np.ma.filled(values.astype(np.float64), np.nan)
-        with np.errstate(all="ignore"):
-            return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        pass
-    if invalid != "repair":
-        return None
-    try:
-        cells = np.array(values, dtype=object)
-    except ValueError:
-        return None
-    if cells.ndim not in (1, 2):
-        return None
-    return np.array([as_float(cell) for cell in cells.flat], dtype=np.float64).reshape(cells.shape)
+def _on_interval(values: Any) -> tuple[Floats, Offence | None]:
+    """Points (n, 1): numbers, or sequences of one number each; and the first that is neither."""
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        return doubles(matrix_of(values, "repair")), None
+    if isinstance(values, list | tuple):
+        points, first = np.empty((len(values), 1)), None
+        for row, point in enumerate(values):
+            held = cells_of(point)
+            points[row, 0], offence = read_cell(point if held is None or len(held) != 1 else held[0])
+            if offence and first is None:
+                first = row, offence
+        return points, first
+    column, first = column_of(values, "X")
+    return column[:, None], first

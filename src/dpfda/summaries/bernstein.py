@@ -200,6 +200,11 @@ def _values(target: Any, degree: int, domain: Domain, invalid: str) -> list[Frac
 def _cells(target: Any) -> NDArray[Any] | None:
     """The target's values as they are: a common type for all could round some of them."""
     kinds = "biufO"
+    if np.ma.isMaskedArray(target):
+        # What is masked is missing, whatever stands below the mask.
+        hidden = np.ma.getmaskarray(target)
+        target = np.asarray(np.ma.getdata(target)).astype(object)
+        target[hidden] = None
     try:
         cells = target if isinstance(target, np.ndarray) else np.array(target, dtype=object)
     except ValueError:

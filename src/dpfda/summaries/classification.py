@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.base import ClassifierMixin
 
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Guarantee
-from dpfda.records.curves import check_choice, is_missing
+from dpfda.records.containers import cells_in
+from dpfda.records.curves import check_choice
+from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column
 from dpfda.summaries.minimiser import Loss
@@ -204,11 +207,10 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         return Loss(self.loss, self._width())
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
-        cells = column(y, count)
-        first, second = self._public_classes(cells)
-        targets = np.array(
-            [1.0 if _same(cell, second) else -1.0 if _same(cell, first) else math.nan for cell in cells]
-        )
+        keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
+        first, second = self._public_classes(keys)
+        values = {label_key(first): -1.0, label_key(second): 1.0}
+        targets = np.array([values.get(key, math.nan) for key in keys])
         bad = np.isnan(targets)
         if self.invalid == "refuse" and bad.any():
             raise DataError(
@@ -218,9 +220,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             )
         return targets, (first, second)
 
-    def _public_classes(self, cells: NDArray[Any]) -> tuple[Any, Any]:
+    def _public_classes(self, keys: Sequence[Key]) -> tuple[Any, Any]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
-            pair = _labels_of(cells, self.invalid)
+            pair = _labels_of(keys, self.invalid)
         elif self.classes is None or isinstance(self.classes, str):
             raise ParameterError(
                 "classes",
@@ -231,7 +233,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             )
         else:
             pair = [_plain(label) for label in self.classes]
-        if len(pair) != 2 or pair[0] == pair[1] or any(is_missing(label) for label in pair):
+        named = [label_key(label) for label in pair]
+        if len(pair) != 2 or named[0] == named[1] or None in named:
             raise ParameterError("classes", "be two different labels", repr(self.classes))
         if not all(isinstance(label, str | int | float) for label in pair):
             raise ParameterError(
@@ -263,22 +266,15 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _same(cell: Any, label: Any) -> bool:
-    try:
-        return bool(cell == label)
-    except (TypeError, ValueError):
-        return False
-
-
-def _labels_of(cells: NDArray[Any], invalid: str) -> list[Any]:
+def _labels_of(keys: Sequence[Key], invalid: str) -> list[Any]:
     """The labels that occur, which the caller has declared public."""
-    present = [cell for cell in cells if not is_missing(cell)]
-    if invalid == "refuse" and len(present) < len(cells):
+    present = {key for key in keys if key is not None}
+    if invalid == "refuse" and None in keys:
         raise DataError("y must hold a label for every record; found a missing one (NaN).")
-    try:
-        labels = sorted({_plain(cell) for cell in present})
-    except TypeError:
-        raise DataError("y must hold labels of one type; found several.") from None
+    labels = [plain_label(key) for key in sorted(present, key=key_order)]
+    if None in labels or len({isinstance(label, str) for label in labels}) > 1:
+        raise DataError("y must hold labels of one type, words or numbers; found several or others.")
+    labels.sort()
     if any(isinstance(label, float) and not label.is_integer() for label in labels):
         raise DataError(
             "Unknown label type: y must hold classes; found continuous numbers. Use "

@@ -70,7 +70,7 @@ def prepare_on_cluster(estimator: PrivateMean, X: Any) -> tuple[Request, Integer
     DataError
         With partition, row within it and column of a value that cannot be used, unless repairing.
     """
-    _, basis = estimator._read(sample(X))
+    _, basis, _ = estimator._read(sample(X))
     summation = trial_summation(estimator, basis)
     blocks = partitions(X)
     if not blocks:

@@ -14,12 +14,13 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours
 from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
-from dpfda.records.curves import check_choice, is_missing
+from dpfda.records.containers import cells_in, take
+from dpfda.records.curves import check_choice
+from dpfda.records.labels import Key, label_key, plain_label, read_keys
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.mean import PreparedMean, PrivateMean
-from dpfda.summaries.shared_design import SharedDesign, shared_design
-
-Labels = NDArray[Any]
+from dpfda.summaries.shared_design import shared_design
+from dpfda.summaries.sums import matrix_on
 
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
@@ -192,9 +193,15 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         """
         neighbours = Neighbours.parse(self.neighbours)
         check_choice(self.invalid, "invalid", ("refuse", "repair"))
-        own = _unit_labels(X, groups)
-        memberships = _memberships(y, own, self.invalid)
-        levels = _levels(self.levels, memberships, neighbours)
+        # One basis for all, from the public side of X: it may not depend on who is in a group.
+        values, basis, groups = self._reader(None, self.mechanism)._read(X, groups)
+        if not isinstance(X, LongCurves):
+            # Read once, as a whole, record by record: a group's records are rows of it.
+            values = matrix_on(values, basis, self.missing, self.invalid)
+        count = X.times.size if isinstance(X, LongCurves) else len(values)
+        own = _unit_keys(X, groups, self.invalid)
+        memberships = _memberships(y, count, own, self.invalid)
+        levels = _levels(self.levels, memberships, y, neighbours)
         rows = [_rows(memberships, level) for level in levels]
         known = np.any(rows, axis=0)
         if not known.all() and (neighbours is Neighbours.REPLACE_ONE or self.invalid == "refuse"):
@@ -211,15 +218,13 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         else:
             known_sizes = [size for size in sizes if size is not None]
         mechanism = shared_design(self.mechanism, self._design_size(known_sizes))
-        # One basis for all, from the public side of X: it may not depend on who is in a group.
-        basis = self._reader(None, mechanism)._read(X)[1]
         parts = []
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
                 raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
             reader = self._reader(size, mechanism).set_params(basis=basis)
             if chosen.any():
-                parts.append(reader.prepare(*_part(X, groups, chosen)))
+                parts.append(reader.prepare(*_part(values, groups, chosen)))
             else:
                 # Only under add/remove: nobody may be in a group, and that is private.
                 parts.append(_empty(reader, X.groups if isinstance(X, LongCurves) else groups))
@@ -233,7 +238,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
             raise ParameterError("design_size", "be None or a positive integer", repr(size))
         return int(size)
 
-    def _reader(self, size: int | None, mechanism: SharedDesign) -> PrivateMean:
+    def _reader(self, size: int | None, mechanism: Any) -> PrivateMean:
         shared = (
             "epsilon", "delta", "bounds", "standardize", "kernel", "basis", "grid_points",
             "domain_range", "quadrature", "neighbours", "missing", "invalid", "smoothing",
@@ -251,17 +256,17 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _unit_labels(X: Any, groups: Any) -> Labels | None:
-    """The privacy unit of each record, or observation; None where every record is one."""
+def _unit_keys(X: Any, groups: Any, invalid: str) -> list[Key] | None:
+    """What the privacy unit of each record, or observation, is compared by; None without units."""
     if isinstance(X, LongCurves):
         if groups is not None:
             raise ParameterError("groups", "be part of LongCurves", "a separate argument")
-        return np.asarray(X.ids if X.groups is None else X.groups, dtype=object)
-    return None if groups is None else np.asarray(groups, dtype=object)
+        return read_keys(X.ids if X.groups is None else X.groups, "groups", "repair")
+    return None if groups is None else read_keys(groups, "groups", invalid)
 
 
-def _memberships(y: Any, own: Labels | None, invalid: str) -> Labels:
-    """The group of each record; one group a unit.
+def _memberships(y: Any, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
+    """What the group of each record is compared by; one group a unit, None where there is none.
 
     Raises
     ------
@@ -273,23 +278,24 @@ def _memberships(y: Any, own: Labels | None, invalid: str) -> Labels:
             "y must hold the group of each record: PrivateComparison requires y to be passed, but the "
             "target y is None."
         )
-    labels = np.asarray(y, dtype=object)
-    if labels.ndim != 1 or (own is not None and labels.shape != own.shape):
-        raise DataError(f"y must hold one label a record; found shape {labels.shape}.")
-    missing = np.array([is_missing(label) for label in labels], dtype=bool)
-    if invalid == "refuse" and missing.any():
+    keys = read_keys(y, "y", "repair")
+    if len(keys) != count:
         raise DataError(
-            f"y must have a group for every record; found none in row {int(missing.argmax())}."
+            f"y must hold one label a record ({count}); found inconsistent numbers of samples: shape "
+            f"({len(keys)},)."
         )
+    if own is not None and len(own) != count:
+        raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
+    if invalid == "refuse" and None in keys:
+        raise DataError(f"y must have a group for every record; found none in row {keys.index(None)}.")
     if own is None:
-        return labels
-    first: dict[Any, Any] = {}
-    settled = np.empty(labels.size, dtype=object)
-    for row, (unit, label) in enumerate(zip(own, labels, strict=True)):
+        return keys
+    first: dict[Key, Key] = {}
+    settled = []
+    for row, (unit, key) in enumerate(zip(own, keys, strict=True)):
         # Units without a label of their own are one unit, as in `PrivateMean`.
-        key = (True, "") if is_missing(unit) else (False, unit)
-        settled[row] = first.setdefault(key, label)
-        if invalid == "refuse" and settled[row] != label:
+        settled.append(first.setdefault(unit, key))
+        if invalid == "refuse" and settled[row] != key:
             raise DataError(
                 f"Every unit must be in one group; found a unit in two, at row {row}. Then its data "
                 "would be released twice and cost twice. Keep one group a unit, or use "
@@ -298,7 +304,9 @@ def _memberships(y: Any, own: Labels | None, invalid: str) -> Labels:
     return settled
 
 
-def _levels(given: Sequence[Any] | None, memberships: Labels, neighbours: Neighbours) -> list[Any]:
+def _levels(
+    given: Sequence[Any] | None, memberships: list[Key], y: Any, neighbours: Neighbours
+) -> list[Any]:
     if given is not None:
         levels = list(given)
     elif neighbours is Neighbours.ADD_REMOVE:
@@ -309,26 +317,40 @@ def _levels(given: Sequence[Any] | None, memberships: Labels, neighbours: Neighb
             "Which groups occur is private there; name them from public knowledge.",
         )
     else:
-        levels = sorted({label for label in memberships if not is_missing(label)}, key=str)
-    if len(levels) < 2 or len(set(levels)) != len(levels):
+        levels = sorted(_found(memberships, y).values(), key=str)
+    keys = [label_key(level) for level in levels]
+    if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
         raise ParameterError(
             "levels",
             "be two or more different groups",
-            f"{len(levels)} (n_samples = {memberships.size})",
+            f"{len(levels)} (n_samples = {len(memberships)})",
             "Compare at least two.",
         )
     return levels
 
 
-def _rows(memberships: Labels, level: Any) -> NDArray[np.bool_]:
-    return np.array([not is_missing(label) and label == level for label in memberships], dtype=bool)
+def _found(memberships: list[Key], y: Any) -> dict[Key, Any]:
+    """The groups that occur: words and numbers in one form for one value, others as they are."""
+    found: dict[Key, Any] = {}
+    occur = set(memberships)
+    for label in cells_in(y, "y"):
+        key = label_key(label)
+        if key is not None and key in occur and key not in found:
+            plain = plain_label(key)
+            found[key] = label if plain is None else plain
+    return found
 
 
-def _count(chosen: NDArray[np.bool_], own: Labels | None) -> int:
+def _rows(memberships: list[Key], level: Any) -> NDArray[np.bool_]:
+    own = label_key(level)
+    return np.array([key == own for key in memberships], dtype=bool)
+
+
+def _count(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
     """How many privacy units a group has; public under replace-one neighbours."""
     if own is None:
         return int(chosen.sum())
-    return len({(is_missing(unit), "" if is_missing(unit) else unit) for unit in own[chosen]})
+    return len({unit for unit, inside in zip(own, chosen, strict=True) if inside})
 
 
 def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
@@ -350,15 +372,10 @@ def _empty(reader: PrivateMean, groups: Any) -> PreparedMean:
     return PreparedMean(request, summation.finish(summation.empty(), request))
 
 
-def _part(X: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:
+def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:
     """The records of one group, and their privacy units."""
-    if isinstance(X, LongCurves):
-        own = None if X.groups is None else np.asarray(X.groups, dtype=object)[chosen]
-        ids = np.asarray(X.ids, dtype=object)[chosen]
-        return LongCurves(ids, X.times[chosen], X.values[chosen], own), None
-    if hasattr(X, "iloc"):
-        values = X.iloc[np.flatnonzero(chosen)]
-    else:
-        # FDataGrid takes an index of rows; plain sequences become arrays.
-        values = (X if hasattr(X, "grid_points") else np.asarray(X))[np.flatnonzero(chosen)]
-    return values, None if groups is None else np.asarray(groups, dtype=object)[chosen]
+    if isinstance(values, LongCurves):
+        own = None if values.groups is None else values.groups[chosen]
+        return LongCurves(values.ids[chosen], values.times[chosen], values.values[chosen], own), None
+    rows = np.flatnonzero(chosen)
+    return values[rows], None if groups is None else take(cells_in(groups, "groups"), rows)

@@ -26,7 +26,8 @@ from dpfda.publication.covariances import (
     released_count,
 )
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.curves import check_choice
+from dpfda.records.labels import unit_codes
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.second_moments import OuterSum
@@ -277,10 +278,10 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
             "One unit more would change who is paired with whom. Use center='private' or a curve.",
         )
     reader = _reader(estimator, "private" if private else None)
-    basis, curves, size, groups = _read(reader, X, groups, neighbours)
+    basis, curves, size, own = _read(reader, X, groups, neighbours)
     if pairs and size is not None:
         # A file of observations may be sorted by time: which record comes first is then private.
-        labels = X.ids if groups is None and isinstance(X, LongCurves) else groups
+        labels = X.ids if own is None and isinstance(X, LongCurves) else own
         curves, size = paired(curves, labels, reader), size // 2
     SymmetricTensorBasis(basis)
     center = None if private else public_center(estimator, basis)
@@ -290,7 +291,7 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
     standardize = bool(estimator.standardize)
     request = CovarianceRequest(
         basis, radius, shares, neighbours, estimator.mechanism, estimator.components, size,
-        estimator.unit or ("record" if groups is None else "group"), described_bound(estimator, radius),
+        estimator.unit or ("record" if own is None else "group"), described_bound(estimator, radius),
         {
             "summary": "covariance",
             "center": word or ("of the bound" if estimator.center is None else "public"),
@@ -326,7 +327,7 @@ def _read(
     check_choice(reader.missing, "missing", ("refuse", "complete"))
     check_choice(reader.invalid, "invalid", ("refuse", "repair"))
     read_bounds(reader.bounds, reader.standardize)
-    values, basis = reader._read(X)
+    values, basis, groups = reader._read(X, groups)
     if isinstance(X, LongCurves):
         groups = X.record_groups(reader.invalid) if groups is None else groups
         curves = curves_from_long(X, basis, reader.smoothing, reader.invalid)

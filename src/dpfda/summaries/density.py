@@ -19,7 +19,9 @@ from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guara
 from dpfda.noise import NoiseLaw
 from dpfda.postprocessing.histospline import check_smoothing
 from dpfda.publication import publish_integers, stamp
-from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.curves import check_choice
+from dpfda.records.frames import cells_handed
+from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
@@ -267,6 +269,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         """Everything before the noise, for points. The result is private."""
         domain = box_domain(self.domain_range)
         guarantee, neighbours = self._checked()
+        X, groups = cells_handed(X, groups)[:2]
         points, usable = points_from_array(X, len(domain), self.invalid)
         codes = None if groups is None else unit_codes(groups, len(points), self.invalid)
         units = len(points) if codes is None else int(codes.max(initial=-1)) + 1

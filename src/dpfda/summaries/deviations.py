@@ -11,7 +11,7 @@ from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
 from dpfda.records import Curves
-from dpfda.records.curves import is_missing
+from dpfda.records.labels import key_order, read_keys
 from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
@@ -123,10 +123,8 @@ def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
         values = np.clip(values, np.asarray(bounds.lower), np.asarray(bounds.upper))
     if groups is not None:
         # In the order in which `unit_codes` numbers them.
-        names = dict.fromkeys((is_missing(g), "" if is_missing(g) else g) for g in groups)
-        order = sorted(
-            range(len(names)), key=[(m, type(g).__name__, str(g)) for m, g in names].__getitem__
-        )
+        keys = list(dict.fromkeys(read_keys(groups, "groups", "repair")))
+        order = sorted(range(len(keys)), key=lambda unit: key_order(keys[unit]))
         values, usable = values[order], usable[order]
     count = values.shape[0] // 2 * 2
     # Halves first: the difference of the largest doubles stays finite.

@@ -23,7 +23,10 @@ from dpfda.publication.covariances import (
     release_subspace,
     variance_noise,
 )
+from dpfda.records import LongCurves, curves_from_array, curves_from_long
+from dpfda.records.containers import matrix_of, refuse_kinds
 from dpfda.records.curves import check_choice
+from dpfda.records.frames import curves_handed
 from dpfda.releases.components import ReleasedComponents
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries.covariance import PreparedCovariance, first_stage, outer_sum, prepare
@@ -284,27 +287,51 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return SubspacePlan.of(request.shares.rest, count, int(components), share)
 
-    def transform(self, X: ArrayLike) -> Floats:
-        """Scores (n, k) of curves (n, m) on the grid.
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Floats:
+        """Release the components, and give the scores (n, k) of the curves: these stay private.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`, which reads the curves as `transform` does: what that could not read is refused
+            before anything is charged, and repaired where ``invalid="repair"``.
+        """
+        self.fit(X, groups=groups)
+        return self._scores(X, groups)
+
+    def transform(self, X: Any) -> Floats:
+        """Scores (n, k) of curves (n, m) on the grid, in any container that `fit` takes.
 
         Scores of private curves are private, those of `fit_transform` among them: they are not part of
-        the release.
+        the release. A curve that ``invalid="repair"`` replaces has the scores of the center, zero.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
+        DataError
+            Unless repairing, if a curve cannot be used.
         """
         check_is_fitted(self, "release_")
-        values = np.asarray(X)
-        if values.ndim == 2 and values.shape[1] != self.n_features_in_:
-            raise ParameterError(
-                "X",
-                f"have one column a grid point ({self.n_features_in_})",
-                f"another number: X has {values.shape[1]} features, but PrivateFPCA is expecting "
-                f"{self.n_features_in_} features as input",
-            )
-        return self.release_.transform(values)
+        return self._scores(X, None)
+
+    def _scores(self, X: Any, groups: Any) -> Floats:
+        release, basis = self.release_, self.release_.basis
+        if isinstance(X, LongCurves):
+            curves = curves_from_long(X, basis, self.smoothing, self.invalid)
+        else:
+            refuse_kinds(X)
+            values = matrix_of(curves_handed(X, groups, stated=True).values, self.invalid)
+            if values.shape[1] != self.n_features_in_:
+                raise ParameterError(
+                    "X",
+                    f"have one column a grid point ({self.n_features_in_})",
+                    f"another number: X has {values.shape[1]} features, but PrivateFPCA is expecting "
+                    f"{self.n_features_in_} features as input",
+                )
+            curves = curves_from_array(values, basis.grid_points, self.missing, self.invalid)
+        with np.errstate(all="ignore"):
+            return release.transform(np.where(curves.usable[:, None], curves.values, release.center))
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
         """Curves (n, m) on the grid from scores (n, k).

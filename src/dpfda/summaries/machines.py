@@ -30,7 +30,17 @@ from dpfda.noise import KNormNoise
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
-from dpfda.records.curves import as_float, check_choice, is_missing, refuse_kinds, unit_codes
+from dpfda.records.containers import (
+    cells_in,
+    column_labels,
+    column_of,
+    opened,
+    refuse_kinds,
+    shape_of,
+)
+from dpfda.records.curves import check_choice
+from dpfda.records.frames import cells_handed, names_of
+from dpfda.records.labels import unit_codes
 from dpfda.summaries.defaults import (
     ROADS,
     default_components,
@@ -107,9 +117,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             noisy, stated = publish_machine(prepared, self.ledger, self.dataset)
             self.release_ = self._release(prepared, prepared.road.coefficients(noisy), stated)
         self.n_features_in_ = prepared.features.inputs
-        labels = list(getattr(X, "columns", ()))
-        if labels and all(isinstance(label, str) for label in labels):
-            self.feature_names_in_ = np.array(labels, dtype=object)
+        names = names_of(X, groups)
+        if names is not None:
+            self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
@@ -138,6 +148,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
             )
+        X, groups = cells_handed(X, groups)[:2]
         shape = _shape(X)
         inputs = InputBox.of(self.bounds, shape[1])
         curves = _records(X, shape[1], self.invalid)
@@ -255,7 +266,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         refuse_kinds(X)
         count = _shape(X)[1]
         names = getattr(self, "feature_names_in_", None)
-        labels = list(getattr(X, "columns", ()))
+        labels = column_labels(X)
         if names is not None and labels and list(names) != labels:
             raise ParameterError(
                 "X", "have the columns of fit, in their order: feature names should match", "others"
@@ -324,12 +335,7 @@ def _entry(prepared: PreparedMachine) -> Mapping[str, Any]:
 
 
 def _shape(X: Any) -> tuple[int, int]:
-    try:
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
-    except ValueError:
-        raise DataError(
-            "X must be a matrix of numbers with rows of one length; found rows of several."
-        ) from None
+    shape = shape_of(X)
     if len(shape) != 2:
         raise DataError(
             f"X must have two dimensions (records, inputs); found {len(shape)}. Reshape your data: one "
@@ -349,40 +355,41 @@ def _records(X: Any, inputs: int, invalid: str) -> Curves:
     return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid)
 
 
-def column(y: Any, count: int) -> NDArray[Any]:
-    """Targets (count,) as objects, for a cell by cell reading.
+def column(y: Any, count: int) -> Any:
+    """The column of targets (count,), an array or a list of cells.
 
     Raises
     ------
     DataError
         If there is not one a record.
     """
-    cells = np.asarray(y, dtype=object)
-    if cells.ndim == 2 and cells.shape[1] == 1:
+    y = opened(y)
+    shape = tuple(getattr(y, "shape", ()))
+    if len(shape) == 2 and shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: its one column is used.",
             DataConversionWarning,
             stacklevel=5,
         )
-        cells = cells[:, 0]
-    if cells.shape != (count,):
+        y = y[:, 0] if isinstance(y, np.ndarray) else y
+        shape = shape[:1]
+    if len(shape) > 1 or len(cells := cells_in(y, "y")) != count:
+        found = shape if len(shape) > 1 else (len(cells),)
         raise DataError(
             f"y must hold one target a record ({count}); found inconsistent numbers of samples: shape "
-            f"{cells.shape}."
+            f"{found}."
         )
-    return cells
+    return y
 
 
-def numbers(cells: NDArray[Any], invalid: str) -> Floats:
+def numbers(y: Any, invalid: str) -> Floats:
     """Real targets; not finite where a cell is missing or no number, unless that is refused."""
-    values = np.array([as_float(cell) for cell in cells], dtype=np.float64)
+    values, _ = column_of(y, "y")
     bad = ~np.isfinite(values)
     if invalid == "refuse" and bad.any():
         row = int(bad.argmax())
         kind = (
-            "missing value (NaN)"
-            if is_missing(cells[row])
-            else "infinity or something that is no number"
+            "missing value (NaN)" if np.isnan(values[row]) else "infinity or something that is no number"
         )
         raise DataError(
             f"y must be complete and finite; found a {kind} in row {row}. Use invalid='repair' to "

@@ -21,7 +21,6 @@ from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours, guarantee_for
 from dpfda.interop.dask_arrays import is_dask
-from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
 from dpfda.publication import Request, publish
 from dpfda.records import (
     LongCurves,
@@ -30,8 +29,10 @@ from dpfda.records import (
     standardized,
     units,
 )
-from dpfda.records.curves import check_choice, refuse_kinds, unit_codes
-from dpfda.records.headers import grid_from_labels
+from dpfda.records.containers import refuse_kinds, shape_of
+from dpfda.records.curves import check_choice
+from dpfda.records.frames import Handed, curves_handed, names_of
+from dpfda.records.labels import unit_codes
 from dpfda.session import FunctionalSession
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.streams import MeanStream, add_all
@@ -187,12 +188,14 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array (n, m), DataFrame, FDataGrid, LongCurves, Dask array or Dask DataFrame
-            One curve a row, in the units of the data; NaN marks a missing value. Private.
+        X : array (n, m), DataFrame, Arrow table, DataArray, FDataGrid, LongCurves, Dask array or frame
+            One curve a row, in the units of the data; NaN marks a missing value. Numeric labels of
+            columns, or the coordinate of a DataArray, are the grid. Private.
         y : None
             Ignored.
-        groups : array (n,), optional
-            Privacy unit of each record, for example the person. Private.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for example the person. Private. Where X is a data frame also
+            the label of one of its columns, which is then no part of the curve.
 
         Returns
         -------
@@ -211,7 +214,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         prepared = self.prepare(X, groups)
         self.release_ = publish(prepared.total, prepared.request, self.ledger, self.dataset)
         self.n_features_in_ = int(prepared.request.basis.weights.size)
-        self._set_feature_names(X)
+        self._set_feature_names(X, groups)
         return self
 
     def open_session(self, X: Any, path: str | Path, groups: Any = None) -> FunctionalSession:
@@ -267,10 +270,10 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         self._set_feature_names(None)
         return self
 
-    def _set_feature_names(self, X: Any) -> None:
-        labels = list(getattr(X, "columns", ()))
-        if labels and all(isinstance(label, str) for label in labels):
-            self.feature_names_in_ = np.array(labels, dtype=object)
+    def _set_feature_names(self, X: Any, groups: Any = None) -> None:
+        names = names_of(X, groups)
+        if names is not None:
+            self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
@@ -317,7 +320,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         bound = read_bounds(self.bounds, self.standardize)
         check_choice(self.missing, "missing", ("refuse", "complete"))
         check_choice(self.invalid, "invalid", ("refuse", "repair"))
-        values, basis = self._read(X)
+        values, basis, groups = self._read(X, groups)
         if isinstance(X, LongCurves):
             groups = X.record_groups(self.invalid) if groups is None else groups
             curves = curves_from_long(X, basis, self.smoothing, self.invalid, progress)
@@ -385,29 +388,28 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     def _unit(self, groups: Any) -> str:
         return self.unit or ("record" if groups is None else "group")
 
-    def _read(self, X: Any) -> tuple[Any, Basis]:
-        """The values as they are and the public basis for them."""
-        refuse_kinds(X)
-        grid, domain, values = self.grid_points, self.domain_range, X
-        if is_fdatagrid(X):
-            values, own_grid, own_domain = read_fdatagrid(X)
-            grid = own_grid if grid is None else grid
-            domain = own_domain if domain is None else domain
-        elif grid is None and hasattr(X, "columns"):
-            grid = grid_from_labels(list(X.columns))
-            if grid is not None:
-                grid = check_grid(grid, shown=False)
+    def _read(self, X: Any, groups: Any = None) -> tuple[Any, Basis, Any]:
+        """The values as they are, the public basis for them, and the units' labels."""
+        handed = self._handed(X, groups)
         if self.basis is not None:
-            return values, self.basis
+            return handed.values, self.basis, handed.groups
+        grid, domain = self.grid_points, self.domain_range
         if grid is None:
-            grid = self._spaced_grid(values)
+            grid, labelled = handed.grid, handed.grid is not None
+            grid = check_grid(grid, shown=False) if labelled else self._spaced_grid(handed.values)
+        domain = handed.domain_range if domain is None else domain
         points = check_grid(grid)
-        return values, self._make_basis(points, check_domain(domain, points))
+        return handed.values, self._make_basis(points, check_domain(domain, points)), handed.groups
 
     def _values(self, X: Any) -> Any:
         """The values as they are, where the basis is known already."""
+        return self._handed(X).values
+
+    def _handed(self, X: Any, groups: Any = None) -> Handed:
+        if isinstance(X, LongCurves):
+            return Handed(X, groups)
         refuse_kinds(X)
-        return read_fdatagrid(X)[0] if is_fdatagrid(X) else X
+        return curves_handed(X, groups, self.grid_points is not None or self.basis is not None)
 
     def _spaced_grid(self, values: Any) -> Floats:
         domain = check_domain((0.0, 1.0) if self.domain_range is None else self.domain_range)
@@ -420,12 +422,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
                     "The span of the observed times is private; pass the public ends (a, b).",
                 )
             return equally_spaced(LONG_GRID, domain)
-        try:
-            shape = np.shape(values)
-        except ValueError:
-            raise DataError(
-                "X must be a matrix of numbers with rows of one length; found rows of several."
-            ) from None
+        shape = shape_of(values)
         if len(shape) != 2:
             raise DataError(
                 f"X must have two dimensions (curves, points); found {len(shape)}. "

@@ -12,6 +12,7 @@ from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.guarantees import Neighbours
 from dpfda.records import LongCurves
+from dpfda.records.containers import column_labels
 from dpfda.records.curves import check_choice
 from dpfda.summaries.sums import Summation
 
@@ -68,15 +69,15 @@ class MeanStream:
         self._check_open()
         if isinstance(X, LongCurves):
             raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
+        if self._summation is not None and _labels(X) != self._labels:
+            raise DataError("All blocks must have the columns of the first, in its order.")
         with np.errstate(all="ignore"):
             if self._summation is None:
-                values, basis = self._estimator._read(X)
+                values, basis, _ = self._estimator._read(X)
                 self._summation = trial_summation(self._estimator, basis)
                 self._labels = _labels(X)
             else:
                 values = self._estimator._values(X)
-            if _labels(X) != self._labels:
-                raise DataError("All blocks must have the columns of the first, in its order.")
             matrix = self._summation.matrix(values)
             part = self._summation.empty()
             self._summation.add(part, matrix)
@@ -174,7 +175,8 @@ def row_blocks(array: Any, rows: int | None = None) -> Iterator[Any]:
     if rows < 1:
         raise ParameterError("rows", "be a positive integer", repr(rows))
     for start in range(0, count, rows):
-        yield np.asarray(array[start : start + rows])
+        # As it is: a conversion would lose a mask.
+        yield array[start : start + rows]
 
 
 def add_all(stream: MeanStream, blocks: Iterable[Any]) -> MeanStream:
@@ -236,4 +238,4 @@ def finished(estimator: PrivateMean, summation: Summation, total: IntegerSum) ->
 
 
 def _labels(X: Any) -> list[Any] | None:
-    return list(X.columns) if hasattr(X, "columns") else None
+    return column_labels(X)

@@ -18,9 +18,12 @@ from dpfda.embedding import Rows, project, quantised, transform
 from dpfda.errors import ParameterError
 from dpfda.gridsums import grid_sum
 from dpfda.interop import compiled
+from dpfda.interop.native_arrays import doubles
 from dpfda.publication import Request
 from dpfda.records import Curves, curves_from_array, standardized
-from dpfda.records.curves import check_orientation, matrix_of, refuse_unusable
+from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
+from dpfda.records.curves import check_orientation, refuse_unusable
+from dpfda.records.frames import check_axes
 
 Floats = NDArray[np.float64]
 
@@ -158,7 +161,7 @@ class Summation:
         )
         total.add_totals(totals, matrix.shape[0] - careful.size)
         if careful.size:
-            total.add(ball.clip(project(matrix[careful].astype(np.float64), analysis)))
+            total.add(ball.clip(project(doubles(matrix[careful]), analysis)))
         return unusable
 
     @property
@@ -190,9 +193,22 @@ def matrix_on(
                 "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
                 " within each record.",
             )
-        cells = tuple(axis.size for axis in basis.grid_points)
-        if np.shape(values)[1:] == cells and len(cells) > 1:
-            values = np.asarray(values).reshape(len(values), -1)
+        check_axes(values, basis.grid_points)
+        values = _flattened(values, tuple(axis.size for axis in basis.grid_points), invalid)
     matrix = matrix_of(values, invalid)
     check_orientation(matrix.shape, basis.weights.size)
     return matrix
+
+
+def _flattened(values: Any, cells: tuple[int, ...], invalid: str) -> Any:
+    """Images (n, m_1, ..., m_d) as rows (n, m_1 ... m_d); other records as they are."""
+    values = opened(values)
+    if len(cells) == 1:
+        return values
+    if isinstance(values, np.ndarray):
+        # A view, whose mask comes along.
+        return values.reshape(len(values), -1) if values.shape[1:] == cells else values
+    if not isinstance(values, list | tuple) or shape_of(values)[1:] != cells[:1]:
+        return values
+    refuse_kinds(values)
+    return rows_of(values, cells, invalid)

@@ -58,7 +58,8 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.noise import KNormNoise
 from dpfda.publication import Request, charge, check, publish, publish_integers, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.curves import check_choice, unit_codes
+from dpfda.records.curves import check_choice
+from dpfda.records.labels import unit_codes
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection, TwoStageFunction, composed
 from dpfda.summaries.mean import PrivateMean
@@ -212,7 +213,7 @@ class TwoStageMean(PrivateMean):
         check_choice(self.invalid, "invalid", ("refuse", "repair"))
         if is_dask(X):
             self._refuse("Dask arrays")
-        values, basis = self._read(X)
+        values, basis, groups = self._read(X, groups)
         if isinstance(basis, BoxFunctions):
             self._refuse("functions on boxes")
         if isinstance(X, LongCurves):

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from dpfda.errors import DataError, ParameterError
+from dpfda.errors import ParameterError
+from dpfda.interop.native_arrays import doubles
 from dpfda.publication import Request
 from dpfda.records import curves_from_array, standardized, units
-from dpfda.records.curves import unit_codes
+from dpfda.records.containers import matrix_of
+from dpfda.records.labels import unit_codes
 from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
@@ -130,10 +132,8 @@ def cross_validate(
             " numbers, or private_selection, which charges the budget for the choice.",
         )
     _check(candidates, folds)
-    values = np.asarray(curves, dtype=np.float64)
-    if values.ndim != 2:
-        raise DataError(f"curves must have two dimensions (curves, points); found {values.ndim}.")
-    labels = None if groups is None else np.asarray(groups)
+    values = doubles(matrix_of(curves, name="curves"))
+    labels = None if groups is None else unit_codes(groups, len(values))
     splits = list(_splits(values, labels, folds, seed))
     scores = [
         [_score(candidate, values, labels, rest, left, private) for rest, left in splits]

@@ -1,0 +1,34 @@
+"""Labelled arrays of xarray, recognised by their module, not imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpfda.errors import DataError
+
+
+def is_labelled(values: Any) -> bool:
+    """Whether this is an array (or a data set) of xarray."""
+    return type(values).__module__.partition(".")[0] == "xarray" and hasattr(values, "dims")
+
+
+def unlabelled(values: Any) -> Any:
+    """The array below the labels.
+
+    Raises
+    ------
+    DataError
+        If it holds several variables.
+    """
+    if hasattr(values, "data_vars"):
+        raise DataError("X must be one variable; found a data set of several. Pass one of them.")
+    return values.data
+
+
+def coordinates(values: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Names of the dimensions, and the coordinate along each: an array, or None. Public."""
+    names = tuple(map(str, values.dims))
+    along = [values.coords[dim] if dim in values.coords else None for dim in values.dims]
+    return names, tuple(None if found is None else np.asarray(found.data) for found in along)

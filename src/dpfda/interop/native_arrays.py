@@ -1,0 +1,47 @@
+"""Native numpy arrays of at most 64 bits as float64, each entry by itself.
+
+Here the type leaves no choice: every content is read as `dpfda.records.cells` reads the entry alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# From here on float64 does not hold every integer: such an entry is a label, or would be rounded unseen.
+TOO_LARGE = 2.0**53
+WIDEST = 8
+
+
+def is_plain(values: Any) -> bool:
+    """Whether this is an array of numpy itself (a memory map among them), without a mask or more."""
+    return type(values) in (np.ndarray, np.memmap)
+
+
+def is_native(dtype: Any) -> bool:
+    """Whether entries are bools, integers or real floats of at most 64 bits."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= WIDEST
+
+
+def doubles(values: NDArray[Any]) -> Floats:
+    """Copy of a native array as float64; infinite where an integer is of 2^53 or more in size.
+
+    Whoever adds records up takes those that are not finite for unusable.
+    """
+    with np.errstate(all="ignore"):
+        numbers = values.astype(np.float64, order="C")
+    if values.dtype.kind in "iu" and values.dtype.itemsize == WIDEST:
+        # Rounding is monotone and 2^53 is a double: no integer crosses the limit by it.
+        numbers[np.abs(numbers) >= TOO_LARGE] = np.inf
+    return numbers
+
+
+def is_direct(values: NDArray[Any]) -> bool:
+    """Whether the compiled loops can read an array where it lies."""
+    return (
+        values.dtype in (np.float64, np.float32) and values.dtype.isnative and values.flags.c_contiguous
+    )

@@ -1,0 +1,368 @@
+"""The one door for records in memory: a container becomes a matrix of numbers, or a column of cells.
+
+The way of reading is chosen by the container's type as handed over, which is public, and never by its
+content:
+
+- an array of numpy of bools, integers or floats of at most 64 bits is taken as it lies, uncopied;
+- so is a column of a frame or of an Arrow table with such a type, where nulls and masked entries are
+  missing;
+- everything else is read cell by cell by the rule of `dpfda.records.cells`, row by row.
+
+No sequence of a user's is ever converted as a whole: what numpy made of it would depend on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import DataError
+from dpfda.interop.arrow import arrow_column, is_arrow_array, is_arrow_table
+from dpfda.interop.labelled_arrays import is_labelled, unlabelled
+from dpfda.interop.native_arrays import doubles, is_native, is_plain
+from dpfda.records.cells import NO_NUMBER, TOO_LARGE_INTEGER, read_cell
+
+Floats = NDArray[np.float64]
+
+OUTSIDE = "This check is outside the privacy guarantee."
+
+
+def is_frame(values: Any) -> bool:
+    """Whether this is a data frame of pandas."""
+    return hasattr(values, "iloc") and hasattr(values, "columns")
+
+
+def column_labels(values: Any) -> list[Any] | None:
+    """Labels of the columns of a frame or an Arrow table; None where there are none. Public."""
+    if is_arrow_table(values):
+        return list(values.column_names)
+    return list(values.columns) if hasattr(values, "columns") else None
+
+
+def opened(values: Any) -> Any:
+    """What an object holds, where that is an array: what is in a labelled or another library's array.
+
+    An object's own conversion, where it offers one (`__array__`), is taken for what was handed over.
+    """
+    if is_labelled(values):
+        values = unlabelled(values)
+    if hasattr(values, "dask") and hasattr(values, "compute"):
+        values = values.compute()
+    if isinstance(values, np.ndarray | list | tuple) or is_frame(values) or is_arrow_table(values):
+        return values
+    if hasattr(values, "tocsr") or hasattr(values, "iloc") or is_arrow_array(values):
+        return values
+    if hasattr(values, "columns"):
+        raise DataError(
+            "X must be an array, a list of rows, a data frame of pandas or a table of Arrow; found a "
+            "frame of another library. Use X.to_pandas() or X.to_arrow()."
+        )
+    return values.__array__() if hasattr(values, "__array__") else values
+
+
+def refuse_kinds(values: Any, name: str = "X") -> None:
+    """Refuse types of containers that hold no real numbers of at most 64 bits, by their type alone.
+
+    Raises
+    ------
+    DataError
+        If the type says complex numbers, dates, spans of time, extended precision, records or bytes, or
+        the container is a sparse matrix.
+    """
+    if hasattr(values, "tocsr"):
+        raise DataError(f"{name} must be dense; found a sparse matrix. Use {name}.toarray().")
+    if is_arrow_table(values):
+        for kind in map(str, values.schema.types):
+            if kind.startswith(("date", "time", "duration")):
+                _refuse_kind(np.dtype("M8[s]"), name)
+    found = getattr(values, "dtypes", None)
+    dtypes = list(found) if found is not None and np.ndim(found) == 1 else [found]
+    dtypes.append(getattr(values, "dtype", None))
+    for dtype in dtypes:
+        _refuse_kind(dtype, name)
+
+
+def _refuse_kind(dtype: Any, name: str) -> None:
+    # pandas' own types have kinds too: those of dates with a time zone, for one.
+    kind = getattr(dtype, "kind", None)
+    if kind in ("m", "M"):
+        raise DataError(
+            f"{name} must be numbers; found dates or spans of time. Turn them into numbers of a public "
+            "unit."
+        )
+    if kind == "c":
+        raise DataError(
+            f"Complex data not supported: {name} must be real; found complex numbers. "
+            f"Release {name}.real and {name}.imag apart."
+        )
+    if kind == "f" and getattr(dtype, "itemsize", 0) > 8:
+        raise DataError(
+            f"{name} must be numbers of at most 64 bits; found extended precision, which would be rounded "
+            f"unseen. Use {name}.astype(numpy.float64)."
+        )
+    if isinstance(dtype, np.dtype) and (kind in ("V", "S") or dtype.names is not None):
+        raise DataError(
+            f"{name} must be numbers, one a cell; found structured records or bytes. Pass the columns of "
+            "numbers as a matrix."
+        )
+
+
+def shape_of(values: Any) -> tuple[int, ...]:
+    """The public shape of records: of an array its own, else the rows and the length of the first."""
+    values = opened(values)
+    if is_arrow_table(values):
+        return values.num_rows, values.num_columns
+    if hasattr(values, "shape"):
+        return tuple(int(size) for size in values.shape)
+    rows = cells_of(values)
+    if rows is None:
+        return ()
+    if len(rows) == 0:
+        return (0,) if not hasattr(rows, "shape") else tuple(rows.shape)
+    first = cells_of(rows[0])
+    return (len(rows),) if first is None else (len(rows), len(first))
+
+
+def matrix_of(values: Any, invalid: str = "refuse", name: str = "X") -> NDArray[Any]:
+    """The records as a matrix of native numbers; an array that is one already is not copied.
+
+    What cannot be read is infinite under ``invalid="repair"``, so that its record is not usable; what
+    is missing is NaN.
+
+    Raises
+    ------
+    DataError
+        If there is no such matrix, which is public; or, unless repairing, with row and column of the
+        first cell that cannot be read, never its content.
+    """
+    values = opened(values)
+    refuse_kinds(values, name)
+    if is_frame(values) or is_arrow_table(values):
+        return _columns(values, invalid, name)
+    if isinstance(values, np.ndarray):
+        _check_dimensions(values.shape, name)
+        return _array(values, invalid, name)
+    rows = None if hasattr(values, "iloc") else cells_of(values)
+    if rows is None or len(rows) == 0:
+        _check_dimensions((0,) if rows is not None else shape_of(values), name)
+        raise DataError(
+            f"{name} must be an array, a list of rows or a data frame; found something else."
+        )
+    if cells_of(rows[0]) is None:
+        _check_dimensions((len(rows),), name)
+    return rows_of(rows, None, invalid, name)
+
+
+def _check_dimensions(shape: tuple[int, ...], name: str) -> None:
+    if shape == (0,):
+        raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
+    if len(shape) != 2:
+        raise DataError(
+            f"{name} must have two dimensions (curves, points); found {len(shape)}. "
+            "Reshape your data: one curve a row."
+        )
+    if shape[0] == 0:
+        raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
+
+
+def _array(values: NDArray[Any], invalid: str, name: str) -> NDArray[Any]:
+    if is_native(values.dtype):
+        if is_plain(values):
+            return np.asarray(values)
+        if np.ma.isMaskedArray(values):
+            return _without_masked(values)
+        if type(values) is not np.matrix:
+            raise DataError(
+                f"{name} must be an array of numpy itself; found one of a class of its own, whose "
+                f"meaning would be lost. Use numpy.asarray({name})."
+            )
+        return np.asarray(values)
+    return rows_of(values, values.shape[1:], invalid, name)
+
+
+def _without_masked(values: Any) -> Floats:
+    """A masked native array: what is masked is missing, whatever stands below the mask."""
+    numbers = doubles(np.asarray(np.ma.getdata(values)))
+    numbers[np.ma.getmaskarray(values)] = np.nan
+    return numbers
+
+
+def rows_of(rows: Any, shape: tuple[int, ...] | None, invalid: str, name: str = "X") -> Floats:
+    """Rows as a matrix, each read by itself, and cell by cell unless it is a native array.
+
+    Parameters
+    ----------
+    rows : sequence
+        Of sequences of cells, nested as `shape` says.
+    shape : tuple of int, optional
+        Public shape of a record; its cells become one row. By default that of the first row.
+    """
+    if shape is None:
+        first = cells_of(rows[0])
+        shape = (0 if first is None else len(first),)
+    matrix = np.empty((len(rows), int(np.prod(shape))))
+    for number in range(len(rows)):
+        found = _record(rows[number], shape)
+        if found is None:
+            raise DataError(
+                f"{name} must be a matrix of numbers with rows of one length; found row {number} of "
+                f"another shape than the first. Pass one record a row, NaN for missing values."
+            )
+        matrix[number], offence = found
+        if offence is not None and invalid == "refuse":
+            place, kind = offence
+            raise DataError(
+                f"{name} must be a matrix of numbers; found {kind} in row {number}, column {place}. "
+                "Pass one record a row, NaN for missing values; or use invalid='repair' to replace "
+                f"unusable records by a fixed public element. {OUTSIDE}"
+            )
+    return matrix
+
+
+Offence = tuple[int, str]
+
+
+def _record(record: Any, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
+    """One record as a row, and its first cell that cannot be read; None where it has another shape."""
+    if isinstance(record, np.ndarray) and record.shape == shape and is_native(record.dtype):
+        if is_plain(record):
+            numbers = doubles(record.ravel())
+        elif np.ma.isMaskedArray(record):
+            numbers = _without_masked(record.ravel())
+        else:
+            numbers = np.full(int(np.prod(shape)), np.inf)
+            return numbers, (0, NO_NUMBER)
+        large = np.isinf(numbers) if record.dtype.kind in "iu" else np.zeros(0, dtype=bool)
+        return numbers, (int(large.argmax()), TOO_LARGE_INTEGER) if large.any() else None
+    cells = flat_cells(record, shape)
+    return None if cells is None else numbers_in(cells)
+
+
+def flat_cells(record: Any, shape: tuple[int, ...]) -> list[Any] | None:
+    """The cells of a nested sequence in order, None where it has another shape than this public one."""
+    cells = cells_of(record)
+    if cells is None or len(cells) != shape[0]:
+        return None
+    if len(shape) == 1:
+        return list(cells)
+    parts = [flat_cells(cell, shape[1:]) for cell in cells]
+    if any(part is None for part in parts):
+        return None
+    return [cell for part in parts if part is not None for cell in part]
+
+
+def numbers_in(cells: Sequence[Any]) -> tuple[Floats, Offence | None]:
+    """Cells as numbers, each by itself, infinite where it is none; and the first that is none."""
+    numbers, first = np.empty(len(cells)), None
+    for place, cell in enumerate(cells):
+        numbers[place], offence = read_cell(cell)
+        if offence and first is None:
+            first = place, offence
+    return numbers, first
+
+
+def cells_of(values: Any) -> Any:
+    """A one-dimensional view of what a sequence holds: an array, a list or a tuple; None where it is none.
+
+    Text and bytes are cells, not sequences.
+    """
+    if isinstance(values, np.ndarray):
+        if values.ndim == 1 and np.ma.isMaskedArray(values):
+            hidden = np.ma.getmaskarray(values)
+            cells = np.ma.getdata(values)
+            return [np.ma.masked if lost else cell for lost, cell in zip(hidden, cells, strict=True)]
+        return values if values.ndim else None
+    if isinstance(values, list | tuple):
+        return values
+    if isinstance(values, str | bytes | dict | set | frozenset):
+        return None
+    if is_frame(values):
+        return cells_of(values.iloc[:, 0]) if values.shape[1] == 1 else None
+    if is_arrow_array(values):
+        return values.to_pylist()
+    if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype"):
+        # A column of numpy's own is an array; others give their cells as objects.
+        return values.to_numpy() if isinstance(values.dtype, np.dtype) else list(values)
+    if is_labelled(values):
+        return cells_of(unlabelled(values))
+    if isinstance(values, Sequence):
+        return list(values)
+    if hasattr(values, "__array__") and hasattr(values, "shape"):
+        array = opened(values)
+        return cells_of(array) if isinstance(array, np.ndarray) else None
+    return None
+
+
+def cells_in(values: Any, name: str) -> Any:
+    """A column of cells, one a record: an array (n,) or a list.
+
+    Raises
+    ------
+    DataError
+        If it is no column.
+    """
+    cells = cells_of(opened(values)) if not isinstance(values, str | bytes) else None
+    if cells is None or (isinstance(cells, np.ndarray) and cells.ndim != 1):
+        shape = () if cells is None else cells.shape
+        raise DataError(f"{name} must hold one label a record; found shape {shape}.")
+    return cells
+
+
+def column_of(values: Any, name: str) -> tuple[Floats, Offence | None]:
+    """A column of numbers, each cell by itself, infinite where it is none; and the first that is none.
+
+    Raises
+    ------
+    DataError
+        If it is no column, or its type says that it holds no real numbers.
+    """
+    values = opened(values)
+    refuse_kinds(values, name)
+    cells = cells_in(values, name)
+    if isinstance(cells, np.ndarray):
+        found = _record(cells, cells.shape)
+        if found is not None:
+            return found
+    return numbers_in(cells)
+
+
+def _columns(values: Any, invalid: str, name: str) -> NDArray[Any]:
+    """The matrix of a frame or an Arrow table, column by column."""
+    count, width = shape_of(values)
+    _check_dimensions((count, width), name)
+    if is_frame(values):
+        dtypes = list(values.dtypes)
+        if width and all(dtype == dtypes[0] for dtype in dtypes) and is_native(dtypes[0]):
+            matrix: NDArray[Any] = values.to_numpy()
+            return matrix
+    matrix = np.empty((count, width))
+    for place in range(width):
+        matrix[:, place], offence = _column(values, place, name)
+        if offence is not None and invalid == "refuse":
+            row, kind = offence
+            raise DataError(
+                f"{name} must be a matrix of numbers; found {kind} in row {row}, column {place}. "
+                "Pass the columns of numbers alone; or use invalid='repair' to replace unusable records "
+                f"by a fixed public element. {OUTSIDE}"
+            )
+    return matrix
+
+
+def _column(values: Any, place: int, name: str) -> tuple[Floats, Offence | None]:
+    if is_arrow_table(values):
+        cells = arrow_column(values, place)
+        return column_of(cells, name)
+    series = values.iloc[:, place]
+    return column_of(series, name)
+
+
+def take(values: Any, rows: NDArray[np.int64]) -> Any:
+    """Records of these rows, in the same kind of container."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if isinstance(values, list | tuple):
+        return [values[row] for row in rows]
+    return values.take(rows) if is_arrow_table(values) else values[rows]

@@ -1,0 +1,202 @@
+"""The rule for a label: which person, record or group it names, as a function of the label alone.
+
+Two labels are one where their keys are equal. The key of a label depends on nothing but the label:
+
+- text is itself, blanks and all: "1", "01" and " 1" are three labels;
+- numbers are equal where their values are, exactly, whatever they are held as: 1, 1.0, True,
+  numpy.int64(1), Decimal("1.0") and Fraction(1) are one label, and none of them is "1";
+- a moment with a time zone is its instant, one without is its calendar time, whether it is held by
+  Python, numpy or pandas; a day is a day, not its midnight;
+- bytes, spans of time, UUIDs, pandas' periods and intervals, and tuples of labels are labels too;
+- None, NaN, NaT, pandas' NA and masked entries are missing; empty text is not;
+- anything else (lists, arrays, complex numbers, objects of other classes) cannot be read as a label:
+  what is equal to it is for others to say. It counts as missing where records are repaired.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import DataError
+from dpfda.interop.native_arrays import is_native
+from dpfda.records.cells import is_missing
+from dpfda.records.containers import cells_in
+
+Key = Hashable | None
+# Attoseconds in a unit of numpy's; years and months are taken to seconds by the calendar first.
+ATTOSECONDS = {"s": 10**18, "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
+LARGEST_EXPONENT = 5000
+
+
+def label_key(label: Any) -> Key:
+    """What a label is compared by; None where it is missing or cannot be read."""
+    return read_label(label)[0]
+
+
+def read_label(label: Any) -> tuple[Key, bool]:
+    """The key of a label, None where there is none; and whether the label could be read."""
+    if type(label) in (str, int):
+        return label, True
+    if is_missing(label):
+        return None, True
+    try:
+        key = _key(label)
+    except Exception:
+        # A label may be of any class, and a class may raise anything when it is looked at.
+        key = None
+    return key, key is not None
+
+
+def _key(label: Any) -> Key:  # noqa: PLR0911 - a table of types
+    # The type and not isinstance: that would ask the label what it is.
+    kind = type(label)
+    if issubclass(kind, str):
+        return str.__str__(label)
+    if issubclass(kind, bytes):
+        return "bytes", bytes.__bytes__(label)
+    if issubclass(kind, int):
+        return int.__int__(label)
+    if issubclass(kind, float):
+        return _number(float.__float__(label))
+    if issubclass(kind, np.datetime64 | np.timedelta64):
+        return _ticks(label)
+    if issubclass(kind, np.generic):
+        return _number(label.item()) if is_native(label.dtype) and kind.__module__ == "numpy" else None
+    if kind is Decimal or kind is Fraction:
+        return _number(label)
+    if issubclass(kind, datetime.datetime):
+        return _moment(label)
+    if kind in (datetime.date, datetime.time, UUID):
+        return kind.__name__, str(label)
+    if issubclass(kind, datetime.timedelta):
+        return _span(label)
+    if issubclass(kind, np.ndarray) and np.ndim(label) == 0:
+        return label_key(label[()])
+    if issubclass(kind, tuple):
+        return _together("tuple", *tuple.__iter__(label))
+    if kind.__module__.partition(".")[0] == "pandas":
+        if kind.__name__ == "Period":
+            return "period", str(label.freqstr), int(label.ordinal)
+        if kind.__name__ == "Interval":
+            return _together("interval", str(label.closed), label.left, label.right)
+    return None
+
+
+def _together(name: str, *parts: Any) -> Key:
+    keys = [label_key(part) for part in parts]
+    return None if any(key is None for key in keys) else (name, *keys)
+
+
+def _number(value: float | Decimal | Fraction) -> Key:
+    """A number in one form for one value: an int where it is whole, else a fraction's two parts."""
+    if isinstance(value, float | Decimal) and math.isinf(value):
+        return math.inf if value > 0 else -math.inf
+    if isinstance(value, Decimal) and abs(value.adjusted()) > LARGEST_EXPONENT:
+        # Written out it would not fit into memory.
+        return "decimal", str(value.normalize())
+    numerator, denominator = value.as_integer_ratio()
+    return int(numerator) if denominator == 1 else ("ratio", int(numerator), int(denominator))
+
+
+def _ticks(label: np.datetime64 | np.timedelta64) -> Key:
+    name = "moment" if isinstance(label, np.datetime64) else "span"
+    unit, count = np.datetime_data(label.dtype)
+    ticks = int(label.astype(np.int64))
+    if unit in ATTOSECONDS:
+        return name, ticks * count * ATTOSECONDS[unit]
+    if unit == "generic" or (name == "span" and unit in ("Y", "M")):
+        return name, unit, ticks * count
+    kind = "datetime64[s]" if name == "moment" else "timedelta64[s]"
+    return name, int(label.astype(kind).astype(np.int64)) * ATTOSECONDS["s"]
+
+
+def _moment(label: datetime.datetime) -> Key:
+    aware = label.utcoffset() is not None
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC if aware else None)
+    if type(label) is not datetime.datetime:
+        # pandas' timestamps hold nanoseconds beside; and their differences another range.
+        beyond = int(getattr(label, "nanosecond", 0)) * ATTOSECONDS["ns"]
+        zone = label.tzinfo
+        label = datetime.datetime(
+            label.year, label.month, label.day, label.hour, label.minute, label.second,
+            label.microsecond, zone, fold=label.fold,
+        )  # fmt: skip
+    else:
+        beyond = 0
+    micros = (label - epoch) // datetime.timedelta(microseconds=1)
+    return "instant" if aware else "moment", micros * ATTOSECONDS["us"] + beyond
+
+
+def _span(label: datetime.timedelta) -> Key:
+    beyond = int(getattr(label, "nanoseconds", 0)) * ATTOSECONDS["ns"]
+    micros = (label.days * 86400 + label.seconds) * 10**6 + label.microseconds
+    return "span", micros * ATTOSECONDS["us"] + beyond
+
+
+def plain_label(key: Key) -> Any:
+    """A key as a label that a file can hold, where it is text or a number; else None."""
+    if isinstance(key, tuple) and key[:1] == ("ratio",):
+        return key[1] / key[2]
+    return key if isinstance(key, str | int | float) else None
+
+
+def key_order(key: Key) -> tuple[str, str]:
+    """Something to sort keys of any kind by, the same in every process."""
+    return type(key).__name__, repr(key)
+
+
+def read_keys(labels: Any, name: str, invalid: str = "refuse", of: str = "record") -> list[Key]:
+    """The keys of a column of labels, None where one is missing or, repairing, cannot be read.
+
+    Raises
+    ------
+    DataError
+        If this is no column, or (unless repairing) a label is missing or cannot be read.
+    """
+    cells = cells_in(labels, name)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biu":
+        return list(map(int, cells.tolist()))
+    keys: list[Key] = []
+    for row, cell in enumerate(cells):
+        key, readable = read_label(cell)
+        if key is None and invalid == "refuse":
+            if readable:
+                raise DataError(
+                    f"{name} must have a label for every {of}; found none in row {row}."
+                    " A record without its person cannot be protected as that person's."
+                )
+            raise DataError(
+                f"{name} must hold words, numbers or dates; found labels of another type, first in row "
+                f"{row}. This check is outside the privacy guarantee."
+            )
+        keys.append(key)
+    return keys
+
+
+def numbered(keys: Sequence[Key]) -> NDArray[np.int64]:
+    """Numbers of labels in the order in which they first appear; those without a key are one."""
+    codes: dict[Key, int] = {}
+    return np.array([codes.setdefault(key, len(codes)) for key in keys], dtype=np.int64)
+
+
+def unit_codes(groups: Any, records: int, invalid: str = "refuse") -> NDArray[np.int64]:
+    """Number the privacy units: records with one label belong to one unit, those without to one.
+
+    Raises
+    ------
+    DataError
+        If there is not one label a record, or (unless repairing) a label is missing or cannot be read.
+    """
+    cells = cells_in(groups, "groups")
+    if len(cells) != records:
+        raise DataError(f"groups must hold one label a record ({records}); found shape ({len(cells)},).")
+    return numbered(read_keys(cells, "groups", invalid))
