@@ -79,7 +79,7 @@ class GridRule:
 def integers(values: NDArray[Any], rule: GridRule) -> Integers:
     """The integers (n, m) of each record; row i is a function of ``values[i]`` alone.
 
-    A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector, that is, the center.
+    A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector: the center.
     """
     with np.errstate(all="ignore"):
         return _rows(values, rule)[0].astype(np.int64)
@@ -103,7 +103,7 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) 
     totals : array (m,) of int64
         Exact sums.
     unusable : int
-        Number of records with NaN, infinity or an integer of 2^53 or more, each counted as the zero vector.
+        Number of records with NaN, infinity or an integer of 2^53 or more; each counted as zero.
     """
     totals, unusable = np.zeros(rule.center.size, dtype=np.int64), 0
     chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()

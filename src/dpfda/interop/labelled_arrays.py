@@ -30,5 +30,14 @@ def unlabelled(values: Any) -> Any:
 def coordinates(values: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Names of the dimensions, and the coordinate along each: an array, or None. Public."""
     names = tuple(map(str, values.dims))
-    along = [values.coords[dim] if dim in values.coords else None for dim in values.dims]
+    along = [values.coords.get(dim) for dim in values.dims]
     return names, tuple(None if found is None else np.asarray(found.data) for found in along)
+
+
+def coordinate_beside(values: Any, place: int) -> str | None:
+    """Name of a numeric coordinate along a dimension that is not called as the dimension; else None."""
+    dim = values.dims[place]
+    for name, found in values.coords.items():
+        if name != dim and tuple(found.dims) == (dim,) and found.dtype.kind in "biuf":
+            return str(name)
+    return None

@@ -72,7 +72,7 @@ def cell_number(cell: Any) -> float:
 
 
 def read_cell(cell: Any) -> tuple[float, str]:
-    """One cell as a number, and in fixed words why it is none; infinity then, an empty text otherwise."""
+    """One cell as a number, and why it is none, in fixed words: the number is infinite then."""
     if type(cell) is float:
         return cell, ""
     try:
@@ -153,7 +153,7 @@ def text_number(text: str) -> float:
     raise UnreadableCellError(NO_NUMBER)
 
 
-def is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:  # noqa: PLR0911 - a table of types
     """Whether a cell that is no text is missing. It raises nothing."""
     if cell is None or cell is np.ma.masked:
         return True

@@ -100,13 +100,13 @@ def _refuse_kind(dtype: Any, name: str) -> None:
         )
     if kind == "f" and getattr(dtype, "itemsize", 0) > 8:
         raise DataError(
-            f"{name} must be numbers of at most 64 bits; found extended precision, which would be rounded "
-            f"unseen. Use {name}.astype(numpy.float64)."
+            f"{name} must be numbers of at most 64 bits; found extended precision, which would be "
+            f"rounded unseen. Use {name}.astype(numpy.float64)."
         )
     if isinstance(dtype, np.dtype) and (kind in ("V", "S") or dtype.names is not None):
         raise DataError(
-            f"{name} must be numbers, one a cell; found structured records or bytes. Pass the columns of "
-            "numbers as a matrix."
+            f"{name} must be numbers, one a cell; found structured records or bytes. Pass the columns "
+            "of numbers as a matrix."
         )
 
 
@@ -264,8 +264,8 @@ def numbers_in(cells: Sequence[Any]) -> tuple[Floats, Offence | None]:
     return numbers, first
 
 
-def cells_of(values: Any) -> Any:
-    """A one-dimensional view of what a sequence holds: an array, a list or a tuple; None where it is none.
+def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
+    """What a sequence holds, one after the other: an array, a list or a tuple; None for what is none.
 
     Text and bytes are cells, not sequences.
     """

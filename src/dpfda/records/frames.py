@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import OrientationError, ParameterError
-from dpfda.interop.labelled_arrays import coordinates, is_labelled
+from dpfda.interop.labelled_arrays import coordinate_beside, coordinates, is_labelled
 from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
 from dpfda.records.containers import column_labels, is_frame
 from dpfda.records.headers import ARGUMENTS, check_labels, curve_columns, find_column, grid_points
@@ -190,6 +190,12 @@ def _grid_along(X: Any, stated: bool) -> Floats | None:
             f"The coordinate of {second!r} must be numbers that increase, since it is the grid; found "
             f"others. Sort X.sortby({second!r}), turn dates into numbers of a public unit, or pass "
             f"X.drop_vars({second!r})."
+        )
+    beside = coordinate_beside(X, 1) if along[1] is None else None
+    if beside is not None:
+        raise OrientationError(
+            f"The grid must be the coordinate of its dimension; found {beside!r} along {second!r}. Pass "
+            f"X.swap_dims({{{second!r}: {beside!r}}}), or X.drop_vars({beside!r})."
         )
     if rows is not None and columns is not None and second.lower() not in ARGUMENTS:
         raise OrientationError(

@@ -56,7 +56,7 @@ def read_label(label: Any) -> tuple[Key, bool]:
     return key, key is not None
 
 
-def _key(label: Any) -> Key:  # noqa: PLR0911 - a table of types
+def _key(label: Any) -> Key:  # noqa: PLR0911, PLR0912 - a table of types
     # The type and not isinstance: that would ask the label what it is.
     kind = type(label)
     if issubclass(kind, str):

@@ -1,0 +1,464 @@
+"""Doors through which records come in, and what is read of them: for tests of neighbouring containers.
+
+A door hands records over in one kind of container; a mode is one way in which the library reads them.
+Every door goes with every mode of its table. To add a door (a file, say), append a `Door` to `DOORS`:
+`hand_over` makes a container of a list of records (lists of cells), `takes` says which cells it can hold
+as they are.
+"""
+
+import datetime
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import xarray as xr
+from sklearn.gaussian_process.kernels import Matern
+
+from dpfda import (
+    L1Ball,
+    L2Ball,
+    LongCurves,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+    TwoStageMean,
+)
+from dpfda.bases import KernelBasis
+from dpfda.bases.boxes import BoxBasis
+from dpfda.records import curves_from_array, curves_from_long
+from dpfda.summaries.covariance import prepare
+
+POINTS = 3
+RECORDS = 6
+GRID = np.linspace(0.0, 1.0, POINTS)
+BASIS = KernelBasis.on_grid(Matern(0.3), GRID)
+IMAGES = BoxBasis.on_grid("cosine", (2, 2), ((0.0, 1.0), (0.0, 1.0)))
+
+
+class Raising:
+    """Whatever is asked of it, it raises."""
+
+    def _raise(self, *arguments: Any) -> Any:
+        raise RuntimeError("secret")
+
+    __float__ = __int__ = __index__ = __len__ = __bool__ = __eq__ = __str__ = __repr__ = _raise
+    __hash__ = None
+
+
+class Lying:
+    """It says to be a number, and equal to everything."""
+
+    __class__ = float  # type: ignore[assignment]
+
+    def __float__(self) -> float:
+        return 0.5
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class OwnFloat(float):
+    """A float with a conversion of its own."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("secret")
+
+
+class OwnInt(int):
+    """An integer with an order of its own."""
+
+    def __lt__(self, other: object) -> bool:
+        raise RuntimeError("secret")
+
+    __gt__ = __lt__
+
+
+class OwnText(str):
+    """Text that does not tell its blanks."""
+
+    def strip(self, *arguments: Any) -> str:
+        raise RuntimeError("secret")
+
+
+def held(value: Any) -> Any:
+    """A zero-dimensional array of objects."""
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
+
+
+NUMBERS: tuple[Any, ...] = (
+    True,
+    False,
+    0,
+    1,
+    -1,
+    3,
+    2**53 - 1,
+    0.25,
+    -0.0,
+    0.1,
+    5e-324,
+    1.7e308,
+    np.float16(0.1),
+    np.float32(0.1),
+    np.float64(0.7),
+    np.int8(-1),
+    np.uint64(2**53 - 1),
+    np.bool_(True),
+    Decimal("0.1"),
+    Decimal("-1e-999"),
+    Fraction(1, 3),
+    "0.5",
+    " -0.25 ",
+    ".5e0",
+    np.str_("1."),
+    np.array(0.5),
+    np.array(True),
+    held("0.5"),
+    OwnFloat(0.5),
+    OwnInt(1),
+    OwnText(" 0.5"),
+)
+LOST: tuple[Any, ...] = (
+    None,
+    math.nan,
+    np.float32("nan"),
+    np.longdouble("nan"),
+    Decimal("NaN"),
+    Decimal("sNaN"),
+    pd.NA,
+    pd.NaT,
+    np.datetime64("NaT"),
+    np.timedelta64("NaT"),
+    np.ma.masked,
+    "",
+    " NA ",
+    "nan",
+    np.array(np.nan),
+)
+HOSTILE: tuple[Any, ...] = (
+    math.inf,
+    -math.inf,
+    "inf",
+    "1e400",
+    2**53,
+    -(2**53),
+    2**53 + 1,
+    10**400,
+    10**5000,
+    np.uint64(2**63),
+    np.int64(2**53),
+    "9007199254740993",
+    Decimal("9007199254740993"),
+    Fraction(2**60),
+    Decimal("1e999999999"),
+    Decimal("Infinity"),
+    Fraction(10**400),
+    np.longdouble("0.1"),
+    1j,
+    complex(1, 0),
+    np.complex64(1),
+    b"1",
+    "abc",
+    "0x1",
+    "1_000",
+    "1,5",
+    "٣",
+    "x" * 5000,
+    [0.5],
+    (0.5, 1.0),
+    {},
+    {0.5},
+    np.array([0.5]),
+    np.zeros((2, 2)),
+    np.array(1j),
+    np.array(0.5, dtype=np.longdouble),
+    np.ma.array([0.5], mask=[True]),
+    pd.Timestamp("2020-01-01"),
+    pd.Timestamp("2020-01-01", tz="CET"),
+    np.datetime64("2020-01-01"),
+    np.timedelta64(3, "D"),
+    datetime.date(2020, 1, 1),
+    datetime.timedelta(1),
+    object(),
+    Raising(),
+    Lying(),
+    float,
+    len,
+    ...,
+)
+CELLS = NUMBERS + LOST + HOSTILE
+
+Record = list[Any]
+Records = list[Record]
+
+
+@dataclass(frozen=True)
+class Door:
+    """One way to hand records over."""
+
+    name: str
+    hand_over: Callable[[Records], Any]
+    takes: Callable[[Any], bool] = lambda cell: True
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the library makes of records: the units, and integers or numbers of each, or their sum."""
+
+    units: int
+    rows: list[bytes] | None = None
+    total: tuple[int, ...] | None = None
+
+
+def objects(records: Records) -> Any:
+    """Records in an array of objects, every cell as it is."""
+    array = np.empty((len(records), len(records[0])), dtype=object)
+    for i, record in enumerate(records):
+        for j, cell in enumerate(record):
+            array[i, j] = cell
+    return array
+
+
+def is_double(cell: Any) -> bool:
+    """Whether a cell and the float64 that it becomes in an array are the same number."""
+    small = type(cell) in (int, bool) and abs(cell) < 2**53
+    return type(cell) in (float, np.float64, np.float32, np.float16, np.int8, np.bool_) or small
+
+
+def natural(records: Records) -> Any:
+    """The native array that the cells fit in, one of objects where there is none."""
+    cells = [cell for record in records for cell in record]
+    if all(type(cell) is bool for cell in cells):
+        return np.array(records)
+    if all(type(cell) in (int, bool) and abs(cell) < 2**63 for cell in cells):
+        return np.array(records, dtype=np.int64)
+    return np.array(records, dtype=np.float64) if all(map(is_double, cells)) else objects(records)
+
+
+def masked(records: Records) -> Any:
+    """A masked array with something hidden under every masked cell; of floats where they fit."""
+    lost = np.array([[cell is np.ma.masked or cell is None for cell in record] for record in records])
+    filled = [
+        [0.5 if gone else cell for cell, gone in zip(record, row, strict=True)]
+        for record, row in zip(records, lost, strict=True)
+    ]
+    return np.ma.masked_array(natural(filled), mask=lost)
+
+
+def flat_cell(cell: Any) -> bool:
+    """Whether a frame holds a cell as it is."""
+    odd = np.ndarray | list | tuple | dict | set | np.longdouble | complex | np.complexfloating | Lying
+    large = isinstance(cell, int) and not isinstance(cell, bool) and abs(int(cell)) >= 2**53
+    kinds = (np.uint64, np.int64, np.datetime64, np.timedelta64, Raising, OwnInt, OwnFloat, OwnText)
+    return not (type(cell) in kinds or issubclass(type(cell), odd) or large or cell is np.ma.masked)
+
+
+def arrow(records: Records) -> Any:
+    """A table of Arrow: columns of floats, or of text where a cell is text."""
+    columns = {}
+    for j in range(len(records[0])):
+        column = [record[j] for record in records]
+        texts = any(isinstance(cell, str) for cell in column)
+        columns[f"p{j}"] = pa.array(
+            [_text(cell) for cell in column] if texts else column, from_pandas=True
+        )
+    return pa.table(columns)
+
+
+def _text(cell: Any) -> str | None:
+    return None if cell is None else cell if isinstance(cell, str) else repr(float(cell))
+
+
+def labels(names: list[str]) -> Any:
+    """A frame's columns of one family."""
+    return [f"p{j}" for j in range(len(names))]
+
+
+def frame(records: Records) -> Any:
+    """A data frame, its columns of the types that pandas infers."""
+    return pd.DataFrame(records, columns=labels(records[0]))
+
+
+DOORS: list[Door] = [
+    Door("list", lambda records: [list(record) for record in records]),
+    Door("tuple", lambda records: tuple(tuple(record) for record in records)),
+    Door("list of arrays", lambda records: [natural([record])[0] for record in records]),
+    Door("list of masked arrays", lambda records: [masked([record])[0] for record in records]),
+    Door("list of series", lambda records: [pd.Series(record, dtype=object) for record in records]),
+    Door("array", natural),
+    Door("transposed memory", lambda records: np.asfortranarray(natural(records))),
+    Door("array of objects", objects),
+    Door("masked array", masked),
+    Door("frame", frame, flat_cell),
+    Door(
+        "frame of objects",
+        lambda records: pd.DataFrame(objects(records), columns=labels(records[0]), dtype=object),
+    ),
+    Door("frame of nullable types", lambda records: frame(records).convert_dtypes(), is_double),
+    Door("table of Arrow", arrow, lambda cell: type(cell) in (type(None), float, str)),
+    Door("labelled array", lambda records: xr.DataArray(natural(records), dims=("who", "t"))),
+]
+
+
+def mean_mode(**parameters: Any) -> Callable[[Any], Reading]:
+    """The sum behind a mean, as fits, streams and clusters add it up."""
+    settings = {
+        "bounds": (-1, 1),
+        "basis": BASIS,
+        "mechanism": "laplace",
+        "invalid": "repair",
+    } | parameters
+    estimator = PrivateMean(1.0, **settings)
+    request = estimator.prepare(np.zeros((RECORDS, settings["basis"].weights.size))).request
+    summation = estimator._summation(request, request.components())
+
+    def read(X: Any) -> Reading:
+        with np.errstate(all="ignore"):
+            total = summation.empty()
+            summation.add(total, summation.matrix(estimator._values(X)))
+        return Reading(total._count, total=tuple(total._total))
+
+    return read
+
+
+def rows_of(curves: Any) -> list[bytes]:
+    """Each record's numbers, bit for bit, and whether it is usable."""
+    pairs = zip(curves.values, curves.usable, strict=True)
+    return [values.tobytes() + bytes([bool(usable)]) for values, usable in pairs]
+
+
+def curves_mode(missing: str) -> Callable[[Any], Reading]:
+    """The curves as they are read."""
+
+    def read(X: Any) -> Reading:
+        curves = curves_from_array(X, GRID, missing, "repair")
+        return Reading(curves.usable.size, rows_of(curves))
+
+    return read
+
+
+def covariance(X: Any) -> Reading:
+    """The curves that outer products are made of."""
+    estimator = PrivateCovariance(1.0, center=0.0, radius=1.0, basis=BASIS, invalid="repair")
+    prepared = prepare(estimator, X, None)
+    return Reading(prepared.curves.usable.size, rows_of(prepared.curves))
+
+
+def two_stages(X: Any) -> Reading:
+    """The curves of both stages."""
+    estimator = TwoStageMean(1.0, 1e-6, bounds=(-1, 1), basis=BASIS, invalid="repair", spread=0.5)
+    curves = estimator._curves(X, None)[0]
+    return Reading(curves.usable.size, rows_of(curves))
+
+
+def comparison(X: Any) -> Reading:
+    """The sums of two groups; a record's group is public."""
+    estimator = PrivateComparison(
+        1.0, bounds=(-1, 1), basis=BASIS, invalid="repair", mechanism="laplace"
+    )
+    parts = estimator.prepare(X, ["a", "b"] * (RECORDS // 2))[1]
+    totals = [sum(column) for column in zip(*(part.total._total for part in parts), strict=True)]
+    return Reading(sum(part.total._count for part in parts), total=tuple(totals))
+
+
+def density(X: Any) -> Reading:
+    """Points of a box of as many sides as a record has cells."""
+    box = ((-1.0, 1.0),) * POINTS
+    prepared = PrivateDensity(1.0, domain_range=box, cells=2, invalid="repair").prepare(X)
+    return Reading(prepared.public["public_size"], total=tuple(prepared.total._total))
+
+
+def machine(X: Any) -> Reading:
+    """Features of a kernel machine."""
+    estimator = PrivateKernelRegressor(
+        1.0, bounds=(-1, 1), target_bounds=(-1, 1), loss="squared", features="linear", invalid="repair"
+    )
+    data = estimator.prepare(X, [0.5] * RECORDS).data
+    rows = [
+        row.tobytes() + target.tobytes() for row, target in zip(data.rows, data.targets, strict=True)
+    ]
+    return Reading(data.units, rows)
+
+
+MODES: dict[str, Callable[[Any], Reading]] = {
+    "mean": mean_mode(),
+    "mean, completed": mean_mode(missing="complete"),
+    "mean, standardised": mean_mode(standardize=True, bounds=None),
+    "mean, add/remove": mean_mode(neighbours="add-remove", public_size=5),
+    "mean, l2": mean_mode(bounds=L2Ball(1.0)),
+    "mean, l1": mean_mode(bounds=L1Ball(1.0)),
+    "curves": curves_mode("refuse"),
+    "curves, completed": curves_mode("complete"),
+    "covariance": covariance,
+    "two stages": two_stages,
+    "comparison": comparison,
+    "density": density,
+    "kernel machine": machine,
+}
+
+
+IMAGE_MODE = mean_mode(basis=IMAGES)
+
+
+def images(records: list[Any]) -> list[Any]:
+    """Images of 2 x 2 cells in every container that can hold them; a record has four cells."""
+    array = objects(records).reshape(-1, 2, 2)
+    nested = [[record[:2], record[2:]] for record in records]
+    lost = np.array([[cell is np.ma.masked for cell in record] for record in records]).reshape(-1, 2, 2)
+    filled = [[0.5 if cell is np.ma.masked else cell for cell in record] for record in records]
+    return [
+        nested,
+        array,
+        list(array),
+        [masked([record]).reshape(2, 2) for record in records],
+        np.ma.masked_array(natural(filled).reshape(-1, 2, 2), mask=lost),
+    ]
+
+
+def columns(cells: list[Any]) -> list[Any]:
+    """A column of cells in every container that can hold it."""
+    array = objects([[cell] for cell in cells])[:, 0]
+    lost = [cell is np.ma.masked for cell in cells]
+    filled = objects([[0 if gone else cell] for cell, gone in zip(cells, lost, strict=True)])[:, 0]
+    return [
+        list(cells),
+        tuple(cells),
+        array,
+        np.ma.masked_array(filled, mask=lost),
+        pd.Series(array, dtype=object),
+    ]
+
+
+def codes_of(keys: list[Any]) -> tuple[int, ...]:
+    """Which entries are one, by number."""
+    first: dict[Any, int] = {}
+    return tuple(first.setdefault(key, len(first)) for key in keys)
+
+
+def long_curves(ids: Any, times: Any, values: Any) -> list[bytes]:
+    """Each irregular record on the grid, bit for bit."""
+    return rows_of(curves_from_long(LongCurves(ids, times, values), BASIS, 0.1, "repair"))
+
+
+def targets(y: Any) -> Any:
+    """Real targets as a regressor reads them."""
+    return PrivateKernelRegressor(target_bounds=(-1, 1), invalid="repair")._targets(y, RECORDS)[0]
+
+
+def classes(y: Any) -> Any:
+    """Signs of classes as a classifier reads them."""
+    return PrivateKernelClassifier(classes=(0, 1), invalid="repair")._targets(y, RECORDS)[0]
