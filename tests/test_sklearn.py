@@ -127,9 +127,9 @@ class TestFeatures:
         assert not hasattr(estimator, "feature_names_in_")
 
     def test_names_come_from_text_labels(self) -> None:
-        frame = pd.DataFrame(CURVES, columns=list("abcdefghi"))
-        estimator = PrivateMean(bounds=(-9, 9)).fit(frame)
-        assert list(estimator.feature_names_in_) == list("abcdefghi")
+        names = [f"point_{j}" for j in range(9)]
+        estimator = PrivateMean(bounds=(-9, 9)).fit(pd.DataFrame(CURVES, columns=names))
+        assert list(estimator.feature_names_in_) == names
         assert estimator.feature_names_in_.dtype == object
         assert not hasattr(estimator.fit(CURVES), "feature_names_in_")
 

@@ -30,7 +30,9 @@ def unlabelled(values: Any) -> Any:
 def coordinates(values: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Names of the dimensions, and the coordinate along each: an array, or None. Public."""
     names = tuple(map(str, values.dims))
-    along = [values.coords.get(dim) for dim in values.dims]
+    # Asked for a coordinate that is not there, xarray makes one up.
+    own = set(values.coords)
+    along = [values.coords[dim] if dim in own else None for dim in values.dims]
     return names, tuple(None if found is None else np.asarray(found.data) for found in along)
 
 
