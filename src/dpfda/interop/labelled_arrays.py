@@ -29,6 +29,7 @@ def unlabelled(values: Any) -> Any:
 
 def coordinates(values: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Names of the dimensions, and the coordinate along each: an array, or None. Public."""
+    unlabelled(values)
     names = tuple(map(str, values.dims))
     # Asked for a coordinate that is not there, xarray makes one up.
     own = set(values.coords)
