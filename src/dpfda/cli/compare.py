@@ -154,10 +154,10 @@ def compare(
         "dataset": dataset,
     }
     release = _fitted(settings, table, persons)
+    files = _write(release, out, plot, difference_plot, csv)
     notes = replace(options, groups=groups).notes(table, release[release.names[0]].domain_range, [by])
     for text in notes:
         note(text)
-    files = _write(release, out, plot, difference_plot, csv)
     if account is not None and dataset is not None:
         from dpfda.cli.mean import after_publication
 

@@ -170,10 +170,10 @@ def covariance(
         estimator.set_params(labels=labels | {"domain": table.axis})
     estimator.set_params(ledger=account, dataset=dataset)
     release = fitted(estimator, table)
+    files = _write(release, out, components, plot, csv)
     notes = options.notes(table, release.domain_range)
     for text in notes:
         note(text)
-    files = _write(release, out, components, plot, csv)
     if account is not None and dataset is not None:
         from dpfda.cli.mean import after_publication
 

@@ -220,10 +220,10 @@ def density(
     warnings += [text for text in cautions(release.guarantee, public) if text not in warnings]
     for text in warnings:
         warn(text)
+    files = _written(release, out, plot, csv)
     notes = [] if counts is not None else identifier_notes(table.header, names, groups)
     for text in notes:
         note(text)
-    files = _written(release, out, plot, csv)
     if account is not None and dataset is not None:
         with after_publication(out):
             account.note_file(dataset, out.resolve())

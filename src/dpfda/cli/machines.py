@@ -202,10 +202,10 @@ def publish(
     warnings += [text for text in cautions(guarantee, release.size) if text not in warnings]
     for text in warnings:
         warn(text)
+    files = _written(release, outputs)
     notes = identifier_notes(table.header, [*table.columns, target], groups)
     for text in notes:
         note(text)
-    files = _written(release, outputs)
     if account is not None and settings["dataset"] is not None:
         with after_publication(Path(files["release"])):
             account.note_file(settings["dataset"], Path(files["release"]).resolve())

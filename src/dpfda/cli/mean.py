@@ -138,11 +138,11 @@ def mean(
         "dataset": dataset,
     }
     release = publish_mean(table, public, settings)
+    files = write_release(release, out, plot, csv)
     later = [_kernel_warning(release), *cautions(release.guarantee, published_size(release))]
     new = [text for text in later if text is not None and text not in warnings]
     notes = options.notes(table, release.domain_range)
     _show(new, notes)
-    files = write_release(release, out, plot, csv)
     if account is not None and dataset is not None:
         with after_publication(out):
             account.note_file(dataset, out.resolve())
