@@ -11,6 +11,7 @@ from dpfda.composition.concentrated import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from dpfda.composition.filters import filter_charge, gaussian_limit
 from dpfda.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
 from dpfda.composition.losses import (
     ApproximateLoss,
@@ -42,10 +43,12 @@ __all__ = [
     "account",
     "compose",
     "cost_of",
+    "filter_charge",
     "for_group",
     "for_replace_one",
     "gaussian_delta",
     "gaussian_epsilon",
+    "gaussian_limit",
     "gaussian_rho",
     "laplace_rho",
     "loss_from_json",

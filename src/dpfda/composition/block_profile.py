@@ -141,7 +141,7 @@ def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) ->
     height, r = ball((length - epsilon) / 2), ball(length)
     # Well conditioned where epsilon is close to r, as the arc cosine of epsilon / r is not.
     end = 2 * (height / r).sqrt().asin()
-    first, second = _weights(dimension, length, bits)
+    first, second = loss_weights(dimension, length, bits)
 
     def integrand(t: acb, _: bool) -> acb:
         half = end * t / 2
@@ -158,7 +158,7 @@ def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) ->
 
 
 @lru_cache(maxsize=256)
-def _weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]:
+def loss_weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]:
     """The constants a and b of w."""
     with precision(bits):
         rho, half = ball(length / 2), arb(dimension) / 2

@@ -11,14 +11,19 @@ knowledge of those before, are together no worse than one of length (mu_1^2 + mu
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
 from flint import arb
+from scipy import special
 
 from dpfda.composition.rounding import PRECISION, SMALLEST, at_least, narrowed, root_at_least
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, ZeroConcentratedDP
+
+# Between these, floats find epsilon; beyond, bisection does.
+SMALL, LARGE = Fraction(1, 10**200), Fraction(100)
 
 
 def gaussian_delta(epsilon: Fraction, ratio: Fraction) -> Fraction:
@@ -65,12 +70,34 @@ def gaussian_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
         Between 0 and 1.
     """
     mu = root_at_least(2 * rho)
+    guess = _guessed(float(mu), float(delta)) if min(mu, delta) > SMALL and mu < LARGE else None
+    if guess is not None and gaussian_delta(guess, mu) <= delta:
+        return guess
     high = SMALLEST
     while gaussian_delta(high, mu) > delta:
         high *= 2
     low = Fraction(0) if high == SMALLEST else high / 2
     _, enough = narrowed(lambda epsilon: gaussian_delta(epsilon, mu) > delta, low, high)
     return at_least(enough)
+
+
+def _guessed(mu: float, delta: float) -> Fraction | None:
+    """Epsilon by floats, a little above; whoever uses it has to verify it."""
+
+    def over(epsilon: float) -> bool:
+        first = special.log_ndtr(mu / 2 - epsilon / mu)
+        second = epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
+        return bool(math.exp(first) * -math.expm1(min(second - first, 0.0)) > delta)
+
+    low, high = 0.0, 1.0
+    while over(high):
+        low, high = high, 2 * high
+    if not over(low):
+        return None
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) else (low, middle)
+    return Fraction(high * (1 + 1e-11))
 
 
 @lru_cache(maxsize=4096)

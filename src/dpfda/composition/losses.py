@@ -27,6 +27,8 @@ from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, exact, readable
 # A number in a stored loss has at most so many digits above and below the bar.
 DIGITS = 4000
 LARGEST_DIMENSION = 10**9
+# Up to here a block's exact profile is fast; beyond, bounds take its place.
+EXACT_DIMENSION = 2000
 
 
 class Loss(Protocol):
@@ -282,6 +284,8 @@ class BlockLoss(_Known):
         return min(self.epsilon**2 / (2 * self.dimension), laplace_rho(self.epsilon))
 
     def _delta(self, epsilon: Fraction) -> Fraction:
+        if self.dimension > EXACT_DIMENSION:
+            return BlocksLoss(self.epsilon, self.rho).delta(epsilon)
         return block_delta(self.dimension, self.epsilon, epsilon)
 
     def for_group(self, size: int) -> BlockLoss:

@@ -132,8 +132,8 @@ def checked_name(name: object, parameter: str) -> str:
     return name
 
 
-def cost_in(budget: Budget, cost: Cost, neighbours: Neighbours, unit: str, dataset: str) -> Amount:
-    """What a release costs in the budget's kind, under its neighbours and for its unit.
+def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, unit: str, dataset: str) -> Cost:
+    """What a release costs under the budget's neighbours and for its unit.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def cost_in(budget: Budget, cost: Cost, neighbours: Neighbours, unit: str, datas
             dataset,
             cost.guarantee,
         )
-    return _in_kind(budget, _under(budget, cost, neighbours, dataset), dataset)
+    return _under(budget, cost, neighbours, dataset)
 
 
 def _under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str) -> Cost:
@@ -177,7 +177,14 @@ def _under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str) -> 
         raise IncompatibleChargeError(str(error), dataset, cost.guarantee) from None
 
 
-def _in_kind(budget: Budget, cost: Cost, dataset: str) -> Amount:
+def in_kind(budget: Budget, cost: Cost, dataset: str) -> Amount:
+    """What a release costs in the budget's kind.
+
+    Raises
+    ------
+    IncompatibleChargeError
+        If no valid conversion exists.
+    """
     kind, guarantee = budget.guarantee.kind, cost.guarantee
     if guarantee.kind == kind:
         return Amount.of(guarantee)

@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
 from dpfda.composition import Cost
-from dpfda.errors import BudgetError, LedgerError, ParameterError, UnknownDatasetError
-from dpfda.guarantees import Guarantee, Neighbours
-from dpfda.ledger.accounts import Amount, Budget, checked_name, cost_in
+from dpfda.errors import LedgerError, ParameterError, UnknownDatasetError
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours
+from dpfda.ledger.accounts import Amount, Budget, checked_name
 from dpfda.ledger.history import Record, to_csv, to_json_lines
+from dpfda.ledger.spending import spend
 
 
 class Journal(Protocol):
@@ -135,14 +136,22 @@ class Ledger(ABC):
         asked = {"kind": stated.kind, **Amount.of(stated).written(), "loss": cost.loss.to_json()}
         with self._writing() as journal:
             before = _latest(journal, dataset)
-            budget, amount = before.budget, cost_in(before.budget, cost, neighbours, unit, dataset)
-            spent = before.spent.plus(amount)
-            if spent.exceeds(budget.amount):
-                raise _over(dataset, amount, budget.amount.minus(before.spent), budget)
-            amount.written()
-            spent.written()
+            made = spend(before, [cost], neighbours, unit)
+            made.amount.written()
+            made.spent.written()
             record = journal.append(
-                lambda n: Record(n, _now(), dataset, "charge", budget, spent, amount, asked, details)
+                lambda n: Record(
+                    n,
+                    _now(),
+                    dataset,
+                    "charge",
+                    before.budget,
+                    made.spent,
+                    made.amount,
+                    asked,
+                    details,
+                    made.filter,
+                )
             )
         return record
 
@@ -176,7 +185,14 @@ class Ledger(ABC):
             budget = Budget(guarantee, before.budget.neighbours, before.budget.unit)
             record = journal.append(
                 lambda n: Record(
-                    n, _now(), dataset, "raise", budget, before.spent, details={"reason": reason}
+                    n,
+                    _now(),
+                    dataset,
+                    "raise",
+                    budget,
+                    before.spent,
+                    details={"reason": reason},
+                    filter=before.filter,
                 )
             )
         return record
@@ -210,7 +226,14 @@ class Ledger(ABC):
             details = {"file": str(file), "charge": charges[-1] if wanted is None else wanted}
             record = journal.append(
                 lambda n: Record(
-                    n, _now(), dataset, "note", before.budget, before.spent, details=details
+                    n,
+                    _now(),
+                    dataset,
+                    "note",
+                    before.budget,
+                    before.spent,
+                    details=details,
+                    filter=before.filter,
                 )
             )
         return record
@@ -299,8 +322,16 @@ def audit(records: Iterable[Record]) -> None:
             raise LedgerError(
                 f"Row {expected} must hold the sum of the charges to {name!r}; it does not."
             )
-        if record.spent.exceeds(record.budget.amount):
+        if record.spent.exceeds(record.budget.amount) or not _let_through(record):
             raise LedgerError(f"Row {expected} must keep within the budget of {name!r}; it does not.")
+
+
+def _let_through(record: Record) -> bool:
+    """Whether a filter, where there is one, lets through what it says it has."""
+    whole = record.budget.guarantee
+    if record.filter is None or not isinstance(whole, ApproximateDP):
+        return record.filter is None
+    return record.filter.sums(whole) or record.filter.lengths(whole)
 
 
 def _shown(records: list[Record]) -> str:
@@ -321,16 +352,6 @@ def _latest(journal: Journal, dataset: str) -> Record:
             "Give it one with create(dataset, guarantee, neighbours, unit)."
         )
     return last
-
-
-def _over(dataset: str, asked: Amount, left: Amount, budget: Budget) -> BudgetError:
-    return BudgetError(
-        f"A release from {dataset!r} must cost at most what is left of its budget, {left}; found "
-        f"{asked}. The budget is {budget}. Ask for less, or raise the budget with a reason.",
-        dataset,
-        asked,
-        left,
-    )
 
 
 def _checked(guarantee: Any) -> Guarantee:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from dpfda.errors import LedgerError
 from dpfda.guarantees import KINDS, Guarantee, Neighbours
 from dpfda.ledger.accounts import Amount, Budget
+from dpfda.ledger.filters import Filter
 
 Action = Literal["create", "charge", "raise", "note"]
 
@@ -38,6 +39,8 @@ class Record:
         What the release costs in its own terms: kind, exact values and what is known of its loss.
     details : mapping
         Parameters of the release; the reason of a raise; or the file and the number of a charge.
+    filter : Filter or None
+        How charges add up after this row, where not by sums.
     """
 
     number: int
@@ -49,6 +52,7 @@ class Record:
     cost: Amount | None = None
     asked: Mapping[str, Any] | None = None
     details: Mapping[str, Any] | None = None
+    filter: Filter | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON types; amounts as exact text."""
@@ -65,6 +69,7 @@ class Record:
             "unit": self.budget.unit,
             "asked": None if self.asked is None else dict(self.asked),
             "details": dict(self.details or {}),
+            "filter": None if self.filter is None else self.filter.to_json(),
         }
 
 
@@ -90,6 +95,7 @@ def record_from_json(written: Mapping[str, Any]) -> Record:
             cost=None if cost is None else Amount.read(kind, cost),
             asked=None if asked is None else dict(asked),
             details=dict(written["details"]),
+            filter=None if written.get("filter") is None else Filter.from_json(written["filter"]),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         number = written.get("number")
@@ -113,7 +119,7 @@ def to_csv(records: Iterable[Record]) -> str:
         row = record.to_json()
         for name in ("cost", "spent", "budget"):
             row[name] = " ".join(f"{term}={value}" for term, value in (row[name] or {}).items())
-        for name in ("asked", "details"):
+        for name in ("asked", "details", "filter"):
             row[name] = json.dumps(row[name] or {}, allow_nan=False)
         writer.writerow(row)
     return text.getvalue()
@@ -132,4 +138,5 @@ _COLUMNS = (
     "unit",
     "asked",
     "details",
+    "filter",
 )
