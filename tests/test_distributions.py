@@ -24,9 +24,10 @@ from dpfda.composition import (
     RangeLoss,
     account,
     compose,
+    gaussian_epsilon,
 )
 from dpfda.composition.block_profile import estimated_delta
-from dpfda.composition.distributions import composed_epsilon, distribution
+from dpfda.composition.distributions import Distribution, composed_epsilon, distribution
 from dpfda.guarantees import ApproximateDP, PureDP
 
 INTERVAL = 1e-4
@@ -150,6 +151,30 @@ def test_releases_of_unknown_law_cost_what_optimal_composition_says(epsilon, fai
 def test_five_hundred_small_laplace_releases_fit_a_total_of_one():
     total = compose([Cost(PureDP("0.01"), LaplaceLoss("0.01"))] * 564, "approximate", "1e-6")
     assert total.epsilon <= 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "low", "high"),
+    [
+        (LaplaceLoss(5000), 14_990, 15_000),
+        (PureLoss(400), 1199, 1200),
+        (BlockLoss(3, 500), 1480, 1500),
+        (GaussianLoss(1000), 3300, 4000),
+    ],
+    ids=str,
+)
+def test_large_losses_stay_large(loss, low, high):
+    found = composed_epsilon([loss] * 3, Fraction(1, 10**6))
+    assert found is None or low <= found <= high
+    if loss.kind == "gaussian":
+        assert found is None or found >= gaussian_epsilon(3 * loss.rho, Fraction(1, 10**6))
+
+
+def test_a_distribution_of_one_loss_gives_the_epsilon_of_that_loss():
+    # P(A) <= e^x + delta is all that a certain loss of 2 leaves: x solves 1 - e^(x - 2) = delta.
+    one = Distribution(Fraction(1), 2, (2**80,), 0, 80)
+    assert float(one.epsilon(Fraction(1, 10))) == pytest.approx(2 + math.log(0.9), rel=1e-12)
+    assert one.power(3, 0).epsilon(Fraction(1, 10)) > Fraction(58, 10)
 
 
 # --- what must hold for any losses ---

@@ -118,12 +118,15 @@ class Distribution:
                 mass = self.masses[index]
                 after = mass + ratio * weighted
                 if weighted > 0 and not total + mass - after <= target:
-                    # The profile passes the target between this loss and the next.
-                    loss = ball((self.start + index + 1) * self.step)
-                    least = loss + ((total - target) / weighted).log()
-                    return max(at_least(least), SMALLEST)
+                    break
                 total, weighted = total + mass, after
-            return SMALLEST
+            else:
+                index = -1
+            if total <= target:
+                return SMALLEST
+            # The profile passes the target between this loss and the next, or below the lowest.
+            loss = ball((self.start + index + 1) * self.step)
+            return max(at_least(loss + ((total - target) / weighted).log()), SMALLEST)
 
 
 def _trimmed(made: Distribution, cut: int) -> Distribution:
