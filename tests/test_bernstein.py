@@ -53,6 +53,7 @@ from dpfda.noise import KNormNoise
 from dpfda.publication import publish, publish_integers
 from dpfda.summaries.bernstein import _rounded
 from dpfda.testing import non_private_mean, simulate_releases
+from sample_releases import certificate_of
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 ROOT = math.sqrt(2)
@@ -447,8 +448,8 @@ def test_a_release_states_the_recomputed_epsilon():
     release = PrivateMean(bounds=(0, 1), mechanism=Bernstein(12)).fit(np.zeros((9, 20))).release_
     scales = release.noise.scales
     radius = IntegerBall.of("linf", 0.5, 13).radius
-    assert release.stated.epsilon == sum(Fraction(2 * radius, scale) for scale in scales)
-    assert release.stated.epsilon <= release.guarantee.epsilon == 1
+    assert release.achieved.epsilon == sum(Fraction(2 * radius, scale) for scale in scales)
+    assert release.achieved.epsilon <= release.guarantee.epsilon == 1
     assert dict(release.mechanism) == {"name": "bernstein", "degree": 12}
     assert release.noise.describe() == "independent Laplace noise on 13 coefficients"
 
@@ -798,7 +799,7 @@ def test_large_degrees_evaluate_without_overflow(degree, box):
     points = np.stack([np.linspace(*ends, 41) for ends in box], axis=1)
     ones = LatticeRelease(
         (1,) * (degree + 1) ** len(box), degree, tuple(box), 0, 1, Fraction(1),
-        PureDP(1), PureDP(1), Neighbours.REPLACE_ONE, "record",
+        certificate_of(PureDP(1)),
     )  # fmt: skip
     assert np.abs(ones(points) - 1).max() <= 1e-12
     volume = math.prod(b - a for a, b in box)
@@ -854,8 +855,8 @@ def test_the_loss_of_functions_as_far_apart_as_allowed(dimensions, sensitivity, 
     # Both functions move by the sensitivity at every lattice point; a grid unit is for rounding.
     real = move * Fraction(2) ** release.exponent
     worst = count * (real + 1) / release.scale
-    assert count * real / release.scale <= release.stated.epsilon <= Fraction(epsilon)
-    assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= release.stated.epsilon
+    assert count * real / release.scale <= release.achieved.epsilon <= Fraction(epsilon)
+    assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= release.achieved.epsilon
     assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= worst
     assert worst * Fraction(ROOT) > Fraction(epsilon) * Fraction(14, 10)
 
@@ -902,20 +903,20 @@ def test_released_functions_survive_their_file(tmp_path):
     assert (again.scale, again.exponent, again.sensitivity) == (
         release.scale, release.exponent, Fraction(1, 100),
     )  # fmt: skip
-    assert (again.guarantee, again.stated) == (release.guarantee, release.stated)
+    assert (again.guarantee, again.achieved) == (release.guarantee, release.achieved)
     assert repr(again) == repr(release)
     points = lattice(3, BOXES[2])
     assert np.array_equal(again(points), release(points))
     written = json.loads(path.read_text())
-    assert written["schema_version"] == 1
+    assert written["schema_version"] == 2
     assert set(written["about"]["versions"]) == {"python", "dpfda", "numpy", "python-flint"}
     assert load(path).noisy_values == release.noisy_values
     with pytest.raises(
         StorageError, match=r"must be a dpfda release; .*Read it with dpfda\.LatticeRelease\.load"
     ):
         ReleasedFunction.load(path)
-    path.write_text(json.dumps(written | {"schema_version": 2}))
-    with pytest.raises(StorageError, match="must have schema version 1; found 2"):
+    path.write_text(json.dumps(written | {"schema_version": 3}))
+    with pytest.raises(StorageError, match="must have schema version 2; found 3"):
         LatticeRelease.load(path)
     path.write_text(json.dumps(written | {"noisy_values": [1, 2]}))
     with pytest.raises(StorageError, match="is damaged"):

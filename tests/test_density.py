@@ -25,6 +25,7 @@ from dpfda.postprocessing.histospline import nearest_probabilities, smoother_for
 from dpfda.records.points import points_from_array
 from dpfda.releases.density import NODES
 from dpfda.releases.histogram import ReleasedHistogram
+from sample_releases import certificate_of
 from statistical import fits, lower_limit, upper_limit
 
 SQUARE = [(-1.0, 1.0), (0.0, 4.0)]
@@ -38,10 +39,7 @@ def histogram(counts: np.ndarray, domain, scale: float = 1.0, **changes) -> Rele
     parts = {
         "smoothing": "adaptive",
         "public_size": round(float(counts.sum())),
-        "guarantee": PureDP(1),
-        "stated": PureDP(1),
-        "neighbours": Neighbours.REPLACE_ONE,
-        "unit": "person",
+        "certificate": certificate_of(PureDP(1), "person"),
     }
     return ReleasedHistogram(cells, tuple(grid), EXPONENT, noise=noise, **{**parts, **changes})
 
@@ -537,7 +535,7 @@ def test_gaussian_noise_on_elements_needs_a_delta() -> None:
         density.fit(POINTS)
     release = density.set_params(delta=1e-6).fit(POINTS).release_
     assert release.guarantee.delta > 0
-    assert release.stated.delta <= release.guarantee.delta
+    assert release.achieved.delta <= release.guarantee.delta
 
 
 @pytest.mark.parametrize(
@@ -602,9 +600,9 @@ def test_files_pickles_and_copies(name: str, tmp_path: Path) -> None:
     ):
         assert isinstance(again, ReleasedDensity)
         assert np.array_equal(again.on_grid(), release.on_grid())
-        assert (again.guarantee, again.stated, again.unit) == (
+        assert (again.guarantee, again.achieved, again.unit) == (
             release.guarantee,
-            release.stated,
+            release.achieved,
             release.unit,
         )
         assert repr(again) == repr(release)
@@ -615,7 +613,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     path = MADE["interval"]().release_.save(tmp_path / "density.json")
     text = path.read_text()
     for old, new, words in (
-        ('"schema_version": 1', '"schema_version": 7', "must have schema version 1"),
+        ('"schema_version": 2', '"schema_version": 7', "must have schema version 2"),
         ('"dpfda-histogram"', '"dpfda-other"', "is damaged"),
         ('"exponent"', '"exponents"', "is damaged"),
     ):

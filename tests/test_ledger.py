@@ -117,7 +117,7 @@ def test_a_pure_charge_to_a_concentrated_budget_costs_the_rho_of_its_law(ledger)
     expected = pure_rho(Fraction(1)) + laplace_rho(Fraction(1)) + Fraction(1, 4)
     assert ledger.spent("scans")["rho"] == expected
     asked = [record.asked for record in ledger.history() if record.asked]
-    assert [a["loss"]["kind"] for a in asked] == ["pure", "laplace", "zero-concentrated"]
+    assert [a["costs"][0]["loss"]["kind"] for a in asked] == ["pure", "laplace", "zero-concentrated"]
     assert [a["kind"] for a in asked] == ["pure", "pure", "zero-concentrated"]
 
 
@@ -328,8 +328,8 @@ def test_exports_hold_every_row_and_give_exact_numbers_back(ledger):
     lines = [json.loads(line) for line in ledger.export("jsonl").splitlines()]
     assert [line["action"] for line in lines] == ["create", "charge"]
     assert lines[1]["cost"] == {"epsilon": "1/3", "delta": "0/1"}
-    loss = {"kind": "pure", "epsilon": "1/3"}
-    assert lines[1]["asked"] == {"kind": "pure", "epsilon": "1/3", "loss": loss}
+    third = {"kind": "pure", "epsilon": "1/3"}
+    assert lines[1]["asked"] == {**third, "costs": [{"guarantee": third, "loss": third}]}
     rows = list(csv.DictReader(io.StringIO(ledger.export("csv"))))
     assert rows[1]["cost"] == "epsilon=1/3 delta=0/1"
     assert json.loads(rows[1]["details"])["basis"] == 'a,"b"'
@@ -757,7 +757,7 @@ def test_pure_noise_chosen_for_an_approximate_guarantee_costs_no_delta():
     curves = np.zeros((300, 12))
     for dataset in ("d", "e"):
         mean = PrivateMean(1, 1e-6, bounds=L1Ball(2.0), ledger=ledger, dataset=dataset).fit(curves)
-        assert isinstance(mean.release_.stated, PureDP)
+        assert isinstance(mean.release_.achieved, PureDP)
     # Matched Laplace noise: epsilon + exp(-epsilon) - 1.
     assert float(ledger.spent("d")["rho"]) == pytest.approx(math.exp(-1), rel=1e-9)
     assert ledger.spent("e")["delta"] == 0

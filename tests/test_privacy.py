@@ -309,7 +309,7 @@ def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, 
         return
     release = publish(total_of([[5, -3, 2]] * 4), asked)
     assert release.guarantee == guarantee
-    assert type(release.stated) in (type(guarantee), PureDP)
+    assert type(release.achieved) in (type(guarantee), PureDP)
     width = asked.ball.radius * (2 if neighbours is Neighbours.REPLACE_ONE else 1)
     count = Fraction(0)
     if neighbours is Neighbours.ADD_REMOVE and size is None:

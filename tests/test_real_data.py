@@ -308,4 +308,4 @@ class TestPrintedExperiment:
         width = 2 * math.floor(tau1 * 2**release.exponent)
         loss = width / min(release.noise.scales)
         assert 1 - 1e-9 < loss <= 1
-        assert math.isclose(release.stated.epsilon, loss, rel_tol=1e-12)
+        assert math.isclose(release.achieved.epsilon, loss, rel_tol=1e-12)

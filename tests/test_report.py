@@ -10,6 +10,7 @@ import pytest
 from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.report import accuracy_of, band_at, cautions, cited, describe, number, public_size
+from sample_releases import certificate_of
 
 POINTS = 24
 SIZE = 347
@@ -65,7 +66,7 @@ def test_the_familiar_case_reads_as_people_know_it():
 
 
 def test_delta_is_said_with_its_chance():
-    words = flat(describe(released(epsilon=1, delta=2e-6)))
+    words = flat(describe(released(epsilon=1, delta=2e-6, mechanism="gaussian")))
     assert "epsilon = 1 and delta = 2e-06" in words
     assert "about one in 500,000" in words
     # Group privacy for two: delta (1 + e^epsilon).
@@ -77,7 +78,9 @@ def test_pure_release_says_nothing_of_delta_loosening():
 
 
 def test_zero_concentrated_guarantee_is_put_into_epsilon():
-    release = dataclasses.replace(released(delta=1e-6), guarantee=ZeroConcentratedDP("0.05"))
+    release = released(delta=1e-6)
+    certificate = dataclasses.replace(certificate_of(ZeroConcentratedDP("0.05")), bound=release.bound)
+    release = dataclasses.replace(release, certificate=certificate)
     words = flat(describe(release))
     epsilon = 0.05 + 2 * math.sqrt(0.05 * 6 * math.log(10))
     assert f"rho = 0.05, which implies epsilon = {epsilon:.3g} at delta = 1e-06" in words
@@ -150,7 +153,7 @@ def test_derivative_is_named():
 
 def test_two_releases_add_up():
     assert "no more than epsilon = 3." in flat(describe(released(epsilon=1.5)))
-    words = flat(describe(released(epsilon=1.5, delta=1e-6)))
+    words = flat(describe(released(epsilon=1.5, delta=1e-6, mechanism="gaussian")))
     assert "no more than epsilon = 3 and delta = 2e-06." in words
 
 

@@ -37,7 +37,7 @@ def assert_same(again: ReleasedFunction, release: ReleasedFunction) -> None:
         first, second = (r.band(0.9, simultaneous, at) for r in (release, again))
         assert first.lower.tobytes() == second.lower.tobytes()
         assert first.upper.tobytes() == second.upper.tobytes()
-    for name in ("noisy_sum", "exponent", "noise", "guarantee", "stated", "neighbours", "unit", "order"):
+    for name in ("noisy_sum", "exponent", "noise", "certificate", "order"):
         assert getattr(again, name) == getattr(release, name), name
     assert again.divisor == release.divisor
     assert again.center.tobytes() == release.center.tobytes()

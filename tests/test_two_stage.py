@@ -44,12 +44,11 @@ from dpfda.design.two_stage import (
     unknown_variances,
 )
 from dpfda.errors import BudgetError, DataError, ParameterError
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
 from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import GaussianNoise, KNormNoise
-from dpfda.publication import averages
-from dpfda.releases.staged import composed
+from dpfda.publication import averages, requests
 from dpfda.summaries import two_stage
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 
@@ -104,7 +103,7 @@ def quick(monkeypatch, shares, epsilon):
     """Public parts of the program that take long are replaced; what reads records is not."""
     monkeypatch.setattr(averages, "stamp", dict)
     monkeypatch.setattr(two_stage, "stamp", dict)
-    monkeypatch.setattr(averages, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
+    monkeypatch.setattr(requests, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
     monkeypatch.setattr(two_stage, "expected_squares", lambda p, s, radii, g: np.array(radii) ** 2 / 9)
     monkeypatch.setattr(two_stage, "choose_radius", lambda radii, counts, *rest: int(counts.argmax()))
     monkeypatch.setattr(two_stage.PreparedStages, "differences", lambda self, first: np.ones(1))
@@ -153,7 +152,10 @@ def audit(monkeypatch, epsilon, trials, error):
         stage = prepared[0].last_stage(release.first, release.radius, np.ones(1))
         return release.noisy_sum[0] >= exact(prepared[0].last_total(stage))[0]
 
-    hits = [sum(happens(two_stage._released(each)) for _ in range(trials)) for each in prepared]
+    hits = [
+        sum(happens(two_stage._released(each, each.certified())) for _ in range(trials))
+        for each in prepared
+    ]
     return math.log(lower_limit(hits[0], trials, error) / upper_limit(hits[1], trials, error))
 
 
@@ -171,7 +173,7 @@ def losses(monkeypatch, shares):
             for power in powers
         ]
         for each in pair:
-            output = two_stage._released(each)
+            output = two_stage._released(each, each.certified())
             made.append(abs(program(pair[0], output) - program(pair[1], output)))
     return made
 
@@ -220,7 +222,7 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(neighbours):
         moves
         * PrivateMean(bounds=L2Ball(5.0), basis=ONE_OF_TWELVE).prepare(curves_of()).request.ball.radius
     )
-    parts = [first.guarantee.epsilon, release.selection.stated.epsilon, release.last.epsilon]
+    parts = [first.guarantee.epsilon, release.selection.achieved.epsilon, release.last.epsilon]
     last_width = moves * math.floor(Fraction(release.radius) * 2**release.exponent)
     for noise, moved, epsilon in (
         (first.noise, width, parts[0]),
@@ -240,7 +242,7 @@ def test_counts_get_laplace_noise_of_their_part(monkeypatch):
     prepared = mean.prepare_stages(np.array([[0.1, 0.1, 0.1], [3.0, 3.0, 3.0], [-0.3, 0, 0.5]]))
     errors = []
     for _ in range(400):
-        release = two_stage._released(prepared)
+        release = two_stage._released(prepared, prepared.certified())
         counts = exact(prepared.bins(release.first, np.array(release.selection.radii)))
         errors += [a - b for a, b in zip(release.selection.noisy_counts, counts, strict=True)]
     scale = 2 * two_stage.COUNT_SCALE
@@ -260,7 +262,7 @@ def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
     other[2] = value
     other[2, ::2] *= -1
     pair = [mean.prepare_stages(each) for each in (rows, other)]
-    first = two_stage._released(pair[0]).first
+    first = two_stage._released(pair[0], pair[0].certified()).first
     bins = [np.array(exact(each.bins(first, each.radii()))) for each in pair]
     scale = two_stage.COUNT_SCALE
     assert all(counts.sum() == 5 * scale and np.all(counts % scale == 0) for counts in bins)
@@ -314,7 +316,7 @@ def test_add_remove_moves_half_as_far():
         np.ones((9, 3))
     )
     assert replaced.counting_noise()[1] == 2 * removed.counting_noise()[1] == 2 * two_stage.COUNT_SCALE
-    first = two_stage._released(replaced).first
+    first = two_stage._released(replaced, replaced.certified()).first
     widths = [each.last_stage(first, 0.3, np.ones(1)).problem.width for each in (replaced, removed)]
     assert widths[0] == 2 * widths[1]
 
@@ -341,20 +343,20 @@ def test_parts_compose_to_no_more_than_the_whole(spread, delta, neighbours):
     assert isinstance(release, TwoStageFunction)
     assert release.guarantee == whole
     parts = [release.first.guarantee.epsilon, release.last.epsilon]
-    parts += [release.selection.stated.epsilon] if spread == "private" else []
+    parts += [release.selection.achieved.epsilon] if spread == "private" else []
     assert 1 - 1e-6 < sum(parts) <= 1
-    assert release.stated.epsilon <= 1
-    assert release.stated.epsilon > 1 - 1e-6
-    assert getattr(release.stated, "delta", 0) <= Fraction(str(delta))
+    assert release.achieved.epsilon <= 1
+    assert release.achieved.epsilon > 1 - 1e-6
+    assert getattr(release.achieved, "delta", 0) <= Fraction(str(delta))
     assert isinstance(release.noise, GaussianNoise) == (delta > 0)
 
 
 def test_composition_in_closed_form():
-    assert composed([PureDP("1/3"), PureDP("2/3")]) == PureDP(1)
-    assert composed([PureDP("1/4"), ApproximateDP("1/2", "1e-6")]) == ApproximateDP("3/4", "1e-6")
-    assert composed([PureDP(2), ZeroConcentratedDP(1)]) == ZeroConcentratedDP(3)
+    assert added([PureDP("1/3"), PureDP("2/3")]) == PureDP(1)
+    assert added([PureDP("1/4"), ApproximateDP("1/2", "1e-6")]) == ApproximateDP("3/4", "1e-6")
+    assert added([PureDP(2), ZeroConcentratedDP(1)]) == ZeroConcentratedDP(3)
     with pytest.raises(ParameterError, match="be pure or zero-concentrated, or pure or approximate"):
-        composed([ApproximateDP(1, "1e-6"), ZeroConcentratedDP(1)])
+        added([ApproximateDP(1, "1e-6"), ZeroConcentratedDP(1)])
 
 
 class Watched:
@@ -364,7 +366,7 @@ class Watched:
         self.order = order
 
     def charge(self, dataset, cost, entry):
-        self.order.append((dataset, getattr(cost, "guarantee", cost), entry["summary"]))
+        self.order.append((dataset, added([each.guarantee for each in cost]), entry["summary"]))
 
 
 @pytest.mark.parametrize("spread", [0.3, 40.0, "private"])
@@ -529,7 +531,7 @@ def test_the_band_covers_the_mean_of_the_clipped_differences():
     prepared = mean.prepare_stages(curves_of())
     trials, inside = 60, 0
     for _ in range(trials):
-        release = two_stage._released(prepared)
+        release = two_stage._released(prepared, prepared.certified())
         stage = prepared.last_stage(release.first, release.radius, np.ones(12))
         stage = replace(
             stage, design=replace(stage.design, noise=release.noise, shrinkage=release.shrinkage)
@@ -559,7 +561,7 @@ def test_groups_count_once():
 @pytest.mark.parametrize("epsilon", [0.001, 1000.0])
 def test_extreme_budgets_and_every_bound(bounds, epsilon):
     release = fitted(bounds=bounds, epsilon=epsilon, spread="private")
-    assert release.stated.epsilon <= release.guarantee.epsilon
+    assert release.achieved.epsilon <= release.guarantee.epsilon
     assert np.all(np.isfinite(release(GRID)))
 
 

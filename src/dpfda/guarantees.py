@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -193,3 +194,44 @@ def split(guarantee: Guarantee, share: Fraction) -> tuple[PureDP, Guarantee]:
     if isinstance(guarantee, PureDP):
         return PureDP(part), PureDP(rest)
     return PureDP(part), ApproximateDP(rest, guarantee.delta)
+
+
+def added(parts: Sequence[Guarantee]) -> Guarantee:
+    """What several guarantees give together, each mechanism knowing the earlier outputs.
+
+    Basic composition, exactly: epsilons add, deltas add (Dwork & Roth 2014, Theorem B.1), rhos add (Bun
+    & Steinke 2016, Lemma 1.7), a pure epsilon among rhos counting epsilon^2 / 2 (their Proposition 1.4).
+
+    Examples
+    --------
+    >>> print(added([PureDP("1/4"), ApproximateDP("3/4", "1e-6")]))
+    (1, 1e-06)-differential privacy
+    """
+    epsilon, delta, rho = Fraction(0), Fraction(0), Fraction(0)
+    for part in parts:
+        if isinstance(part, ZeroConcentratedDP):
+            rho += part.rho
+        else:
+            epsilon += part.epsilon
+            delta += part.delta if isinstance(part, ApproximateDP) else 0
+    if not rho:
+        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+    if delta:
+        raise ParameterError("parts", "be pure or zero-concentrated, or pure or approximate", "others")
+    squares = [part.epsilon**2 for part in parts if isinstance(part, PureDP)]
+    return ZeroConcentratedDP(rho + sum(squares, Fraction(0)) / 2)
+
+
+def within(part: Guarantee, whole: Guarantee) -> bool:
+    """Whether a guarantee is at most another, exactly and number by number.
+
+    Pure epsilon is within approximate guarantees of that epsilon and within rho = epsilon^2 / 2 (Bun &
+    Steinke 2016, Proposition 1.4).
+    """
+    if isinstance(part, PureDP):
+        if isinstance(whole, ZeroConcentratedDP):
+            return part.epsilon**2 / 2 <= whole.rho
+        return part.epsilon <= whole.epsilon
+    return type(part) is type(whole) and all(
+        getattr(part, term) <= getattr(whole, term) for term in part.terms
+    )

@@ -14,10 +14,12 @@ from sklearn.base import clone
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.calibration import knorm_noise
+from dpfda.certificates import WHOLE
+from dpfda.composition import Cost
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
 from dpfda.postprocessing import Posterior, mixture_of
-from dpfda.publication import COUNT_SCALE, COUNT_SHARE
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE, certified_entry
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
 from dpfda.summaries.mean import PreparedMean, PrivateMean
@@ -144,7 +146,9 @@ def simulate_density(
     noisy = tuple(total + int(z) for total, z in zip(exact, drawn, strict=True))
     marked = {**prepared.public["about"], "simulated": "NOT PRIVATE (simulated noise)"}
     public = {**prepared.public, "about": marked}
-    return estimator.assemble(replace(prepared, public=public), noisy, prepared.charged)
+    cost = {WHOLE: Cost(prepared.charged)}
+    certificate = certified_entry(cost, estimator._entry(prepared), estimator._tuning(prepared))
+    return estimator.assemble(replace(prepared, public=public), noisy, certificate)
 
 
 def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:

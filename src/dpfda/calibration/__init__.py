@@ -17,6 +17,7 @@ from dpfda.calibration.bodies import (
     gaussian_on_body,
     laplace_on_body,
 )
+from dpfda.calibration.costs import cost_of
 from dpfda.calibration.elliptical import elliptical_noise, mixture_delta, t_loss
 from dpfda.calibration.gaussian import (
     gaussian_delta,
@@ -24,7 +25,8 @@ from dpfda.calibration.gaussian import (
     gaussian_noise,
     gaussian_ratio,
 )
-from dpfda.calibration.stated import stated_guarantee, within
+from dpfda.calibration.stated import stated_guarantee
+from dpfda.guarantees import within
 
 __all__ = [
     "AnyNorm",
@@ -32,6 +34,7 @@ __all__ = [
     "body_length",
     "body_loss",
     "body_noise",
+    "cost_of",
     "elliptical_noise",
     "enclosing_width",
     "gaussian_delta",

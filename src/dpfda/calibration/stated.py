@@ -85,16 +85,3 @@ def _length(noise: GaussianNoise, norm: AnyNorm, width: Width) -> Fraction:
 
 def _radius(norm: AnyNorm, width: Width) -> int:
     return width if isinstance(width, int) else enclosing_width(norm, width)
-
-
-def within(stated: Guarantee, requested: Guarantee) -> bool:
-    """Whether a recomputed guarantee is at most the requested one, exactly."""
-    if isinstance(stated, PureDP) and isinstance(requested, PureDP):
-        return stated.epsilon <= requested.epsilon
-    if isinstance(stated, PureDP) and isinstance(requested, ApproximateDP):
-        return stated.epsilon <= requested.epsilon
-    if isinstance(stated, ApproximateDP) and isinstance(requested, ApproximateDP):
-        return stated.epsilon <= requested.epsilon and stated.delta <= requested.delta
-    if isinstance(stated, ZeroConcentratedDP) and isinstance(requested, ZeroConcentratedDP):
-        return stated.rho <= requested.rho
-    return False

@@ -263,7 +263,7 @@ def summary(release: ReleasedDensity) -> dict[str, Any]:
     from dpfda.storage.densities import to_json
 
     written = to_json(release)["raw"]
-    kept = ("guarantee", "guarantee_recomputed", "neighbours", "privacy_unit", "about")
+    kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "about")
     return {name: written[name] for name in kept} | {
         "mechanism": dict(release.raw.mechanism),
         "domain_range": [list(ends) for ends in release.domain_range],

@@ -16,7 +16,6 @@ from dpfda.errors import DpfdaError, ParameterError, StorageError
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
     from dpfda.composition import Cost
-    from dpfda.guarantees import Guarantee
     from dpfda.ledger import Ledger, Record
     from dpfda.records.files import TableCurves
     from dpfda.releases.function import ReleasedFunction
@@ -159,9 +158,9 @@ class Charged:
         self.ledger = ledger
         self.row: Record | None = None
 
-    def charge(self, dataset: str, guarantee: Guarantee | Cost, entry: Mapping[str, Any]) -> Record:
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, Any]) -> Record:
         """Charge, and remember the row."""
-        self.row = self.ledger.charge(dataset, guarantee, entry)
+        self.row = self.ledger.charge(dataset, costs, entry)
         return self.row
 
     def note_file(self, dataset: str, file: Path) -> None:

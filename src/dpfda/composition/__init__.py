@@ -4,7 +4,7 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.composition.account import Account, Cost, account, compose, cost_of
+from dpfda.composition.account import Account, Cost, account, compose
 from dpfda.composition.concentrated import (
     laplace_rho,
     pure_rho,
@@ -13,6 +13,7 @@ from dpfda.composition.concentrated import (
 )
 from dpfda.composition.filters import filter_charge, gaussian_limit
 from dpfda.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
+from dpfda.composition.items import Released
 from dpfda.composition.losses import (
     ApproximateLoss,
     BlockLoss,
@@ -40,9 +41,9 @@ __all__ = [
     "Loss",
     "PureLoss",
     "RangeLoss",
+    "Released",
     "account",
     "compose",
-    "cost_of",
     "filter_charge",
     "for_group",
     "for_replace_one",

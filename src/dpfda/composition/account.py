@@ -18,22 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from dpfda.composition.concentrated import zcdp_epsilon
 from dpfda.composition.distributions import composed_epsilon
-from dpfda.composition.gaussian import gaussian_epsilon, gaussian_rho
-from dpfda.composition.losses import (
-    BlockLoss,
-    BlocksLoss,
-    GaussianLoss,
-    LaplaceLoss,
-    Loss,
-    PureLoss,
-    loss_of,
-)
+from dpfda.composition.gaussian import gaussian_epsilon
+from dpfda.composition.items import Released, common
+from dpfda.composition.losses import GaussianLoss, Loss, loss_of
 from dpfda.composition.neighbours import for_replace_one
-from dpfda.composition.rounding import at_least
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.guarantees import (
     KINDS,
@@ -50,23 +42,6 @@ Road = tuple[Fraction, str]
 
 # Basic composition is left only for less than this share of its epsilon.
 WORTH = Fraction(999, 1000)
-
-
-class Release(Protocol):
-    """What a release tells of its cost."""
-
-    @property
-    def noise(self) -> Any: ...
-    @property
-    def stated(self) -> Guarantee: ...
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def neighbours(self) -> Neighbours: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def divisor(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -139,6 +114,8 @@ class Account:
         Of the total; None where only bare guarantees were given.
     unit : str or None
         The privacy unit.
+    again : int
+        How many of the items add nothing, being derivatives, parts or copies of one listed before.
     """
 
     total: Guarantee
@@ -146,6 +123,7 @@ class Account:
     how: str
     neighbours: Neighbours | None = None
     unit: str | None = None
+    again: int = 0
 
     def __str__(self) -> str:
         lines = [str(self.total), f"  how:        {self.how}"]
@@ -153,12 +131,18 @@ class Account:
             lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
         for cost in self.costs:
             bare = cost.loss == loss_of(cost.guarantee)
-            lines.append(f"  - {cost.guarantee}{'' if bare else f', {cost.loss.describe()}'}")
+            known = "whose law is not known" if bare else cost.loss.describe()
+            lines.append(f"  - {cost.guarantee}, {known}")
+        if self.again:
+            lines.append(
+                f"  {self.again} of the releases are derivatives, parts or copies of one listed before, "
+                "and count once."
+            )
         return "\n".join(lines)
 
 
 def compose(
-    releases: Iterable[Release | Guarantee | Cost],
+    releases: Iterable[Released | Guarantee | Cost],
     kind: str | None = None,
     delta: Any = None,
     neighbours: Neighbours | str | None = None,
@@ -167,9 +151,9 @@ def compose(
 
     Parameters
     ----------
-    releases : iterable of ReleasedFunction, Guarantee or Cost
-        One data set's. List a release once: its derivatives, and copies of it that were saved and
-        loaded, are the same release.
+    releases : iterable of releases, Guarantee or Cost
+        One data set's. Derivatives and parts of a release, and copies of it that were saved and loaded,
+        carry its identity and are counted once.
     kind : {"pure", "approximate", "zero-concentrated"}, optional
         Kind of the total. By default approximate if a delta is given; else pure if all releases are;
         else approximate if any is; else zero-concentrated.
@@ -201,7 +185,7 @@ def compose(
 
 
 def account(
-    releases: Iterable[Release | Guarantee | Cost],
+    releases: Iterable[Released | Guarantee | Cost],
     kind: str | None = None,
     delta: Any = None,
     neighbours: Neighbours | str | None = None,
@@ -211,10 +195,11 @@ def account(
     Parameters, Raises
         As `compose`.
     """
-    items = list(releases)
+    items = [_item(release) for release in releases]
     if not items:
         raise ParameterError("releases", "hold at least one release", "none")
-    costs, relation, unit = _common(items, neighbours)
+    found = common(items, neighbours)
+    costs = found.costs
     kind = _default_kind(costs, delta) if kind is None else kind
     if kind not in KINDS:
         raise ParameterError("kind", f"be one of {', '.join(map(repr, KINDS))}", repr(kind))
@@ -224,7 +209,15 @@ def account(
         total, how = _approximate(costs, delta)
     else:
         total, how = _ADDED[kind](costs)
-    return Account(total, tuple(costs), how, relation, unit)
+    return Account(total, costs, how, found.neighbours, found.unit, found.again)
+
+
+def _item(release: Any) -> Released | Cost:
+    if isinstance(release, Released | Cost):
+        return release
+    if isinstance(release, Guarantee):
+        return Cost(release)
+    raise ParameterError("releases", "be releases, guarantees or costs", type(release).__name__)
 
 
 def _default_kind(costs: Sequence[Cost], delta: Any) -> str:
@@ -361,104 +354,3 @@ def _convolved(costs: Sequence[Cost], target: Fraction) -> Road | None:
 _CONVOLVED = "privacy loss distributions of all releases, convolved and rounded up."
 _TIGHT = "converted by the tight formula of Canonne, Kamath & Steinke (2020)."
 _EXACT = "Gaussian lengths add in squares; exact profile of Balle & Wang (2018)."
-
-
-def _common(
-    items: Sequence[Any], neighbours: Neighbours | str | None
-) -> tuple[list[Cost], Neighbours | None, str | None]:
-    """Costs of all items under one neighbour relation and for one privacy unit."""
-    bare = [item for item in items if isinstance(item, Guarantee | Cost)]
-    releases = [item for item in items if not isinstance(item, Guarantee | Cost)]
-    for release in releases:
-        if not hasattr(release, "noise") or not hasattr(release, "stated"):
-            found = type(release).__name__
-            raise ParameterError("releases", "be released functions, guarantees or costs", found)
-    units = {release.unit for release in releases}
-    if len(units) > 1:
-        raise ParameterError(
-            "releases",
-            "protect the same privacy unit",
-            " and ".join(repr(unit) for unit in sorted(units)),
-            "Where a unit has at most k of the other, use for_group(guarantee, k) and add guarantees.",
-        )
-    relations = {release.neighbours for release in releases}
-    given = None if neighbours is None else Neighbours.parse(neighbours)
-    if bare and given is None:
-        if len(relations) > 1:
-            raise ParameterError("neighbours", "say for which relation the bare guarantees hold", "None")
-        given = next(iter(relations), None)
-    if bare and given is not None:
-        relations.add(given)
-    mixed = len(relations) > 1
-    costs: list[Cost] = []
-    for item in items:
-        own = given if isinstance(item, Guarantee | Cost) else item.neighbours
-        parts = costs_of(item)
-        convert = mixed and own is Neighbours.ADD_REMOVE
-        costs += [part.for_replace_one() for part in parts] if convert else parts
-    relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
-    return costs, relation, next(iter(units), None)
-
-
-def costs_of(item: Release | Guarantee | Cost) -> list[Cost]:
-    """The costs of one release: its function's, and its count's where that was released too."""
-    if isinstance(item, Cost | Guarantee):
-        return [item if isinstance(item, Cost) else Cost(item)]
-    if "selected" in getattr(item, "about", {}):
-        # The best of several runs does not have the law of one run's noise.
-        return [Cost(item.guarantee)]
-    if not getattr(item, "noise_is_all", True):
-        # Something else was drawn too, of another law than the last noise.
-        return [Cost(item.stated)]
-    count = getattr(getattr(item, "divisor", None), "noise", None)
-    if count is None:
-        return [cost_of(item.noise, item.stated)]
-    if not _is_laplace(count):
-        return [Cost(item.guarantee)]
-    # The count moves by one, that is by `scale` grid units: an exact pure loss. What is left of the
-    # charge is at least what the function was given.
-    epsilon = Fraction(item.divisor.scale, count.scales[0])
-    rest = _without(item.guarantee, epsilon)
-    return [Cost(PureDP(epsilon), LaplaceLoss(epsilon)), cost_of(item.noise, rest)]
-
-
-def _without(guarantee: Guarantee, epsilon: Fraction) -> Guarantee:
-    if isinstance(guarantee, PureDP):
-        return PureDP(guarantee.epsilon - epsilon)
-    if isinstance(guarantee, ApproximateDP):
-        return ApproximateDP(guarantee.epsilon - epsilon, guarantee.delta)
-    return ZeroConcentratedDP(guarantee.rho - epsilon**2 / 2)
-
-
-def _is_laplace(noise: Any) -> bool:
-    return getattr(noise, "law", None) == "k-norm" and set(noise.block_sizes) == {1}
-
-
-def cost_of(noise: Any, guarantee: Guarantee) -> Cost:
-    """The cost of a noise law in force; noise without a rule here counts at its guarantee.
-
-    Parameters
-    ----------
-    noise : NoiseLaw
-        The noise in force.
-    guarantee : Guarantee
-        What it gives.
-    """
-    law = getattr(noise, "law", None)
-    if not isinstance(guarantee, PureDP):
-        gaussian = law in ("gaussian", "symmetric-gaussian")
-        return Cost(guarantee, GaussianLoss(gaussian_rho(guarantee)) if gaussian else None)
-    return Cost(guarantee, _pure_loss(noise, law, guarantee.epsilon))
-
-
-def _pure_loss(noise: Any, law: str | None, epsilon: Fraction) -> Loss:
-    if _is_laplace(noise):
-        return LaplaceLoss(epsilon)
-    if law == "k-norm" and len(noise.block_sizes) > 1:
-        # At a given loss the longest shift is in the smallest block.
-        return BlocksLoss(epsilon, at_least(epsilon**2 / (2 * min(noise.block_sizes))))
-    if law in ("k-norm", "k-norm-ellipsoid"):
-        return BlockLoss(noise.components, epsilon)
-    if law == "symmetric-k-norm":
-        return BlockLoss(noise.size * (noise.size + 1) // 2, epsilon)
-    return PureLoss(epsilon)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
 from dpfda.composition import Cost
 from dpfda.errors import LedgerError, ParameterError, UnknownDatasetError
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, added
 from dpfda.ledger.accounts import Amount, Budget, checked_name
 from dpfda.ledger.history import Record, to_csv, to_json_lines
 from dpfda.ledger.spending import spend
@@ -98,16 +98,18 @@ class Ledger(ABC):
                 )
         return self
 
-    def charge(self, dataset: str, guarantee: Guarantee | Cost, entry: Mapping[str, Any]) -> Record:
+    def charge(
+        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, Any]
+    ) -> Record:
         """Charge a release to a data set's budget, durably, or raise and charge nothing.
 
         Parameters
         ----------
         dataset : str
             Name of the data set.
-        guarantee : Guarantee or Cost
-            What the release costs. A `Cost` says which noise it is, which a zero-concentrated budget
-            is charged less for.
+        costs : Guarantee, Cost or sequence of Cost
+            What the release costs, one a stage: as its certificate says. A `Cost` says which noise it
+            is, which a zero-concentrated budget is charged less for.
         entry : mapping
             Public description for the history. It must have 'neighbours' and 'privacy_unit'.
 
@@ -128,15 +130,14 @@ class Ledger(ABC):
             If the ledger cannot be read or written. If it says that the commit failed, the charge
             may have been made; no noise may be drawn either way.
         """
-        cost = guarantee if isinstance(guarantee, Cost) else Cost(_checked(guarantee))
+        parts = _costs(costs)
         neighbours = Neighbours.parse(_named(entry, "neighbours"))
         unit = str(_named(entry, "privacy_unit"))
         details = _plain(entry)
-        stated = cost.guarantee
-        asked = {"kind": stated.kind, **Amount.of(stated).written(), "loss": cost.loss.to_json()}
+        asked = _asked(parts)
         with self._writing() as journal:
             before = _latest(journal, dataset)
-            made = spend(before, [cost], neighbours, unit)
+            made = spend(before, parts, neighbours, unit)
             made.amount.written()
             made.spent.written()
             record = journal.append(
@@ -360,6 +361,21 @@ def _checked(guarantee: Any) -> Guarantee:
             "guarantee", "be a PureDP, ApproximateDP or ZeroConcentratedDP", repr(guarantee)
         )
     return guarantee
+
+
+def _costs(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
+    if isinstance(given, Sequence):
+        if not given or not all(isinstance(cost, Cost) for cost in given):
+            raise ParameterError("costs", "be one or more costs", repr(given))
+        return tuple(given)
+    return (given if isinstance(given, Cost) else Cost(_checked(given)),)
+
+
+def _asked(costs: Sequence[Cost]) -> dict[str, Any]:
+    """What a release costs in its own terms, and what each of its stages does."""
+    whole = added([cost.guarantee for cost in costs])
+    written = {"kind": whole.kind, **Amount.of(whole).written()}
+    return {**written, "costs": [cost.to_json() for cost in costs]}
 
 
 def _named(entry: Mapping[str, Any], key: str) -> Any:

@@ -2,26 +2,27 @@
 
 from dpfda.publication.averages import (
     COUNT_SCALE,
-    COUNT_SHARE,
-    Request,
-    charge,
     check,
     pay,
     publish,
     publish_integers,
     publish_parallel,
-    stamp,
 )
+from dpfda.publication.charging import certified, certified_entry, charge, recomputed, stamp
+from dpfda.publication.requests import COUNT_SHARE, Request
 
 __all__ = [
     "COUNT_SCALE",
     "COUNT_SHARE",
     "Request",
+    "certified",
+    "certified_entry",
     "charge",
     "check",
     "pay",
     "publish",
     "publish_integers",
     "publish_parallel",
+    "recomputed",
     "stamp",
 ]

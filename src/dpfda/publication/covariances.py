@@ -19,16 +19,26 @@ from numpy.typing import NDArray
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
-from dpfda.calibration import knorm_noise, stated_guarantee, within
+from dpfda.calibration import cost_of, knorm_noise
 from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
-from dpfda.composition import Cost, cost_of
+from dpfda.certificates import Certificate
+from dpfda.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, readable, split
+from dpfda.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    added,
+    readable,
+    split,
+    within,
+)
 from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
-from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricNoise
-from dpfda.publication import COUNT_SCALE, COUNT_SHARE, stamp
+from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE, recomputed, stamp
 from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount, ReleasedFunction
@@ -38,6 +48,8 @@ Floats = NDArray[np.float64]
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12
+# Stages of a release.
+COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
 
 
 @dataclass(frozen=True)
@@ -76,9 +88,15 @@ class Shares:
         """Whether all of the budget goes to the second moments."""
         return self.count is None and self.mean is None
 
+    @property
+    def before(self) -> dict[str, Cost]:
+        """What is paid before the second moments; the mean's law may await the count."""
+        count = {} if self.count is None else {COUNT: Cost(self.count, LaplaceLoss(self.count.epsilon))}
+        return count if self.mean is None else {**count, MEAN: Cost(self.mean)}
+
     def describe(self) -> dict[str, str]:
         """The split in words, for the release and the ledger."""
-        parts = {"count": self.count, "mean": self.mean, "second moments": self.rest}
+        parts = {COUNT: self.count, MEAN: self.mean, MOMENTS: self.rest}
         return {name: str(part) for name, part in parts.items() if part is not None}
 
 
@@ -133,11 +151,11 @@ class CovarianceRequest:
         laws = symmetric_laws(
             self.basis.eigenvalues.size, radius, rest, self.neighbours, self.mechanism, self.components
         )
-        stated = {}
+        achieved = {}
         for law in laws:
             difference = OuterDifference.of(law.size, radius, self.neighbours)
-            stated[law] = _checked(stated_symmetric(law, difference, rest), rest)
-        return stated
+            achieved[law] = _checked(stated_symmetric(law, difference, rest), rest)
+        return achieved
 
     @cached_property
     def count_noise(self) -> KNormNoise | None:
@@ -146,7 +164,7 @@ class CovarianceRequest:
         if part is None:
             return None
         noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
-        _checked(stated_guarantee(noise, "l1", COUNT_SCALE, part), part)
+        recomputed(noise, "l1", COUNT_SCALE, part)
         return noise
 
     def check(self) -> None:
@@ -158,16 +176,19 @@ class CovarianceRequest:
         """The law for a public or released number of units; its size is the number of functions."""
         return best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
 
-    def cost(self) -> Cost:
-        """What the ledger is charged: the whole guarantee, and the law where it is all that is drawn."""
-        whole = self.shares.whole
-        noise = self.noise(self.size or 1)
-        if self.size is not None and not isinstance(noise, SymmetricGaussianNoise):
-            # Pure noise that was chosen for an approximate guarantee costs no delta.
-            pure = PureDP(whole.epsilon)
-            return cost_of(noise, pure) if self.shares.alone else Cost(pure)
-        exact = self.shares.alone and isinstance(whole, ApproximateDP)
-        return cost_of(noise, whole) if exact else Cost(whole)
+    def certified(self) -> Certificate:
+        """The certificate of a released covariance, before it is charged."""
+        moments, noise = self.shares.rest, self.noise(self.size or 1)
+        cost = Cost(moments)
+        if self.size is not None or self.mechanism == "gaussian":
+            # Else which law and how many functions are best awaits the count.
+            cost = cost_of(noise, self.laws[noise], moments)
+        return self.certified_with({MOMENTS: cost}, {"name": self.mechanism})
+
+    def certified_with(self, costs: Mapping[str, Cost], mechanism: Mapping[str, Any]) -> Certificate:
+        """The certificate of a release with these stages after the count and the mean."""
+        stages = {**self.shares.before, **costs}
+        return Certificate.charged(stages, self.neighbours, self.unit, self.bound, mechanism)
 
     def entry(self, summary: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Public description for the ledger's history."""
@@ -193,6 +214,7 @@ def release_covariance(
     divisor: float | NoisyCount,
     center: Floats,
     mean: ReleasedFunction | None,
+    certificate: Certificate,
 ) -> ReleasedCovariance:
     """Add noise to a sum of outer products and wrap it. The ledger has been charged.
 
@@ -208,27 +230,35 @@ def release_covariance(
         Public.
     mean : ReleasedFunction or None
         Where the center is one that this release has paid for.
+    certificate : Certificate
+        What was charged.
     """
     size = round(divisor.value) if isinstance(divisor, NoisyCount) else int(divisor)
     noise, ball = request.noise(max(1, size)), request.ball
-    stated = request.laws[noise]
+    achieved = added([*_achieved_before(request, divisor, mean), request.laws[noise]])
+    tuning = {"name": noise.law, "components": noise.size, "budget": request.shares.describe()}
     public: dict[str, Any] = {
         "basis": request.basis.truncate(noise.size),
         "exponent": 2 * ball.exponent,
         "divisor": divisor,
         "center": center,
         "noise": noise,
-        "guarantee": request.shares.whole,
-        "stated": stated if request.shares.alone else request.shares.whole,
-        "neighbours": request.neighbours,
-        "unit": request.unit,
-        "bound": request.bound,
-        "mechanism": {"name": noise.law, "components": noise.size, "budget": request.shares.describe()},
+        "certificate": certificate.fulfilled(achieved, tuning),
         "about": dict(request.about) | stamp(),
         "mean": mean,
         "shrunk": request.shrunk,
     }
     return ReleasedCovariance(noisy_sum=total.leading(noise.size).with_noise(noise.draw()), **public)
+
+
+def _achieved_before(
+    request: CovarianceRequest, divisor: float | NoisyCount, mean: ReleasedFunction | None
+) -> list[Guarantee]:
+    """What was achieved for the count and the mean, where they were released."""
+    found: list[Guarantee] = [] if mean is None else [mean.achieved]
+    if isinstance(divisor, NoisyCount) and request.shares.count is not None:
+        found.append(recomputed(divisor.noise, "l1", divisor.scale, request.shares.count))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,10 +298,21 @@ class SubspacePlan:
             parts.append(part)
         return cls(components, tuple(parts), rest)
 
+    def costs(self) -> dict[str, Cost]:
+        """What each direction and the variances are charged.
+
+        The log density of a direction moves within an interval of length epsilon. The law of the
+        variances' noise depends on the directions: it is not known beforehand.
+        """
+        named = {
+            f"direction {i + 1}": Cost(part, RangeLoss(part.epsilon))
+            for i, part in enumerate(self.directions)
+        }
+        return {**named, VARIANCES: Cost(self.variances)}
+
     def describe(self) -> dict[str, str]:
         """The split in words."""
-        named = {f"direction {i + 1}": str(part) for i, part in enumerate(self.directions)}
-        return {**named, "variances": str(self.variances)}
+        return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
 
 
 def direction_rate(part: PureDP, radius_square: int, neighbours: Neighbours) -> Fraction:
@@ -287,6 +328,7 @@ def release_subspace(
     divisor: float | NoisyCount,
     center: Floats,
     mean: ReleasedFunction | None,
+    certificate: Certificate,
 ) -> ReleasedComponents:
     """Draw directions by the exponential mechanism, then release the covariance within their span.
 
@@ -309,7 +351,7 @@ def release_subspace(
         found = np.linalg.qr(np.column_stack([found, vector]))[0]
     frame = integer_frame(found)
     radius_square = frame_bound(frame) * ball.radius**2
-    noise = variance_noise(plan, radius_square, request.neighbours)
+    noise, last = variance_noise(plan, radius_square, request.neighbours)
     noisy = moments.compressed(frame).with_noise(noise.draw())
     count = divisor.value if isinstance(divisor, NoisyCount) else divisor
     scale = 2.0 ** (-2 * ball.exponent) / count / 4.0**DIRECTION_BITS
@@ -320,16 +362,15 @@ def release_subspace(
     source = _Components(
         basis=request.basis.truncate(plan.components),
         center=center,
-        guarantee=request.shares.whole,
-        neighbours=request.neighbours,
-        unit=request.unit,
-        bound=request.bound,
-        mechanism={
-            "name": "exponential",
-            "components": plan.components,
-            "variances": noise.describe(),
-            "budget": {**request.shares.describe(), **plan.describe()},
-        },
+        certificate=certificate.fulfilled(
+            added([*_achieved_before(request, divisor, mean), *plan.directions, last]),
+            {
+                "name": "exponential",
+                "components": plan.components,
+                "variances": noise.describe(),
+                "budget": {**request.shares.describe(), **plan.describe()},
+            },
+        ),
         about=dict(request.about) | stamp(),
         mean=mean,
     )
@@ -337,8 +378,10 @@ def release_subspace(
     return ordered_components(found @ turned, variances, None, floor, source)
 
 
-def variance_noise(plan: SubspacePlan, radius_square: int, neighbours: Neighbours) -> SymmetricNoise:
-    """Noise on the covariance within the subspace: the law of least power, for its budget.
+def variance_noise(
+    plan: SubspacePlan, radius_square: int, neighbours: Neighbours
+) -> tuple[SymmetricNoise, Guarantee]:
+    """Noise on the covariance within the subspace, and what it gives: the law of least power.
 
     The radius depends, in its last digits, on the directions drawn. The scale is made from it by exact
     arithmetic, so that what holds for one radius holds for all.
@@ -348,7 +391,8 @@ def variance_noise(plan: SubspacePlan, radius_square: int, neighbours: Neighbour
     difference = OuterDifference(factor * radius_square**2, factor * radius_square)
     names = ("wishart", "knorm") if isinstance(plan.variances, PureDP) else ("wishart", "gaussian")
     laws = [symmetric_noise(name, count, difference, plan.variances) for name in names]
-    return min(laws, key=lambda law: law.power)
+    noise = min(laws, key=lambda law: law.power)
+    return noise, stated_symmetric(noise, difference, plan.variances)
 
 
 def integer_frame(columns: Floats) -> list[list[int]]:
@@ -381,11 +425,7 @@ def check_signal(size: int, epsilon: Fraction) -> None:
 class _Components:
     basis: Basis
     center: Floats
-    guarantee: Guarantee
-    neighbours: Neighbours
-    unit: str
-    bound: Mapping[str, Any]
-    mechanism: Mapping[str, Any]
+    certificate: Certificate
     about: Mapping[str, Any]
     mean: ReleasedFunction | None
 
@@ -404,7 +444,7 @@ def _floor(noise: SymmetricNoise, scale: float) -> float:
     return float(np.quantile(largest, 0.95, method="higher")) * scale
 
 
-def _checked(stated: Guarantee, part: Guarantee) -> Guarantee:
-    if not within(stated, part):
-        raise DpfdaError(f"The noise gives {stated}, which is more than {part}.")
-    return stated
+def _checked(achieved: Guarantee, part: Guarantee) -> Guarantee:
+    if not within(achieved, part):
+        raise DpfdaError(f"The noise gives {achieved}, which is more than {part}.")
+    return achieved

@@ -7,12 +7,17 @@ from typing import Any
 
 from dpfda.aggregate import IntegerSum
 from dpfda.bounds import Norm
-from dpfda.calibration import stated_guarantee, within
+from dpfda.calibration import cost_of
+from dpfda.certificates import Certificate
+from dpfda.composition import Cost
 from dpfda.errors import DpfdaError
-from dpfda.guarantees import Guarantee, PureDP
+from dpfda.guarantees import PureDP, added, within
 from dpfda.ledger import Ledger
 from dpfda.noise import NoiseLaw
-from dpfda.publication import charge
+from dpfda.publication import certified_entry, charge, recomputed
+
+# Stages of a release.
+OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
 
 
 def publish_perturbed(
@@ -22,11 +27,12 @@ def publish_perturbed(
     noise: NoiseLaw,
     norm: Norm,
     width: int,
-    guarantee: Guarantee,
+    shares: tuple[PureDP, PureDP],
     entry: Mapping[str, Any],
     ledger: Ledger | None = None,
     dataset: str | None = None,
-) -> tuple[tuple[int, ...], PureDP]:
+    mechanism: Mapping[str, Any] | None = None,
+) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw the perturbation, solve, then draw and add the noise that hides inexactness.
 
     Parameters
@@ -40,34 +46,26 @@ def publish_perturbed(
     noise, norm, width
         Law of the noise on the integers, given that for one exact minimiser two neighbouring data sets
         give integers at most `width` apart in this norm.
-    guarantee : Guarantee
-        The budget.
-    entry, ledger, dataset
+    shares : (PureDP, PureDP)
+        Budgets of the two steps.
+    entry, ledger, dataset, mechanism
         As in `dpfda.publication.publish_integers`.
 
     Returns
     -------
-    tuple of int, PureDP
-        Noisy integers, public; and the loss of both steps together.
+    tuple of int, Certificate
+        Noisy integers, public; and what was promised and charged for both steps.
 
     Raises
     ------
     DpfdaError
-        If both steps cost more than the budget.
+        If a step costs more than its budget.
     """
-    second = stated_guarantee(noise, norm, width, PureDP(guarantee_epsilon(guarantee)))
-    if not isinstance(second, PureDP):
-        raise DpfdaError(f"The noise gives {second}, which is not pure.")
-    stated = PureDP(loss.epsilon + second.epsilon)
-    if not within(stated, guarantee):
-        raise DpfdaError(f"Perturbation and noise give {stated}, which is more than {guarantee}.")
-    charge(ledger, dataset, stated, entry)
-    return solve(perturbation.draw()).with_noise(noise.draw()), stated
-
-
-def guarantee_epsilon(guarantee: Guarantee) -> Any:
-    """The epsilon that pure noise may spend under a pure or approximate guarantee."""
-    epsilon = getattr(guarantee, "epsilon", None)
-    if epsilon is None:
-        raise DpfdaError(f"A perturbed objective has no cost in the terms of {guarantee}.")
-    return epsilon
+    first, second = shares
+    if not within(loss, first):
+        raise DpfdaError(f"The perturbation gives {loss}, which is more than {first}.")
+    achieved = recomputed(noise, norm, width, second)
+    costs = {OBJECTIVE: Cost(first), MINIMISER: cost_of(noise, achieved, second)}
+    certificate = certified_entry(costs, entry, mechanism).fulfilled(added([loss, achieved]))
+    charge(ledger, dataset, certificate, entry)
+    return solve(perturbation.draw()).with_noise(noise.draw()), certificate

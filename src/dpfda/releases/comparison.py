@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bands import DRAWS, Band, band_from_errors, check_level
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.guarantees import Neighbours
 from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ EXPONENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDifference:
+class ReleasedDifference(Certified):
     """The mean of one group minus that of another, as a function on the domain.
 
     Parameters
@@ -43,6 +44,11 @@ class ReleasedDifference:
     first: ReleasedFunction
     second: ReleasedFunction
     names: tuple[str, str]
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of the releases of all groups together."""
+        return self.first.certificate
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -174,13 +180,13 @@ def most_likely_mean(released: Floats, noise: Floats, eigenvalues: Floats) -> Fl
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedComparison:
+class ReleasedComparison(Certified):
     """Mean curves of disjoint groups, released at the cost of one.
 
     Parameters
     ----------
     means : mapping from str to ReleasedFunction
-        The release of every group, by name. All have one guarantee, relation and privacy unit.
+        The release of every group, by name. All carry one certificate: one charge paid for them.
 
     Raises
     ------
@@ -191,15 +197,20 @@ class ReleasedComparison:
     means: Mapping[str, ReleasedFunction]
 
     def __post_init__(self) -> None:
-        terms = {
-            (mean.guarantee, mean.neighbours, mean.unit, mean.domain_range)
-            for mean in self.means.values()
-        }
-        if len(self.means) < 2 or len(terms) != 1:
+        means = list(self.means.values())
+        terms = {(mean.guarantee, mean.neighbours, mean.unit, mean.domain_range) for mean in means}
+        if len(means) < 2 or len(terms) != 1:
             raise ParameterError(
                 "groups", "be two or more with one guarantee, relation, unit and domain",
-                f"{len(self.means)} with {len(terms)} kinds",
+                f"{len(means)} with {len(terms)} kinds",
             )  # fmt: skip
+        if not all(mean.certificate.paid_with(means[0].certificate) for mean in means):
+            raise ParameterError(
+                "groups",
+                "be released together, so that one charge paid for all",
+                "releases of their own",
+                "Use PrivateComparison.",
+            )
         object.__setattr__(self, "means", MappingProxyType(dict(self.means)))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -220,19 +231,9 @@ class ReleasedComparison:
         return tuple(self.means)
 
     @property
-    def guarantee(self) -> Guarantee:
+    def certificate(self) -> Certificate:
         """Of all releases together: that of each, because the groups share no privacy unit."""
-        return self._any.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which data sets it makes hard to tell apart."""
-        return self._any.neighbours
-
-    @property
-    def unit(self) -> str:
-        """Who is protected."""
-        return self._any.unit
+        return self._any.certificate
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -319,6 +320,6 @@ class ReleasedComparison:
                 f"  guarantee:    {self.guarantee}, all groups together",
                 f"  because of:   {self.describe_composition()}",
                 f"  privacy unit: {self.unit}",
-                f"  bound:        {self._any.bound['description']}",
+                f"  bound:        {self.bound['description']}",
             ]
         )

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
@@ -31,15 +31,7 @@ class _Source(Protocol):
     @property
     def center(self) -> Floats: ...
     @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def neighbours(self) -> Neighbours: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def bound(self) -> Mapping[str, Any]: ...
-    @property
-    def mechanism(self) -> Mapping[str, Any]: ...
+    def certificate(self) -> Certificate: ...
     @property
     def about(self) -> Mapping[str, Any]: ...
     @property
@@ -75,7 +67,7 @@ class Eigenfunction:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedComponents:
+class ReleasedComponents(Certified):
     """Principal components of curves, published under differential privacy.
 
     Parameters
@@ -93,10 +85,9 @@ class ReleasedComponents:
         What noise alone stays below with probability 0.95 in an eigenvalue.
     center : array (m,)
         Public curve that scores are counted from, on the grid.
-    guarantee : Guarantee
-    neighbours : Neighbours
-    unit : str
-    bound, mechanism, about : mapping
+    certificate : Certificate
+        Of the whole release, a private center and a released count included.
+    about : mapping
     mean : ReleasedFunction or None
         The released mean that is the center, where a share of the budget paid for it.
 
@@ -112,11 +103,7 @@ class ReleasedComponents:
     total: float | None
     floor: float | None
     center: Floats
-    guarantee: Guarantee
-    neighbours: Neighbours
-    unit: str
-    bound: Mapping[str, Any]
-    mechanism: Mapping[str, Any]
+    certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
     mean: ReleasedFunction | None = None
 
@@ -125,8 +112,7 @@ class ReleasedComponents:
             array = np.array(getattr(self, name), dtype=np.float64)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        for name in ("bound", "mechanism", "about"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
 
     def __getstate__(self) -> dict[str, Any]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
@@ -258,11 +244,7 @@ def ordered_components(
         total=total,
         floor=floor,
         center=source.center,
-        guarantee=source.guarantee,
-        neighbours=source.neighbours,
-        unit=source.unit,
-        bound=source.bound,
-        mechanism=source.mechanism,
+        certificate=source.certificate,
         about=source.about,
         mean=source.mean,
     )

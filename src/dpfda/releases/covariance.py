@@ -17,9 +17,9 @@ from dpfda.bands import DRAWS, Band, check_level
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.certificates import Certificate, Certified
 from dpfda.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.function import NoisyCount, ReleasedFunction
@@ -35,7 +35,7 @@ CHUNK = 128
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCovariance:
+class ReleasedCovariance(Certified):
     """A covariance function C(s, t) published under differential privacy.
 
     C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
@@ -57,17 +57,8 @@ class ReleasedCovariance:
         Public curve that was subtracted from every record, on the grid; linear between.
     noise : SymmetricNoise
         Law of the noise in `noisy_sum`, in grid units.
-    guarantee : Guarantee
+    certificate : Certificate
         Of the whole release, a private center and a released count included.
-    stated : Guarantee
-        What the noise in force gives, recomputed and rounded outward, where it is all that was drawn.
-    neighbours : Neighbours
-    unit : str
-        Who is protected.
-    bound : mapping
-        The public bound.
-    mechanism : mapping
-        Its name and tuning, and how the budget was split.
     about : mapping
         Labels, date, versions.
     mean : ReleasedFunction or None
@@ -82,12 +73,7 @@ class ReleasedCovariance:
     divisor: float | NoisyCount
     center: Floats
     noise: SymmetricNoise
-    guarantee: Guarantee
-    stated: Guarantee
-    neighbours: Neighbours
-    unit: str
-    bound: Mapping[str, Any]
-    mechanism: Mapping[str, Any]
+    certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
     mean: ReleasedFunction | None = None
     shrunk: bool = True
@@ -96,8 +82,7 @@ class ReleasedCovariance:
         center = np.array(self.center, dtype=np.float64)
         center.setflags(write=False)
         object.__setattr__(self, "center", center)
-        for name in ("bound", "mechanism", "about"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
 
     def __getstate__(self) -> dict[str, Any]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.

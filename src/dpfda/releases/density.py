@@ -15,8 +15,8 @@ from scipy.ndimage import map_coordinates
 from dpfda.bands import Band
 from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
 from dpfda.postprocessing.histospline import nearest_probabilities
 
@@ -35,15 +35,9 @@ class RawDensity(Protocol):
     @property
     def domain_range(self) -> Any: ...
     @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def stated(self) -> Guarantee: ...
-    @property
-    def neighbours(self) -> Neighbours: ...
+    def certificate(self) -> Certificate: ...
     @property
     def noise(self) -> NoiseLaw: ...
-    @property
-    def unit(self) -> str: ...
     @property
     def mechanism(self) -> Mapping[str, Any]: ...
     @property
@@ -55,7 +49,7 @@ class RawDensity(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDensity:
+class ReleasedDensity(Certified):
     """A probability density published under differential privacy.
 
     Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is the
@@ -97,24 +91,9 @@ class ReleasedDensity:
         return len(self.domain_range)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What the release was charged."""
-        return self.raw.guarantee
-
-    @property
-    def stated(self) -> Guarantee:
-        """What the noise in force gives, rounded outward."""
-        return self.raw.stated
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which data sets it makes hard to tell apart."""
-        return self.raw.neighbours
-
-    @property
-    def unit(self) -> str:
-        """Who is protected, in the singular."""
-        return self.raw.unit
+    def certificate(self) -> Certificate:
+        """What it promises to whom, and what it cost."""
+        return self.raw.certificate
 
     @property
     def about(self) -> Mapping[str, Any]:

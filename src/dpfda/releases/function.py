@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bands import Band, make_band, make_credible_band
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
 from dpfda.postprocessing import Posterior, mixture_of
 from dpfda.priors import Hierarchy
@@ -55,7 +55,7 @@ class NoisyCount:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Certified):
     """What a published function consists of, whatever its domain; nothing in it is private.
 
     It holds no records, no sum without noise, no count unless the count is public.
@@ -76,18 +76,8 @@ class Release:
         Public function that was subtracted from every record, on the basis's grid; linear between.
     noise : NoiseLaw
         Law of the noise in `noisy_sum`, in grid units.
-    guarantee : Guarantee
-        What was asked for: an upper bound for what the release gives.
-    stated : Guarantee
-        What the noise in force gives, recomputed from its integer scales and rounded outward.
-    neighbours : Neighbours
-        Which data sets it makes hard to tell apart.
-    unit : str
-        Who is protected, in the singular: "record", or the name of the grouping column.
-    bound : mapping
-        The public bound: its description and its numbers.
-    mechanism : mapping
-        Its name and its public tuning.
+    certificate : Certificate
+        What it promises to whom, and what it cost. Its entries are attributes of the release too.
     about : mapping
         Versions, date, units of the axes.
     synthesis : array (K, M), optional
@@ -105,12 +95,7 @@ class Release:
     shrinkage: Floats
     center: Floats
     noise: NoiseLaw
-    guarantee: Guarantee
-    stated: Guarantee
-    neighbours: Neighbours
-    unit: str
-    bound: Mapping[str, Any]
-    mechanism: Mapping[str, Any]
+    certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
     synthesis: Floats | None = None
     hierarchy: Hierarchy | None = None
@@ -122,8 +107,7 @@ class Release:
             array = np.array(getattr(self, name), dtype=np.float64)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        for name in ("bound", "mechanism", "about"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
 
     def __getstate__(self) -> dict[str, Any]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.

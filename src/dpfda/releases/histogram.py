@@ -16,8 +16,8 @@ from scipy.interpolate import CubicHermiteSpline
 from dpfda.bands import DRAWS, Band, band_from_errors, check_level
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, product_points
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
 from dpfda.postprocessing.histospline import (
     ADAPTIVE,
@@ -39,7 +39,7 @@ TABLE = 4 * 10**6
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedHistogram:
+class ReleasedHistogram(Certified):
     """Counts of the cells of a box, published with noise, and a smooth density made of them.
 
     Call it for the smooth function: a linear estimate that may be negative somewhere.
@@ -60,14 +60,8 @@ class ReleasedHistogram:
         changes it.
     noise : NoiseLaw
         Law of the noise on the counts, in grid units: independent, of one scale.
-    guarantee : Guarantee
-        What was charged.
-    stated : Guarantee
-        What the noise in force gives, recomputed from its integer scales and rounded outward.
-    neighbours : Neighbours
-        Which data sets it makes hard to tell apart.
-    unit : str
-        Who is protected, in the singular.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
     about : mapping
         Versions, date, labels of the axes.
     """
@@ -78,10 +72,7 @@ class ReleasedHistogram:
     public_size: int | None
     smoothing: Any
     noise: NoiseLaw
-    guarantee: Guarantee
-    stated: Guarantee
-    neighbours: Neighbours
-    unit: str
+    certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,13 +103,8 @@ class ReleasedHistogram:
 
     @property
     def mechanism(self) -> dict[str, Any]:
-        """Name of the mechanism and its public tuning."""
-        return {
-            "name": "histogram",
-            "cells": list(self.cells.shape),
-            "noise": noise_words(self.noise),
-            "smoothing": self.smoothing,
-        }
+        """Name of the mechanism and its public tuning, and the smoothing, which comes after it."""
+        return {**self.certificate.mechanism, "smoothing": self.smoothing}
 
     @cached_property
     def counts(self) -> Floats:

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bands import Band, check_level, make_band
 from dpfda.bases.bernstein import bernstein_values, lattice
 from dpfda.bases.grids import check_box_points
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import KNormNoise
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ BAND_POINTS = 400
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeRelease:
+class LatticeRelease(Certified):
     """A function of d variables published by the Bernstein mechanism.
 
     Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
@@ -50,14 +50,8 @@ class LatticeRelease:
         Scale of the Laplace noise on each value, in those units.
     sensitivity : Fraction
         The public sup-norm sensitivity that the guarantee rests on; the library has not checked it.
-    guarantee : Guarantee
-        What the release was charged.
-    stated : Guarantee
-        What the noise in force gives, recomputed from its integer scale and rounded outward.
-    neighbours : Neighbours
-        Which data sets it makes hard to tell apart.
-    unit : str
-        Who is protected, in the singular.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
     about : mapping
         Versions and date.
     """
@@ -68,10 +62,7 @@ class LatticeRelease:
     exponent: int
     scale: int
     sensitivity: Fraction
-    guarantee: Guarantee
-    stated: Guarantee
-    neighbours: Neighbours
-    unit: str
+    certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -216,6 +207,11 @@ class LatticeRelease:
                 f"  mechanism:    bernstein: {self.noise.describe()}",
             ]
         )
+
+
+def stated_by_caller(sensitivity: str) -> str:
+    """What the guarantee rests on, in words."""
+    return f"sensitivity {sensitivity}, as stated by the caller"
 
 
 def _as_float(value: int, exponent: int) -> float:

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from dpfda.bounds import IntegerBall
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
 from dpfda.features import FeatureMap, InputBox, embedded, feature_ball
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 CURVE_POINTS, FIELD_POINTS = 401, 81
+# What holds every example in bounds.
+BOUND = "inputs and targets clipped to public bounds, features to length one"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedPredictor:
+class ReleasedPredictor(Certified):
     """A function of one or more inputs, learned from private examples and released.
 
     Call it at any points, as often as anyone likes: everything in it is public. Inputs outside their
@@ -49,17 +51,14 @@ class ReleasedPredictor:
         Classification: the two public classes; the second is predicted where the function is positive.
     loss : str
         The loss that was minimised.
-    guarantee, stated : Guarantee
-        What was asked for, and what the noise in force gives.
-    neighbours : Neighbours
-    unit : str
-        Who is protected, in the singular.
+    certificate : Certificate
+        What it promises to whom, and what it cost: with the road, the penalty and other public tuning.
     size : int
         Public number of privacy units.
     noise : NoiseLaw
         Law of the last noise that was added to the integers behind the coefficients.
-    mechanism, about : mapping
-        Road, penalty and other public tuning; versions, date, words for the axes.
+    about : mapping
+        Versions, date, words for the axes.
 
     Examples
     --------
@@ -78,13 +77,9 @@ class ReleasedPredictor:
     half_width: float
     classes: tuple[Any, ...]
     loss: str
-    guarantee: Guarantee
-    stated: Guarantee
-    neighbours: Neighbours
-    unit: str
+    certificate: Certificate
     size: int
     noise: NoiseLaw
-    mechanism: Mapping[str, Any]
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -95,8 +90,7 @@ class ReleasedPredictor:
             )
         coefficients.setflags(write=False)
         object.__setattr__(self, "coefficients", coefficients)
-        for name in ("mechanism", "about"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
 
     def __getstate__(self) -> dict[str, Any]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
@@ -115,11 +109,6 @@ class ReleasedPredictor:
     def domain_range(self) -> tuple[tuple[float, float], ...]:
         """Bounds of each input."""
         return tuple(zip(self.inputs.lower.tolist(), self.inputs.upper.tolist(), strict=True))
-
-    @property
-    def noise_is_all(self) -> bool:
-        """Whether `noise` is all that was drawn; a perturbed objective spends epsilon before it."""
-        return bool(self.mechanism["name"] != "objective")
 
     @cached_property
     def _ball(self) -> IntegerBall:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.guarantees import Guarantee
 from dpfda.noise import NoiseLaw
 from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
+
+# Stages that are paid for.
+FIRST, RADIUS, LAST = "rough mean", "choice of the radius", "difference"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Selection:
         Grid units per unit counted.
     noise : NoiseLaw
         Law of the noise in the counts.
-    stated : Guarantee
+    achieved : Guarantee
         What that noise gives.
     """
 
@@ -41,7 +42,7 @@ class Selection:
     noisy_counts: tuple[int, ...]
     scale: int
     noise: NoiseLaw
-    stated: Guarantee
+    achieved: Guarantee
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class TwoStageFunction(ReleasedFunction):
     """A rough private mean plus the private mean difference of the records from it.
 
     Coefficients, noise, shrinkage and bands are those of the difference. The rough mean is public by
-    then, and is evaluated as the function that it is, between grid points too. `guarantee` and `stated`
-    are those of the whole: of rough mean, choice of the radius, and difference together.
+    then, and is evaluated as the function that it is, between grid points too. The
+    certificate is that of the whole: of rough mean, choice of the radius, and difference together.
 
     Parameters
     ----------
@@ -101,29 +102,3 @@ class TwoStageFunction(ReleasedFunction):
         lines[-1] += f", on differences clipped to {self.radius:g}"
         first = f"{self.first.guarantee}; {self.first.noise.describe()}"
         return "\n".join([*lines, f"  first stage:  {first}"])
-
-
-def composed(parts: Sequence[Guarantee]) -> Guarantee:
-    """What several guarantees give together, each mechanism knowing the earlier outputs.
-
-    Basic composition, exactly: epsilons add, deltas add (Dwork & Roth 2014, Theorem B.1), rhos add (Bun
-    & Steinke 2016, Lemma 1.7), a pure epsilon among rhos counting epsilon^2 / 2 (their Proposition 1.4).
-
-    Examples
-    --------
-    >>> print(composed([PureDP("1/4"), ApproximateDP("3/4", "1e-6")]))
-    (1, 1e-06)-differential privacy
-    """
-    epsilon, delta, rho = Fraction(0), Fraction(0), Fraction(0)
-    for part in parts:
-        if isinstance(part, ZeroConcentratedDP):
-            rho += part.rho
-        else:
-            epsilon += part.epsilon
-            delta += part.delta if isinstance(part, ApproximateDP) else 0
-    if not rho:
-        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
-    if delta:
-        raise ParameterError("parts", "be pure or zero-concentrated, or pure or approximate", "others")
-    squares = [part.epsilon**2 for part in parts if isinstance(part, PureDP)]
-    return ZeroConcentratedDP(rho + sum(squares, Fraction(0)) / 2)

@@ -32,12 +32,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda import storage
 from dpfda.aggregate import IntegerSum
+from dpfda.certificates import Certificate, Certified
 from dpfda.errors import (
     ParameterError,
     SessionError,
     StorageError,
 )
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
 from dpfda.publication import Request, pay
 from dpfda.releases.function import ReleasedFunction
@@ -82,7 +82,7 @@ class Estimator(Protocol):
         """Everything before the noise."""
 
 
-class FunctionalSession:
+class FunctionalSession(Certified):
     """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
 
     Every answer is that of one noisy path, whose guarantee is charged once, when the session is opened.
@@ -232,34 +232,14 @@ class FunctionalSession:
         return session
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What was charged, for all questions together. Public, as all that `compose` asks for."""
-        return self._frame.guarantee
-
-    @property
-    def stated(self) -> Guarantee:
-        """What the noise in force gives."""
-        return self._frame.stated
+    def certificate(self) -> Certificate:
+        """What was promised and charged for all questions together. Public."""
+        return self._frame.certificate
 
     @property
     def noise(self) -> NoiseLaw:
-        """The law of the noise."""
+        """The law of the noise. Public."""
         return self._frame.noise
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbour relation."""
-        return self._frame.neighbours
-
-    @property
-    def unit(self) -> str:
-        """Who is protected."""
-        return self._frame.unit
-
-    @property
-    def divisor(self) -> Any:
-        """What the sum is divided by."""
-        return self._frame.divisor
 
     def value(self, point: float) -> float:
         """The function's value at a point of the domain, in the units of the data."""

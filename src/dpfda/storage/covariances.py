@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dpfda.bases import Basis
-from dpfda.bases.encoding import exponent, floats, integer, integers, mapping, name
+from dpfda.bases.encoding import exponent, floats, integer, integers, mapping
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.guarantees import Neighbours
-from dpfda.noise.symmetric import SYMMETRIC_LAWS
+from dpfda.certificates import WHOLE
+from dpfda.composition import Cost
+from dpfda.guarantees import Guarantee
+from dpfda.noise.symmetric import SYMMETRIC_LAWS, SymmetricNoise
 from dpfda.releases.covariance import ReleasedCovariance
+from dpfda.releases.function import NoisyCount
 from dpfda.storage import functions
+from dpfda.storage.certificates import (
+    CERTIFIED,
+    Costs,
+    certificate_from_json,
+    certificate_to_json,
+    earlier_sum,
+)
 from dpfda.storage.parts import (
     basis_from_json,
     divisor_from_json,
     divisor_to_json,
-    guarantee_from_json,
-    guarantee_to_json,
 )
 
 FORMAT = "dpfda-covariance"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: ReleasedCovariance) -> dict[str, Any]:
@@ -28,12 +37,7 @@ def to_json(release: ReleasedCovariance) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "guarantee": guarantee_to_json(release.guarantee),
-        "guarantee_recomputed": guarantee_to_json(release.stated),
-        "neighbours": str(release.neighbours),
-        "privacy_unit": release.unit,
-        "bound": dict(release.bound),
-        "mechanism": dict(release.mechanism),
+        **certificate_to_json(release.certificate),
         "about": dict(release.about),
         "noisy_sum": list(release.noisy_sum),
         "exponent": release.exponent,
@@ -53,21 +57,17 @@ def to_json(release: ReleasedCovariance) -> dict[str, Any]:
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedCovariance:
     """Build a release from JSON types."""
-    noise = written["noise"]
-    mean = written["mean"]
+    law, mean = written["noise"], written["mean"]
+    noise = SYMMETRIC_LAWS[law["law"]](integer(law["size"], 1), integer(law["scale"], 1))
+    divisor = divisor_from_json(written["divisor"])
     release = ReleasedCovariance(
         basis=interval_basis(written["basis"], kernel),
         noisy_sum=integers(written["noisy_sum"]),
         exponent=exponent(written["exponent"]),
-        divisor=divisor_from_json(written["divisor"]),
+        divisor=divisor,
         center=floats(written["center"]),
-        noise=SYMMETRIC_LAWS[noise["law"]](integer(noise["size"], 1), integer(noise["scale"], 1)),
-        guarantee=guarantee_from_json(written["guarantee"]),
-        stated=guarantee_from_json(written["guarantee_recomputed"]),
-        neighbours=Neighbours.parse(written["neighbours"]),
-        unit=name(written["privacy_unit"]),
-        bound=mapping(written["bound"]),
-        mechanism=mapping(written["mechanism"]),
+        noise=noise,
+        certificate=certificate_from_json(written, partial(_earlier, noise, divisor, mean)),
         about=mapping(written["about"]),
         mean=None if mean is None else functions.from_json(mean, kernel),
         shrunk=written["shrunk"] is True,
@@ -79,6 +79,19 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedCovariance
     if release.center.shape != release.grid_points.shape:
         raise ValueError("the center must fit the grid")
     return release
+
+
+def _earlier(
+    noise: SymmetricNoise,
+    divisor: float | NoisyCount,
+    mean: Any,
+    guarantee: Guarantee,
+    achieved: Guarantee,
+) -> Costs:
+    if mean is not None:
+        # The file does not say exactly what the mean was given.
+        return {WHOLE: Cost(guarantee)}
+    return earlier_sum(noise, divisor, guarantee, achieved)
 
 
 def interval_basis(written: dict[str, Any], kernel: Any) -> Basis:

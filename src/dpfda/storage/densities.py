@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.encoding import exponent, integer, integers, mapping, name, number
-from dpfda.guarantees import Neighbours
+from dpfda.bases.encoding import exponent, integer, integers, mapping, number
 from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
 from dpfda.postprocessing.histospline import ADAPTIVE
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.histogram import ReleasedHistogram
-from dpfda.storage.kinds import KINDS
-from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
+from dpfda.releases.histogram import ReleasedHistogram, noise_words
+from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json, earlier_sum
+from dpfda.storage.kinds import KINDS, check_version
 
 FORMAT = "dpfda-density"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 HISTOGRAM = "dpfda-histogram"
 # Other kinds that may be inside: functions and fields.
 RAW = ("dpfda-release", "dpfda-field")
@@ -46,7 +46,7 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedDensity:
     if inside["format"] not in RAW:
         raise ValueError("unknown raw release")
     home = importlib.import_module(KINDS[inside["format"]].home)
-    if inside["schema_version"] != home.SCHEMA_VERSION:
+    if not check_version(inside.get("schema_version"), home.SCHEMA_VERSION):
         raise ValueError("unknown schema of the raw release")
     return ReleasedDensity(home.from_json(inside, kernel))
 
@@ -54,10 +54,8 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedDensity:
 def _histogram_to_json(raw: ReleasedHistogram) -> dict[str, Any]:
     return {
         "format": HISTOGRAM,
-        "guarantee": guarantee_to_json(raw.guarantee),
-        "guarantee_recomputed": guarantee_to_json(raw.stated),
-        "neighbours": str(raw.neighbours),
-        "privacy_unit": raw.unit,
+        "schema_version": SCHEMA_VERSION,
+        **certificate_to_json(raw.certificate),
         "public_size": raw.public_size,
         "smoothing": raw.smoothing,
         "about": dict(raw.about),
@@ -71,17 +69,21 @@ def _histogram_to_json(raw: ReleasedHistogram) -> dict[str, Any]:
 def _histogram_from_json(written: dict[str, Any]) -> ReleasedHistogram:
     counts = integers(written["noisy_counts"])
     smoothing, size = written["smoothing"], written["public_size"]
+    noise = LAWS[written["noise"]["law"]](len(counts), integer(written["noise"]["scale"], 1))
+    cells = CellGrid.from_json(written["cells"])
+    tuning = {"name": "histogram", "cells": list(cells.shape), "noise": noise_words(noise)}
     return ReleasedHistogram(
-        cells=CellGrid.from_json(written["cells"]),
+        cells=cells,
         noisy_counts=counts,
         exponent=exponent(written["exponent"]),
         public_size=None if size is None else integer(size, 1),
         smoothing=smoothing if smoothing in ADAPTIVE else number(smoothing),
-        noise=LAWS[written["noise"]["law"]](len(counts), integer(written["noise"]["scale"], 1)),
-        guarantee=guarantee_from_json(written["guarantee"]),
-        stated=guarantee_from_json(written["guarantee_recomputed"]),
-        neighbours=Neighbours.parse(written["neighbours"]),
-        unit=name(written["privacy_unit"]),
+        noise=noise,
+        certificate=certificate_from_json(
+            written,
+            partial(earlier_sum, noise, 1.0),
+            lambda: ({"description": "one cell a unit"}, tuning),
+        ),
         about=mapping(written["about"]),
     )
 

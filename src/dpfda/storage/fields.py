@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dpfda.releases.field import ReleasedField
+from dpfda.storage.certificates import CERTIFIED
 from dpfda.storage.functions import check_parts, numbers, parts_from_json, public_parts
 
 FORMAT = "dpfda-field"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: ReleasedField) -> dict[str, Any]:

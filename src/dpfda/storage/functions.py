@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dpfda.bases.encoding import (
@@ -12,23 +13,20 @@ from dpfda.bases.encoding import (
     integer,
     integers,
     mapping,
-    name,
 )
-from dpfda.guarantees import Neighbours
 from dpfda.priors import Hierarchy
 from dpfda.releases.function import Release, ReleasedFunction
+from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json, earlier_sum
 from dpfda.storage.parts import (
     basis_from_json,
     divisor_from_json,
     divisor_to_json,
-    guarantee_from_json,
-    guarantee_to_json,
     noise_from_json,
     noise_to_json,
 )
 
 FORMAT = "dpfda-release"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: ReleasedFunction) -> dict[str, Any]:
@@ -53,15 +51,7 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedFunction:
 
 def public_parts(release: Release) -> dict[str, Any]:
     """What a release promises and how it was made."""
-    return {
-        "guarantee": guarantee_to_json(release.guarantee),
-        "guarantee_recomputed": guarantee_to_json(release.stated),
-        "neighbours": str(release.neighbours),
-        "privacy_unit": release.unit,
-        "bound": dict(release.bound),
-        "mechanism": dict(release.mechanism),
-        "about": dict(release.about),
-    }
+    return {**certificate_to_json(release.certificate), "about": dict(release.about)}
 
 
 def numbers(release: Release) -> dict[str, Any]:
@@ -81,20 +71,16 @@ def numbers(release: Release) -> dict[str, Any]:
 
 def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, Any]:
     """The arguments of a release, from JSON types."""
+    noise, divisor = noise_from_json(written["noise"]), divisor_from_json(written["divisor"])
     return {
         "basis": basis_from_json(written["basis"], kernel),
         "noisy_sum": integers(written["noisy_sum"]),
         "exponent": exponent(written["exponent"]),
-        "divisor": divisor_from_json(written["divisor"]),
+        "divisor": divisor,
         "shrinkage": floats(written["shrinkage"]),
         "center": floats(written["center"]),
-        "noise": noise_from_json(written["noise"]),
-        "guarantee": guarantee_from_json(written["guarantee"]),
-        "stated": guarantee_from_json(written["guarantee_recomputed"]),
-        "neighbours": Neighbours.parse(written["neighbours"]),
-        "unit": name(written["privacy_unit"]),
-        "bound": mapping(written["bound"]),
-        "mechanism": mapping(written["mechanism"]),
+        "noise": noise,
+        "certificate": certificate_from_json(written, partial(earlier_sum, noise, divisor)),
         "about": mapping(written["about"]),
         "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
         "hierarchy": Hierarchy.from_json(written["hierarchy"]) if "hierarchy" in written else None,

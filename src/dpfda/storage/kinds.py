@@ -51,6 +51,11 @@ KINDS = {
 }
 
 
+def check_version(found: Any, newest: int) -> bool:
+    """Whether a file of this schema can be read: the newest, or one that came before."""
+    return type(found) is int and 1 <= found <= newest
+
+
 def save_as(kind: str, release: Any, path: str | Path) -> Path:
     """Write a release of a kind to a JSON file."""
     return write_json(path, importlib.import_module(KINDS[kind].home).to_json(release))
@@ -81,7 +86,7 @@ def load_kind(path: str | Path, kind: str | None = None, kernel: Any = None) -> 
         words = found if known else "another kind of file"
         raise StorageError(f"{str(path)!r} must be a {wanted}; found {words}.{remedy}")
     home = importlib.import_module(KINDS[found].home)
-    if written.get("schema_version") != home.SCHEMA_VERSION:
+    if not check_version(written.get("schema_version"), home.SCHEMA_VERSION):
         raise StorageError(
             f"{str(path)!r} must have schema version {home.SCHEMA_VERSION}; found "
             f"{written.get('schema_version')!r}. Update dpfda to read later files."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from dpfda.bases.encoding import exponent, integer, integers, mapping, name, number
-from dpfda.guarantees import Neighbours, rational
-from dpfda.releases.lattice import LatticeRelease
-from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
+from dpfda.bases.encoding import exponent, integer, integers, mapping, number
+from dpfda.guarantees import rational, readable
+from dpfda.noise import KNormNoise
+from dpfda.releases.lattice import LatticeRelease, stated_by_caller
+from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json, earlier_sum
 
 FORMAT = "dpfda-lattice-release"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: LatticeRelease) -> dict[str, Any]:
@@ -18,10 +20,7 @@ def to_json(release: LatticeRelease) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "guarantee": guarantee_to_json(release.guarantee),
-        "guarantee_recomputed": guarantee_to_json(release.stated),
-        "neighbours": str(release.neighbours),
-        "privacy_unit": release.unit,
+        **certificate_to_json(release.certificate),
         "sensitivity": str(release.sensitivity),
         "about": dict(release.about),
         "domain_range": [list(ends) for ends in release.domain_range],
@@ -34,16 +33,19 @@ def to_json(release: LatticeRelease) -> dict[str, Any]:
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> LatticeRelease:
     """Build a release on a lattice from JSON types."""
+    noise = KNormNoise((1,), (integer(written["laplace_scale"], 1),))
+    move = rational(written["sensitivity"])
     return LatticeRelease(
         noisy_values=integers(written["noisy_values"]),
         degree=integer(written["degree"], 1, 1000),
         domain_range=tuple((number(start), number(end)) for start, end in written["domain_range"]),
         exponent=exponent(written["exponent"]),
         scale=integer(written["laplace_scale"], 1),
-        sensitivity=rational(written["sensitivity"]),
-        guarantee=guarantee_from_json(written["guarantee"]),
-        stated=guarantee_from_json(written["guarantee_recomputed"]),
-        neighbours=Neighbours.parse(written["neighbours"]),
-        unit=name(written["privacy_unit"]),
+        sensitivity=move,
+        certificate=certificate_from_json(
+            written,
+            partial(earlier_sum, noise, 1.0),
+            lambda: ({"description": stated_by_caller(readable(move))}, {"name": "bernstein"}),
+        ),
         about=mapping(written["about"]),
     )

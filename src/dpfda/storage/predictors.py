@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,23 @@ from dpfda.bases.encoding import (
     number,
 )
 from dpfda.bases.grids import frozen
+from dpfda.certificates import WHOLE
+from dpfda.composition import Cost
 from dpfda.features import InputBox, features_from_json
-from dpfda.guarantees import Neighbours
-from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.storage.parts import (
-    guarantee_from_json,
-    guarantee_to_json,
-    noise_from_json,
-    noise_to_json,
+from dpfda.guarantees import Guarantee
+from dpfda.noise import NoiseLaw
+from dpfda.releases.predictor import BOUND, ReleasedPredictor
+from dpfda.storage.certificates import (
+    CERTIFIED,
+    Costs,
+    certificate_from_json,
+    certificate_to_json,
+    earlier_sum,
 )
+from dpfda.storage.parts import noise_from_json, noise_to_json
 
 FORMAT = "dpfda-predictor"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: ReleasedPredictor) -> dict[str, Any]:
@@ -36,15 +42,11 @@ def to_json(release: ReleasedPredictor) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "guarantee": guarantee_to_json(release.guarantee),
-        "guarantee_recomputed": guarantee_to_json(release.stated),
-        "neighbours": str(release.neighbours),
-        "privacy_unit": release.unit,
+        **certificate_to_json(release.certificate),
         "units": release.size,
         "task": release.task,
         "loss": release.loss,
         "classes": list(release.classes),
-        "mechanism": dict(release.mechanism),
         "about": dict(release.about),
         "center": release.center,
         "half_width": release.half_width,
@@ -58,7 +60,7 @@ def to_json(release: ReleasedPredictor) -> dict[str, Any]:
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedPredictor:
     """Build a released predictor from JSON types."""
-    features = features_from_json(written["features"])
+    features, noise = features_from_json(written["features"]), noise_from_json(written["noise"])
     ends = [frozen(array_from_list(written[name], features.inputs)) for name in ("lower", "upper")]
     return ReleasedPredictor(
         task=name(written["task"]),
@@ -69,15 +71,22 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedPredictor:
         half_width=number(written["half_width"]),
         classes=tuple(written["classes"]),
         loss=name(written["loss"]),
-        guarantee=guarantee_from_json(written["guarantee"]),
-        stated=guarantee_from_json(written["guarantee_recomputed"]),
-        neighbours=Neighbours.parse(written["neighbours"]),
-        unit=name(written["privacy_unit"]),
+        certificate=certificate_from_json(
+            written,
+            partial(_earlier, written["mechanism"]["name"], noise),
+            lambda: ({"description": BOUND}, written["mechanism"]),
+        ),
         size=integer(written["units"], 0),
-        noise=noise_from_json(written["noise"]),
-        mechanism=mapping(written["mechanism"]),
+        noise=noise,
         about=mapping(written["about"]),
     )
+
+
+def _earlier(road: str, noise: NoiseLaw, guarantee: Guarantee, achieved: Guarantee) -> Costs:
+    if road not in ("output", "sums"):
+        # A perturbed objective spends epsilon before the noise that the file holds.
+        return {WHOLE: Cost(guarantee)}
+    return earlier_sum(noise, 1.0, guarantee, achieved)
 
 
 def array_from_list(numbers: list[float], count: int) -> NDArray[np.float64]:

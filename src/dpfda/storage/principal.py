@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.bases.encoding import floats, mapping, name, number
-from dpfda.guarantees import Neighbours
+from dpfda.bases.encoding import floats, mapping, number
+from dpfda.certificates import WHOLE
+from dpfda.composition import Cost
 from dpfda.releases.components import ReleasedComponents
 from dpfda.storage import functions
+from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json
 from dpfda.storage.covariances import interval_basis
-from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
 
 FORMAT = "dpfda-components"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: ReleasedComponents) -> dict[str, Any]:
@@ -20,11 +21,7 @@ def to_json(release: ReleasedComponents) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "guarantee": guarantee_to_json(release.guarantee),
-        "neighbours": str(release.neighbours),
-        "privacy_unit": release.unit,
-        "bound": dict(release.bound),
-        "mechanism": dict(release.mechanism),
+        **certificate_to_json(release.certificate),
         "about": dict(release.about),
         "variances": release.variances.tolist(),
         "total_variance": release.total,
@@ -46,11 +43,7 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedComponents
         total=None if written["total_variance"] is None else number(written["total_variance"]),
         floor=None if written["noise_floor"] is None else number(written["noise_floor"]),
         center=floats(written["center"]),
-        guarantee=guarantee_from_json(written["guarantee"]),
-        neighbours=Neighbours.parse(written["neighbours"]),
-        unit=name(written["privacy_unit"]),
-        bound=mapping(written["bound"]),
-        mechanism=mapping(written["mechanism"]),
+        certificate=certificate_from_json(written, lambda whole, _: {WHOLE: Cost(whole)}),
         about=mapping(written["about"]),
         mean=None if mean is None else functions.from_json(mean, kernel),
     )

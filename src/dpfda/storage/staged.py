@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dpfda.bases.encoding import integer, integers, number
-from dpfda.releases.staged import Selection, TwoStageFunction
+from dpfda.composition import Cost
+from dpfda.guarantees import Guarantee
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
 from dpfda.storage import functions
+from dpfda.storage.certificates import CERTIFIED, Costs, certificate_from_json, without
 from dpfda.storage.functions import check_parts, numbers, parts_from_json, public_parts
 from dpfda.storage.parts import (
     guarantee_from_json,
@@ -16,7 +23,7 @@ from dpfda.storage.parts import (
 )
 
 FORMAT = "dpfda-two-stage"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = CERTIFIED
 
 
 def to_json(release: TwoStageFunction) -> dict[str, Any]:
@@ -39,10 +46,17 @@ def to_json(release: TwoStageFunction) -> dict[str, Any]:
 def from_json(written: dict[str, Any], kernel: Any = None) -> TwoStageFunction:
     """Build a release from JSON types."""
     selection = written["selection"]
+    first = functions.from_json(written["first"], kernel)
+    certificate = certificate_from_json(written, partial(_earlier, first, selection))
+    if written.get("schema_version") == 1:
+        # Its costs are the first of the whole's.
+        own = first.certificate
+        stages = certificate.stages[: len(own.costs)]
+        first = replace(first, certificate=replace(own, identity=certificate.identity, stages=stages))
     release = TwoStageFunction(
-        **parts_from_json(written, kernel),
-        order=integer(written["order"], 0, 2),
-        first=functions.from_json(written["first"], kernel),
+        **{**parts_from_json(written, kernel), "certificate": certificate},
+        order=int(written["order"]),
+        first=first,
         radius=number(written["radius"]),
         last=guarantee_from_json(written["guarantee_of_last_stage"]),
         selection=None if selection is None else _selection_from_json(selection),
@@ -53,13 +67,26 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> TwoStageFunction:
     return release
 
 
+def _earlier(
+    first: ReleasedFunction, selection: Mapping[str, Any] | None, whole: Guarantee, _: Guarantee
+) -> Costs:
+    """Both stages, and the choice between them; what is not certain is left to the last."""
+    own = first.certificate
+    names = [FIRST] if len(own.costs) == 1 else [f"{FIRST}, {stage}" for stage in own.stages]
+    costs = dict(zip(names, own.costs, strict=True))
+    if selection is not None:
+        costs[RADIUS] = Cost(guarantee_from_json(selection["guarantee_recomputed"]))
+    costs[LAST] = Cost(without(whole, [cost.guarantee for cost in costs.values()]))
+    return costs
+
+
 def _selection_to_json(selection: Selection) -> dict[str, Any]:
     return {
         "radii": list(selection.radii),
         "noisy_counts": list(selection.noisy_counts),
         "scale": selection.scale,
         "noise": noise_to_json(selection.noise),
-        "guarantee_recomputed": guarantee_to_json(selection.stated),
+        "guarantee_recomputed": guarantee_to_json(selection.achieved),
     }
 
 

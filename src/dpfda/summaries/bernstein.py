@@ -20,7 +20,7 @@ from dpfda.guarantees import Neighbours, PureDP, exact, readable
 from dpfda.ledger import Ledger
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
-from dpfda.releases.lattice import LatticeRelease
+from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 
 Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]
@@ -155,14 +155,12 @@ def release_bernstein(
         "summary": f"function of {len(domain)} variable(s) on a lattice",
         "neighbours": str(relation),
         "privacy_unit": unit,
-        "bound": f"sensitivity {readable(move)}, as stated by the caller",
+        "bound": stated_by_caller(readable(move)),
         "basis": f"Bernstein polynomials of degree {whole}",
         "mechanism": "bernstein",
     }
-    noisy, stated = publish_integers(total, noise, "linf", width, guarantee, entry, ledger, dataset)
-    return LatticeRelease(
-        noisy, whole, domain, exponent, noise.scales[0], move, guarantee, stated, relation, unit, stamp()
-    )
+    noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, ledger, dataset)
+    return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
 
 
 def _domain(domain_range: Any) -> Domain:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from dpfda.certificates import Certificate
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import Guarantee
 from dpfda.records.containers import cells_in
 from dpfda.records.curves import check_choice
 from dpfda.records.labels import Key, key_order, label_key, plain_label
@@ -243,7 +243,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         return pair[0], pair[1]
 
     def _release(
-        self, prepared: PreparedMachine, coefficients: Floats, stated: Guarantee
+        self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate
     ) -> ReleasedPredictor:
         return ReleasedPredictor(
             task="classification",
@@ -251,7 +251,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             center=0.0,
             half_width=1.0,
             classes=prepared.classes,
-            **self._shared(prepared, stated),
+            **self._shared(prepared, certificate),
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -15,11 +15,13 @@ from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
+from dpfda.certificates import Certificate
 from dpfda.embedding import project
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Neighbours, exact, guarantee_for
 from dpfda.publication import Request, charge, check, publish
 from dpfda.publication.covariances import (
+    MEAN,
     CovarianceRequest,
     Shares,
     release_covariance,
@@ -220,11 +222,12 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
         """
         prepared = prepare(self, X, groups)
         request = prepared.request
-        charge(self.ledger, self.dataset, request.cost(), request.entry("covariance"))
-        stage = first_stage(prepared)
+        certificate = request.certified()
+        charge(self.ledger, self.dataset, certificate, request.entry("covariance"))
+        stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
         self.release_: ReleasedCovariance = release_covariance(
-            total, stage.request, stage.divisor, stage.center, stage.mean
+            total, stage.request, stage.divisor, stage.center, stage.mean, certificate
         )
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(request.basis.grid_points.size)
@@ -347,7 +350,7 @@ def _share(value: Any) -> Fraction:
     return share
 
 
-def first_stage(prepared: PreparedCovariance) -> Stage:
+def first_stage(prepared: PreparedCovariance, certificate: Certificate) -> Stage:
     """Release the count and the mean, where they are private. The ledger has been charged."""
     request, size = prepared.request, prepared.request.size
     divisor: float | NoisyCount = float(size or 1)
@@ -357,7 +360,7 @@ def first_stage(prepared: PreparedCovariance) -> Stage:
     if prepared.mean is None or prepared.center is not None:
         center = prepared.center if prepared.center is not None else np.zeros(0)
         return Stage(request, divisor, center, None)
-    mean = _released_mean(prepared.mean, prepared.curves, divisor)
+    mean = _released_mean(prepared.mean, prepared.curves, divisor, certificate.part(MEAN))
     center = mean(request.basis.grid_points)
     bound = prepared.mean.bound
     if isinstance(bound, ValueBounds):
@@ -365,7 +368,9 @@ def first_stage(prepared: PreparedCovariance) -> Stage:
     return Stage(request, divisor, np.asarray(center), mean)
 
 
-def _released_mean(request: Request, curves: Curves, divisor: float | NoisyCount) -> ReleasedFunction:
+def _released_mean(
+    request: Request, curves: Curves, divisor: float | NoisyCount, certificate: Certificate
+) -> ReleasedFunction:
     """The mean, designed for the count where that is public by now."""
     if isinstance(divisor, NoisyCount):
         counted = replace(request, public_size=max(1, round(divisor.value)))
@@ -378,7 +383,8 @@ def _released_mean(request: Request, curves: Curves, divisor: float | NoisyCount
     summation = Summation(request, request.components())
     total = summation.empty()
     summation.add_curves(total, curves)
-    released: ReleasedFunction = publish(summation.finish(total, request), request)
+    finished = summation.finish(total, request)
+    released: ReleasedFunction = publish(finished, request, certificate=certificate)
     return released
 
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from dpfda.aggregate import IntegerSum
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
+from dpfda.certificates import Certificate
 from dpfda.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
@@ -24,7 +25,7 @@ from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
 from dpfda.releases.density import ReleasedDensity
-from dpfda.releases.histogram import ReleasedHistogram
+from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.summaries.density_kernel import DensityKernel
 from dpfda.summaries.labels import read_labels
 
@@ -393,7 +394,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         return PreparedDensity(cells, total, noise, elements.norm, width, charged, public, elements)
 
     def _publish(self, prepared: PreparedDensity) -> Self:
-        noisy, stated = publish_integers(
+        noisy, certificate = publish_integers(
             prepared.total,
             prepared.noise,
             prepared.norm,
@@ -402,13 +403,14 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             self._entry(prepared),
             self.ledger,
             self.dataset,
+            self._tuning(prepared),
         )
-        self.release_ = self.assemble(prepared, noisy, stated)
+        self.release_ = self.assemble(prepared, noisy, certificate)
         self.n_features_in_ = prepared.cells.dimensions
         return self
 
     def assemble(
-        self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee
+        self, prepared: PreparedDensity, noisy: tuple[int, ...], certificate: Certificate
     ) -> ReleasedDensity:
         """The released density around the mechanism's output: post-processing.
 
@@ -418,37 +420,50 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             Its public side is used.
         noisy : tuple of int
             The sum with noise.
-        stated : Guarantee
-            What the noise gives.
+        certificate : Certificate
+            What was charged.
         """
         kernel = self._kernel()
         if kernel is None:
-            return ReleasedDensity(self._histogram(prepared, noisy, stated))
-        parts = {"noise": prepared.noise, "guarantee": prepared.charged, "stated": stated}
-        public = {**prepared.public, **parts}
+            return ReleasedDensity(self._histogram(prepared, noisy, certificate))
+        public = {**prepared.public, "noise": prepared.noise, "certificate": certificate}
         return ReleasedDensity(kernel.release(prepared.elements, noisy, EXPONENT, public))
 
     def _histogram(
-        self, prepared: PreparedDensity, noisy: tuple[int, ...], stated: Guarantee
+        self, prepared: PreparedDensity, noisy: tuple[int, ...], certificate: Certificate
     ) -> ReleasedHistogram:
+        named = ("public_size", "smoothing", "about")
         return ReleasedHistogram(
             cells=prepared.cells,
             noisy_counts=noisy,
             exponent=EXPONENT,
             noise=prepared.noise,
-            guarantee=prepared.charged,
-            stated=stated,
-            **prepared.public,
+            certificate=certificate,
+            **{name: prepared.public[name] for name in named},
         )
+
+    def _tuning(self, prepared: PreparedDensity) -> dict[str, Any]:
+        """Name and public tuning of the mechanism, for the certificate."""
+        kernel = self._kernel()
+        if kernel is None:
+            words = noise_words(prepared.noise)
+            return {"name": "histogram", "cells": list(prepared.cells.shape), "noise": words}
+        return {"name": "kernel", "eta": float(kernel.eta), "noise": kernel.noise}
 
     def _entry(self, prepared: PreparedDensity) -> dict[str, Any]:
         kernel = self._kernel()
-        name = "histogram" if kernel is None else f"kernel, eta {kernel.eta:g}, {kernel.noise} noise"
+        name, bound = "histogram", "one cell a unit"
+        if kernel is not None:
+            name, count = (
+                f"kernel, eta {kernel.eta:g}, {kernel.noise} noise",
+                len(prepared.elements.integers),
+            )
+            bound = f"points, each moved to the nearest of {count} public ones"
         return {
             "summary": "density",
             "neighbours": str(prepared.public["neighbours"]),
             "privacy_unit": prepared.public["unit"],
-            "bound": "one cell a unit" if kernel is None else "one element a unit",
+            "bound": bound,
             "basis": prepared.cells.describe(),
             "mechanism": name,
         }

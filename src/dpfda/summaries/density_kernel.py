@@ -130,18 +130,15 @@ class DensityKernel:
         exponent : int
             Elements were summed with weights in units of 2^-exponent.
         public : dict
-            `public_size` (None for the noisy integral in its place), and what else a release holds.
+            `public_size` (None for the noisy integral in its place), noise, certificate and `about`.
         """
-        parts = dict(public)
-        size = parts.pop("public_size")
-        parts.pop("smoothing", None)
+        size = public["public_size"]
         whole = exponent + elements.exponent
         if size is None:
             # Each element integrates to one, so the integral of the noisy sum is a noisy count.
             raw = np.array([math.ldexp(float(value), -whole) for value in noisy])
             size = max(1.0, elements.integral(elements.scales * raw))
         made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
-        points = f"points, each moved to the nearest of {len(elements.integers)} public ones"
         return made(
             basis=elements.basis,
             noisy_sum=noisy,
@@ -149,9 +146,7 @@ class DensityKernel:
             divisor=float(size),
             shrinkage=elements.scales,
             center=np.zeros(np.size(elements.basis.weights)),
-            bound={"description": points},
-            mechanism={"name": "kernel", "eta": float(self.eta), "noise": self.noise},
-            **parts,
+            **{name: public[name] for name in ("noise", "certificate", "about")},
         )
 
     def _basis(self, cells: CellGrid, size: int) -> Any:

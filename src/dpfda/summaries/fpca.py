@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bases import Basis
-from dpfda.composition import Cost
 from dpfda.design.covariance import LARGEST_SIZE
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import PureDP, exact
@@ -240,11 +239,14 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "Ask for fewer, or set components=.",
             )
         entry = request.entry("principal components")
-        charge(self.ledger, self.dataset, request.cost(), entry)
-        stage = first_stage(prepared)
+        certificate = request.certified()
+        charge(self.ledger, self.dataset, certificate, entry)
+        stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
         self.covariance_: ReleasedCovariance | None
-        covariance = release_covariance(total, request, stage.divisor, stage.center, stage.mean)
+        covariance = release_covariance(
+            total, request, stage.divisor, stage.center, stage.mean, certificate
+        )
         count = self.n_components
         self.release_: ReleasedComponents = covariance.components(
             None if count is None else min(count, covariance.noise.size)
@@ -261,12 +263,14 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         variance_noise(plan, request.ball.radius**2, request.neighbours)
         check_signal(request.size or 1, request.shares.whole.epsilon)
         entry = {**request.entry("principal components", plan.describe()), "mechanism": "exponential"}
-        whole = request.shares.whole
-        charge(self.ledger, self.dataset, Cost(whole), entry)
-        stage = first_stage(prepared)
+        certificate = request.certified_with(plan.costs(), {"name": "exponential"})
+        charge(self.ledger, self.dataset, certificate, entry)
+        stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.curves, stage, plan.components)
         self.covariance_ = None
-        self.release_ = release_subspace(total, request, plan, stage.divisor, stage.center, stage.mean)
+        self.release_ = release_subspace(
+            total, request, plan, stage.divisor, stage.center, stage.mean, certificate
+        )
 
     def _plan(self, request: CovarianceRequest) -> SubspacePlan:
         share = exact(self.direction_share, "direction_share")

@@ -15,6 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.aggregate import IntegerSum
+from dpfda.certificates import Certificate
 from dpfda.errors import DataError, ParameterError
 from dpfda.features import (
     FeatureMap,
@@ -41,6 +42,7 @@ from dpfda.records.containers import (
 from dpfda.records.curves import check_choice
 from dpfda.records.frames import cells_handed, names_of
 from dpfda.records.labels import unit_codes
+from dpfda.releases.predictor import BOUND
 from dpfda.summaries.defaults import (
     ROADS,
     default_components,
@@ -114,8 +116,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            noisy, stated = publish_machine(prepared, self.ledger, self.dataset)
-            self.release_ = self._release(prepared, prepared.road.coefficients(noisy), stated)
+            noisy, certificate = publish_machine(prepared, self.ledger, self.dataset)
+            self.release_ = self._release(prepared, prepared.road.coefficients(noisy), certificate)
         self.n_features_in_ = prepared.features.inputs
         names = names_of(X, groups)
         if names is not None:
@@ -178,7 +180,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         """Targets (count,) in [-1, 1], private, not finite for unusable records; and public classes."""
         raise NotImplementedError
 
-    def _release(self, prepared: PreparedMachine, coefficients: Floats, stated: Guarantee) -> Any:
+    def _release(self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate) -> Any:
         raise NotImplementedError
 
     def _width(self) -> Fraction:
@@ -238,25 +240,16 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         plan = Plan(count, units, loss, check_psi(given), guarantee, grouped)
         return ROADS[name](plan)
 
-    def _shared(self, prepared: PreparedMachine, stated: Guarantee) -> dict[str, Any]:
+    def _shared(self, prepared: PreparedMachine, certificate: Certificate) -> dict[str, Any]:
         """The parts of a release that do not depend on the task."""
         road = prepared.road
         return {
             "inputs": prepared.inputs,
             "features": prepared.features,
             "loss": road.plan.loss.name,
-            "guarantee": prepared.guarantee,
-            "stated": stated,
-            "neighbours": Neighbours.REPLACE_ONE,
-            "unit": prepared.unit,
+            "certificate": certificate,
             "size": road.plan.units,
             "noise": road.noise,
-            "mechanism": {
-                "name": road.name,
-                "psi": float(road.plan.psi),
-                "width": float(road.plan.loss.width),
-                **road.describe(),
-            },
             "about": read_labels(self.labels) | stamp(),
         }
 
@@ -288,10 +281,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
 def publish_machine(
     prepared: PreparedMachine, ledger: Ledger | None = None, dataset: str | None = None
-) -> tuple[tuple[int, ...], Guarantee]:
+) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw and release the integers behind a machine's coefficients."""
     road, data = prepared.road, prepared.data
-    entry = _entry(prepared)
+    entry, tuning = _entry(prepared), _tuning(road)
     if isinstance(road, ObjectiveRoad):
         return publish_perturbed(
             lambda drawn: IntegerSum.of(road.integers(data, list(drawn))),
@@ -300,18 +293,31 @@ def publish_machine(
             road.noise,
             "l2",
             road.width,
-            prepared.guarantee,
+            road.shares,
             entry,
             ledger,
             dataset,
+            tuning,
         )
     guarantee = prepared.guarantee
     if isinstance(road.noise, KNormNoise) and isinstance(guarantee, ApproximateDP):
-        # Pure noise that was chosen for an approximate guarantee costs no delta.
+        # Pure noise that was chosen for an approximate guarantee is not scaled to its delta.
         guarantee = PureDP(guarantee.epsilon)
+    integers = prepared.integers()
     return publish_integers(
-        prepared.integers(), road.noise, "l2", road.width, guarantee, entry, ledger, dataset
+        integers, road.noise, "l2", road.width, guarantee, entry, ledger, dataset, tuning
     )
+
+
+def _tuning(road: Road) -> dict[str, Any]:
+    """Name of the road, penalty and other public tuning."""
+    plan = road.plan
+    return {
+        "name": road.name,
+        "psi": float(plan.psi),
+        "width": float(plan.loss.width),
+        **road.describe(),
+    }
 
 
 def _sums(road: SumsRoad, data: Labelled) -> IntegerSum:
@@ -328,7 +334,7 @@ def _entry(prepared: PreparedMachine) -> Mapping[str, Any]:
         "summary": f"{road.plan.loss.name} kernel machine",
         "neighbours": str(Neighbours.REPLACE_ONE),
         "privacy_unit": prepared.unit,
-        "bound": "inputs and targets clipped to public bounds, features to length one",
+        "bound": BOUND,
         "basis": prepared.features.describe(),
         "mechanism": road.name,
     }

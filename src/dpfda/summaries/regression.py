@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from dpfda.certificates import Certificate
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee
 from dpfda.records.curves import check_choice
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
@@ -179,7 +179,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         return np.where(np.isfinite(values), scaled, np.nan), ()
 
     def _release(
-        self, prepared: PreparedMachine, coefficients: Floats, stated: Guarantee
+        self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate
     ) -> ReleasedPredictor:
         center, half = self._middle()
         return ReleasedPredictor(
@@ -188,5 +188,5 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             center=center,
             half_width=half,
             classes=(),
-            **self._shared(prepared, stated),
+            **self._shared(prepared, certificate),
         )

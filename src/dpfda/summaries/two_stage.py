@@ -39,6 +39,8 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.bounds.around import BallAround
 from dpfda.calibration import knorm_noise
+from dpfda.certificates import Certificate
+from dpfda.composition import Cost, LaplaceLoss
 from dpfda.design import choose
 from dpfda.design.two_stage import (
     StagePlan,
@@ -52,16 +54,16 @@ from dpfda.design.two_stage import (
 )
 from dpfda.embedding import project, sum_columns
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, guarantee_for
+from dpfda.guarantees import Guarantee, Neighbours, added, guarantee_for
 from dpfda.interop.dask_arrays import is_dask
 from dpfda.mechanisms import Design, Problem
 from dpfda.noise import KNormNoise
-from dpfda.publication import Request, charge, check, publish, publish_integers, stamp
+from dpfda.publication import Request, certified, charge, check, publish, recomputed, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice
 from dpfda.records.labels import unit_codes
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.staged import Selection, TwoStageFunction, composed
+from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.sums import Summation, matrix_on
 
@@ -172,9 +174,10 @@ class TwoStageMean(PrivateMean):
         self.plan_, request = prepared.plan, prepared.request
         prepared.check()
         # The whole budget, before the first noise; the stages charge nothing of their own.
-        charge(self.ledger, self.dataset, request.guarantee, _entry(prepared))
+        certificate = prepared.certified()
+        charge(self.ledger, self.dataset, certificate, _entry(prepared))
         with np.errstate(all="ignore"):
-            self.release_ = _released(prepared)
+            self.release_ = _released(prepared, certificate)
         self.n_features_in_ = int(request.basis.weights.size)
         self._set_feature_names(X)
         return self
@@ -278,6 +281,29 @@ class PreparedStages:
         assert size is not None  # noqa: S101
         return size
 
+    @property
+    def staged(self) -> bool:
+        """Whether there are two stages."""
+        return self.plan.two_stages or self.chosen_privately
+
+    def certified(self) -> Certificate:
+        """The certificate of the whole, with the costs of all stages, before it is charged.
+
+        How the last stage is measured follows from the rough mean, so its law is not known beforehand:
+        it costs its guarantee.
+        """
+        if not self.staged:
+            return certified(self.request)
+        whole, (first,) = certified(self.first_request), certified(self.first_request).costs
+        stages = {FIRST: first}
+        if self.chosen_privately:
+            assert self.plan.selection is not None  # noqa: S101
+            stages[RADIUS] = Cost(self.plan.selection, LaplaceLoss(self.plan.selection.epsilon))
+        stages[LAST] = Cost(self.plan.last)
+        return Certificate.charged(
+            stages, whole.neighbours, whole.unit, whole.bound, {"name": "two-stage"}
+        )
+
     def total(self, request: Request) -> IntegerSum:
         """The exact sum that answers a request. Private."""
         summation = Summation(request, request.components())
@@ -369,14 +395,15 @@ class LastStage:
     design: Design
 
 
-def _released(prepared: PreparedStages) -> ReleasedFunction:
+def _released(prepared: PreparedStages, certificate: Certificate) -> ReleasedFunction:
     """Draw the noise of all stages. The whole has been charged."""
-    plan = prepared.plan
-    if not (plan.two_stages or prepared.chosen_privately):
-        release: ReleasedFunction = publish(prepared.total(prepared.request), prepared.request)
-        return replace(release, mechanism={**release.mechanism, "stages": 1, "why": plan.describe()})
-    request = prepared.first_request
-    first: ReleasedFunction = publish(prepared.total(request), request)
+    plan, request = prepared.plan, prepared.request
+    if not prepared.staged:
+        release: ReleasedFunction = publish(prepared.total(request), request, certificate=certificate)
+        tuning = {**release.mechanism, "stages": 1, "why": plan.describe()}
+        return replace(release, certificate=release.certificate.fulfilled(release.achieved, tuning))
+    request, part = prepared.first_request, certificate.part(FIRST)
+    first: ReleasedFunction = publish(prepared.total(request), request, certificate=part)
     squares = prepared.differences(first)
     selection = None
     if prepared.chosen_privately:
@@ -384,15 +411,9 @@ def _released(prepared: PreparedStages) -> ReleasedFunction:
     else:
         radius = plan.radius_after(squares)
     stage = prepared.last_stage(first, radius, squares)
-    noisy, stated = publish_integers(
-        prepared.last_total(stage),
-        stage.design.noise,
-        "l2",
-        stage.problem.width,
-        plan.last,
-        {},
-    )
-    return assembled(prepared, first, stage, noisy, stated, selection)
+    achieved = recomputed(stage.design.noise, "l2", stage.problem.width, plan.last)
+    noisy = prepared.last_total(stage).with_noise(stage.design.noise.draw())
+    return assembled(prepared, first, stage, noisy, achieved, certificate, selection)
 
 
 def _selected(
@@ -402,8 +423,9 @@ def _selected(
     assert part is not None  # noqa: S101
     noise, width = prepared.counting_noise()
     total = prepared.bins(first, radii)
-    noisy, stated = publish_integers(total, noise, "l1", width, part, {})
-    selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, stated)
+    achieved = recomputed(noise, "l1", width, part)
+    noisy = total.with_noise(noise.draw())
+    selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, achieved)
     return selection, prepared.radius_from(noisy, noise, squares)
 
 
@@ -412,13 +434,15 @@ def assembled(
     first: ReleasedFunction,
     stage: LastStage,
     noisy: tuple[int, ...],
-    stated: Guarantee,
+    achieved: Guarantee,
+    certificate: Certificate,
     selection: Selection | None = None,
 ) -> TwoStageFunction:
     """The release around the output of all stages; everything in it is public."""
     request, plan, design = prepared.request, prepared.plan, stage.design
-    parts = [first.stated, *([] if selection is None else [selection.stated]), stated]
+    parts = [first.achieved, *([] if selection is None else [selection.achieved]), achieved]
     radius = stage.request.bound.radius_on(request.basis.grid_points, request.basis.weights)
+    tuning = {"name": "two-stage", **_info(plan, radius, first, design, selection)}
     return TwoStageFunction(
         basis=request.basis.truncate(design.functions),
         noisy_sum=noisy,
@@ -427,17 +451,12 @@ def assembled(
         shrinkage=design.shrinkage,
         center=stage.request.bound.center_on(flat_grid(request.basis)),
         noise=design.noise,
-        guarantee=request.guarantee,
-        stated=composed(parts),
-        neighbours=request.neighbours,
-        unit=request.unit,
-        bound={"description": request.bound.describe(), **request.bound.to_json()},
-        mechanism={"name": "two-stage", **_info(plan, radius, first, design, selection)},
+        certificate=certificate.fulfilled(added(parts), tuning),
         about=dict(request.about) | stamp(),
         hierarchy=design.hierarchy,
         first=first,
         radius=radius,
-        last=stated,
+        last=achieved,
         selection=selection,
     )
 

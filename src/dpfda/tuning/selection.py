@@ -10,19 +10,23 @@ from typing import Any
 
 from flint import arb
 
-from dpfda.calibration import within
+from dpfda.certificates import Certificate, Certified
+from dpfda.composition import Cost
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.exactness import draw_rounded
-from dpfda.guarantees import Neighbours, PureDP
+from dpfda.guarantees import Neighbours, PureDP, within
 from dpfda.ledger import Ledger
+from dpfda.publication import certified_entry, charge
 from dpfda.tuning.stopping import Stopping
 
 # Expected runs for each candidate: the best one is then never tried with a chance of about 1/11.
 RUNS_EACH = 10
+# The one stage of a selection.
+SELECTION = "selection"
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class Selection(Certified):
     """What a private selection publishes. How often it ran is secret and is not kept.
 
     Parameters
@@ -32,7 +36,7 @@ class Selection:
         selection's, not that of one run.
     index : int
         Which candidate made it.
-    guarantee : PureDP
+    certificate : Certificate
         Of the whole selection.
     stopping : Stopping
         Public law of the number of runs.
@@ -40,7 +44,7 @@ class Selection:
 
     release: Any
     index: int
-    guarantee: PureDP
+    certificate: Certificate
     stopping: Stopping
 
 
@@ -152,10 +156,10 @@ def private_selection(
     runs = RUNS_EACH * len(candidates) if expected_runs is None else expected_runs
     stopping = Stopping.with_mean(eta, runs)
     part = PureDP(whole.epsilon / stopping.price)
-    if ledger is not None:
-        if dataset is None:
-            raise ParameterError("dataset", "name the data set that the ledger charges", "None")
-        ledger.charge(dataset, whole, _entry(relation, unit, len(candidates), stopping))
+    entry = _entry(relation, unit, len(candidates), stopping)
+    # The best of several runs does not have the law of one run's noise.
+    certificate = certified_entry({SELECTION: Cost(whole)}, entry)
+    charge(ledger, dataset, certificate, entry)
     best: tuple[float, int, Any] | None = None
     for _ in range(stopping.draw()):
         index = _any_of(len(candidates))
@@ -166,7 +170,8 @@ def private_selection(
         if best is None or value > best[0]:
             best = (value, index, output)
     assert best is not None  # noqa: S101  a stopping law has at least one run
-    return Selection(_stamped(best[2], whole, part, stopping), best[1], whole, stopping)
+    words = f"best of several runs of {part}, at {float(stopping.price):g} times its loss"
+    return Selection(_promising(best[2], certificate, words), best[1], certificate, stopping)
 
 
 def _check_candidates(candidates: Sequence[Any]) -> None:
@@ -192,7 +197,7 @@ def _verify(output: Any, part: PureDP, relation: Neighbours, unit: str) -> None:
     for name in ("guarantee", "neighbours", "unit"):
         if not hasattr(output, name):
             raise DpfdaError(f"What fit returns must have the attribute {name!r}; found none.")
-    given = [output.guarantee, *([output.stated] if hasattr(output, "stated") else [])]
+    given = [output.guarantee, *([output.achieved] if hasattr(output, "achieved") else [])]
     if not all(within(guarantee, part) for guarantee in given):
         raise DpfdaError(
             f"One run must give at most {part}; found {output.guarantee}. Pass the epsilon that fit"
@@ -216,18 +221,14 @@ def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> M
         "summary": "private selection",
         "neighbours": str(relation),
         "privacy_unit": unit,
+        "bound": "that of every run",
+        "mechanism": "selection",
         "candidates": count,
         "stopping": f"truncated negative binomial, eta {stopping.eta}, gamma {float(stopping.gamma):g}",
     }
 
 
-def _stamped(output: Any, whole: PureDP, part: PureDP, stopping: Stopping) -> Any:
-    """One of this library's releases with the guarantee of the selection; others as they are."""
-    words = f"best of several runs of {part}, at {float(stopping.price):g} times its loss"
-    return _promising(output, whole, words)
-
-
-def _promising(output: Any, whole: PureDP, words: str) -> Any:
+def _promising(output: Any, whole: Certificate, words: str) -> Any:
     """A release that promises `whole`, and all releases inside it: no part of the best run is its own.
 
     A density holds a histogram, a comparison several means, a covariance the mean it was centered at.
@@ -235,13 +236,16 @@ def _promising(output: Any, whole: PureDP, words: str) -> Any:
     if isinstance(output, Mapping):
         inside = {name: _promising(value, whole, words) for name, value in output.items()}
         return inside if any(inside[name] is not output[name] for name in inside) else output
+    if isinstance(output, Certificate):
+        # What one run was bounded by and how it was made stays; what it cost does not.
+        return replace(whole, bound=output.bound, mechanism=output.mechanism)
     if isinstance(output, type) or not is_dataclass(output):
         return output
     held = {field.name: getattr(output, field.name) for field in fields(output)}
     promised = {name: _promising(value, whole, words) for name, value in held.items()}
-    if {"guarantee", "about"} <= held.keys():
-        promised |= {"guarantee": whole, "about": {**held["about"], "selected": words}}
-        promised |= {"stated": whole} if "stated" in held else {}
+    if "about" in held and held.keys() & {"certificate", "guarantee"}:
+        promised["about"] = {**held["about"], "selected": words}
+        promised |= {"guarantee": whole.guarantee} if "guarantee" in held else {}
     changes = {name: value for name, value in promised.items() if value is not held[name]}
     release: Any = output
     return replace(release, **changes) if changes else output

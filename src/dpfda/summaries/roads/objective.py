@@ -95,6 +95,12 @@ class ObjectiveRoad:
         return self.plan.guarantee.epsilon
 
     @property
+    def shares(self) -> tuple[PureDP, PureDP]:
+        """Budgets of the perturbed objective and of the noise on its minimiser."""
+        second = self._epsilon * SECOND_SHARE
+        return PureDP(self._epsilon - second), PureDP(second)
+
+    @property
     def ball(self) -> IntegerBall:
         """Where features lie."""
         return feature_ball(self.plan.components)
@@ -123,7 +129,7 @@ class ObjectiveRoad:
     @property
     def perturbation(self) -> NoiseLaw:
         """Law of w, in grid units."""
-        rest = self._epsilon * (1 - SECOND_SHARE) - self.curvature_loss
+        rest = self.shares[0].epsilon - self.curvature_loss
         return knorm_noise((self.plan.components,), (1.0,), "l2", self._shift_width, PureDP(rest))
 
     @property
@@ -154,8 +160,7 @@ class ObjectiveRoad:
     @property
     def noise(self) -> NoiseLaw:
         """Law of the noise on the result."""
-        share = PureDP(self._epsilon * SECOND_SHARE)
-        return knorm_noise((self.plan.components,), (1.0,), "l2", self.width, share)
+        return knorm_noise((self.plan.components,), (1.0,), "l2", self.width, self.shares[1])
 
     @property
     def cost_of_inexactness(self) -> float:
