@@ -589,6 +589,36 @@ class TestLinesTogetherAndOneByOne:
                 table, _ = read_chunk(chunk, columns)
                 assert table.labels == [["a", "b"]]
 
+    @given(
+        kinds=st.lists(st.sampled_from(["number", "label", "other"]), min_size=1, max_size=7),
+        cells=st.lists(st.sampled_from(["1", "-2.5e3", "NA", "", "word", "a b", '"3"', " 4 "]),
+                       min_size=40,
+                       max_size=40),
+    )  # fmt: skip
+    @settings(max_examples=300, deadline=None)
+    def test_whatever_the_order_of_columns(self, kinds: list[str], cells: list[str]) -> None:
+        """Words in a column of numbers, and numbers in one of labels, with the runs of each anywhere."""
+        width = len(kinds)
+        numbers = tuple(i for i, kind in enumerate(kinds) if kind == "number")
+        labels = tuple(i for i, kind in enumerate(kinds) if kind == "label")
+        source = TextFile(Path("none.csv"), tuple(f"y{i}" for i in range(width)), ",")
+        columns = Columns(source, numbers, labels, "repair")
+        rows = [cells[i : i + width] for i in range(0, 40 - width, width)]
+        lines = [",".join(row).encode() for row in rows if row != [""]]
+        table, _ = read_chunk(b"\n".join(lines), columns)
+        alone = [read_line(line, columns) for line in lines]
+        found = np.array([number for number, _ in alone], dtype=np.float64)
+        assert table.numbers.tobytes() == found.tobytes()
+        assert [list(column) for column in table.labels] == [
+            [label[i] for _, label in alone] for i in range(len(labels))
+        ]
+
+    def test_more_runs_than_a_pattern_is_made_for(self, write: Write) -> None:
+        header = ",".join(f"{kind}{i}" for i in range(450) for kind in ("y", "z"))
+        line = ",".join(f"{i}.5,word" for i in range(450))
+        table = read_curves(write(f"{header}\n{line}\n{line}x\n"), columns="y*")
+        np.testing.assert_array_equal(table.data, [np.arange(450) + 0.5] * 2)
+
     @given(line=st.lists(ODD_CELLS, min_size=2, max_size=5).map(",".join))
     @settings(max_examples=300, deadline=None)
     def test_cells_are_those_of_the_standard_library(self, line: str) -> None:
