@@ -112,7 +112,7 @@ def read_parquet(
                 _refuse_first(wrong, names, start)
             block[[row for row, _ in wrong]] = np.inf
             for keys, position in zip(columns, labels, strict=True):
-                keys.extend(map(label_key, _ticks(batch.column(schema.names[position]))[0]))
+                keys.extend(map(_label, _ticks(batch.column(schema.names[position]))[0]))
             start += batch.num_rows
             if progress is not None:
                 progress(start, rows)
@@ -238,7 +238,7 @@ def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start
     )
 
 
-def label_key(value: Any) -> Any:
+def _label(value: Any) -> Any:
     """What names the unit of a cell; None where it is missing."""
     if isinstance(value, str):
         return cell_label(value)
