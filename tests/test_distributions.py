@@ -112,7 +112,7 @@ def test_ten_blocks_of_twenty_dimensions():
 def coins(epsilon, failure, count, delta):
     """Optimal composition of equal (epsilon, failure) by the binomial formula, in 50 digits.
 
-    Kairouz, Oh & Viswanath (2015), Theorem 10: epsilons (count - 2 i) epsilon and their deltas; between
+    Kairouz, Oh & Viswanath (2015): epsilons (count - 2 i) epsilon and their deltas; between
     them the profile is solved by bisection.
     """
     with mpmath.workdps(50):

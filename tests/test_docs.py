@@ -53,3 +53,8 @@ def test_links_between_pages_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target
+
+
+def test_the_composition_example_gives_what_the_page_says(capsys):
+    exec(block_with("docs/composition.md", "BlockLoss(dimension=20"), {})  # noqa: S102
+    assert capsys.readouterr().out.startswith("(3.22")

@@ -3,9 +3,10 @@
 Distributions of losses that are chosen on the way do not simply convolve: an analyst who saw a large
 loss could choose the next to suit it. What holds then is a *filter* (Rogers, Roth, Ullman & Vadhan
 2016): a rule, fixed beforehand, by which the next release is refused, such that all that was let through
-is within the budget whatever was chosen. Sums are filters: of epsilons and deltas (their Theorem 3.6),
-of rhos (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1), and of squares of
-Gaussian lengths (Smith & Thakurta 2022). The last two are not close to the truth for Laplace noise.
+is within the budget whatever was chosen. (To convolve what was chosen and stop in time is none: arXiv
+2602.06756.) Sums are filters: of epsilons and deltas (Rogers et al.), of rhos (Feldman & Zrnic 2021;
+Whitehouse, Ramdas, Rogers & Wu 2023), and of squares of Gaussian lengths (Smith & Thakurta 2022).
+The last two are not close to the truth for Laplace noise.
 
 **A Gaussian filter with a buffer.** Write G_t for Gaussian noise of squared length t, and X <= Y if the
 profile of X is at most that of Y everywhere. Keep a buffer b > 0 that is never spent, and charge a

@@ -138,7 +138,7 @@ _EXACT = re.compile(rf"[0-9]{{1,{DIGITS}}}(/[0-9]{{1,{DIGITS}}})?")
 class PureLoss(_Known):
     """Any mechanism of pure privacy loss epsilon: no worse than a coin that tells one bit.
 
-    Kairouz, Oh & Viswanath (2015), Theorem 8 with delta = 0: every pair of laws within pure epsilon is
+    Kairouz, Oh & Viswanath (2015): every pair of laws within pure epsilon is
     a randomised image of the coin with odds exp(epsilon).
 
     Parameters
@@ -179,7 +179,7 @@ class ApproximateLoss(_Known):
     """Any mechanism that is (epsilon, delta)-differentially private.
 
     With probability delta it tells all; else it is the coin: no pair within (epsilon, delta) is worse
-    (Kairouz, Oh & Viswanath 2015, Theorem 8; Murtagh & Vadhan 2016, Definition 2.5).
+    (Kairouz, Oh & Viswanath 2015; Murtagh & Vadhan 2016).
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class GaussianLoss(_Known):
 class RangeLoss(_Known):
     """The exponential mechanism, or any other whose loss has the range epsilon.
 
-    Bounded range (Dong, Durfee & Rogers 2020, Definition 2.1): between neighbours all losses lie in an
+    Bounded range (Dong, Durfee & Rogers 2020): between neighbours all losses lie in an
     interval [t - epsilon, t]. Densities proportional to exp(c u(x)) have epsilon = 2 c times the
     largest change of u, and c times it where u changes in one direction only; epsilon is the pure loss
     too. rho = epsilon^2 / 8.

@@ -1,7 +1,9 @@
 """Budgets of data sets: charged before noise is drawn, never over, also under crashes and races.
 
-A budget is one guarantee for one data set. Charges add up by basic composition in exact rational
-arithmetic; a zero-concentrated budget is therefore the one in which many Gaussian releases are cheap.
+A budget is one guarantee for one data set. Charges add up in exact rational arithmetic, so that the
+budget holds also where each is chosen after looking at releases before it: epsilons and deltas, or rhos;
+or, where the first charge to an (epsilon, delta) budget is small, the squared lengths of
+`dpfda.ledger.filters`, by which many more small releases fit. See docs/composition.md.
 A charge of another kind or relation is converted where that is valid and refused where it is not:
 
 ==================  =================================================================
