@@ -62,6 +62,7 @@ class Cost:
 
     Examples
     --------
+    >>> from dpfda.composition import LaplaceLoss
     >>> print(Cost(PureDP(1), LaplaceLoss(1)).loss.describe())
     Laplace noise of loss 1
     """
@@ -176,6 +177,7 @@ def compose(
 
     Examples
     --------
+    >>> from dpfda.composition import LaplaceLoss
     >>> print(compose([PureDP("0.1")] * 10))
     1-differential privacy (pure)
     >>> print(compose([Cost(PureDP(1), LaplaceLoss(1))] * 2, kind="zero-concentrated"))
