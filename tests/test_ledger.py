@@ -23,7 +23,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 from dpfda import L1Ball, L2Ball, PrivateMean
 from dpfda.composition import Cost, GaussianLoss, LaplaceLoss, gaussian_rho, laplace_rho, pure_rho
@@ -543,14 +542,6 @@ def test_copies_and_clones_are_the_same_ledger(ledger):
     for other in (copy.copy(ledger), copy.deepcopy(ledger), clone(estimator(ledger)).ledger):
         other.charge("scans", PureDP("0.1"), ENTRY)
     assert ledger.spent("scans")["epsilon"] == Fraction(3, 10)
-
-
-def test_cross_validation_spends_the_one_budget_and_its_second_fold_is_refused(ledger):
-    ledger.create("scans", PureDP(1))
-    with pytest.raises(BudgetError, match=r"epsilon 0\.1; found epsilon 0\.9"):
-        cross_val_score(estimator(ledger), CURVES, cv=5, error_score="raise")
-    assert ledger.spent("scans")["epsilon"] == Fraction(9, 10)
-    assert len(ledger.history()) == 2
 
 
 def test_a_pickled_file_ledger_is_its_path(path):

@@ -141,3 +141,11 @@ class MissingExtraError(DpfdaError, ImportError):
         )
         self.package = package
         self.extra = extra
+
+
+class RepeatedReleaseWarning(UserWarning):
+    """The same private data are released again and again, and no ledger adds the losses up."""
+
+
+class FittedStepWarning(UserWarning):
+    """A step of a pipeline was fitted on private data: what it does to records is not accounted for."""

@@ -11,9 +11,10 @@ import typer
 from dpfda.cli import machines as m
 from dpfda.cli import options as o
 from dpfda.cli.running import guarded, note, tell, warn
-from dpfda.errors import DataError, DpfdaError, ParameterError, StorageError
+from dpfda.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.cli.mean import Charged
     from dpfda.cli.reading import CurveOptions
     from dpfda.records.files import TableCurves
     from dpfda.releases.comparison import ReleasedComparison
@@ -154,7 +155,7 @@ def compare(
         "dataset": dataset,
     }
     release = _fitted(settings, table, persons)
-    files = _write(release, out, plot, difference_plot, csv)
+    files = _write(release, out, plot, difference_plot, csv, account)
     notes = replace(options, groups=groups).notes(table, release[release.names[0]].domain_range, [by])
     for text in notes:
         note(text)
@@ -207,16 +208,13 @@ def _write(
     plot: Path | None,
     difference_plot: Path | None,
     csv: Path | None,
+    account: Charged | None,
 ) -> dict[str, str]:
+    from dpfda.cli.keeping import save
     from dpfda.cli.mean import after_publication
     from dpfda.cli.outputs import new_picture, save_picture, write_csv
 
-    try:
-        release.save(out)
-    except DpfdaError as error:
-        raise StorageError(
-            f"{error} Noise had been drawn and the release is lost: running again is a second release."
-        ) from None
+    save(release, out, account)
     files = {"release": str(out)}
     with after_publication(out):
         if csv is not None:

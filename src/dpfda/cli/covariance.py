@@ -10,9 +10,10 @@ import typer
 from dpfda.cli import machines as m
 from dpfda.cli import options as o
 from dpfda.cli.running import guarded, note, tell, warn
-from dpfda.errors import DpfdaError, ParameterError, StorageError
+from dpfda.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.cli.mean import Charged
     from dpfda.records.files import TableCurves
     from dpfda.releases.covariance import ReleasedCovariance
     from dpfda.summaries.covariance import PrivateCovariance
@@ -170,7 +171,7 @@ def covariance(
         estimator.set_params(labels=labels | {"domain": table.axis})
     estimator.set_params(ledger=account, dataset=dataset)
     release = fitted(estimator, table)
-    files = _write(release, out, components, plot, csv)
+    files = _write(release, out, components, plot, csv, account)
     notes = options.notes(table, release.domain_range)
     for text in notes:
         note(text)
@@ -243,16 +244,13 @@ def _write(
     components: Path | None,
     plot: Path | None,
     csv: Path | None,
+    account: Charged | None,
 ) -> dict[str, str]:
+    from dpfda.cli.keeping import save
     from dpfda.cli.mean import after_publication
     from dpfda.cli.outputs import save_picture, write_csv
 
-    try:
-        release.save(out)
-    except DpfdaError as error:
-        raise StorageError(
-            f"{error} Noise had been drawn and the release is lost: running again is a second release."
-        ) from None
+    save(release, out, account)
     files = {"release": str(out)}
     with after_publication(out):
         if components is not None:

@@ -10,9 +10,10 @@ import typer
 
 from dpfda.cli import options as o
 from dpfda.cli.running import guarded, note, progress_bar, tell, warn
-from dpfda.errors import DpfdaError, ParameterError, StorageError
+from dpfda.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.cli.mean import Charged
     from dpfda.releases.density import ReleasedDensity
 
 WHAT = "What is counted: --column, or --counts with --edges"
@@ -220,7 +221,7 @@ def density(
     warnings += [text for text in cautions(release.guarantee, public) if text not in warnings]
     for text in warnings:
         warn(text)
-    files = _written(release, out, plot, csv)
+    files = _written(release, out, plot, csv, account)
     notes = [] if counts is not None else identifier_notes(table.header, names, groups)
     for text in notes:
         note(text)
@@ -297,16 +298,18 @@ def _check_source(
     return None if edges is None else parse_points(edges, "--edges")
 
 
-def _written(release: ReleasedDensity, out: Path, plot: Path | None, csv: Path | None) -> dict[str, str]:
+def _written(
+    release: ReleasedDensity,
+    out: Path,
+    plot: Path | None,
+    csv: Path | None,
+    account: Charged | None,
+) -> dict[str, str]:
+    from dpfda.cli.keeping import save
     from dpfda.cli.mean import after_publication
     from dpfda.cli.outputs import new_picture, save_picture, write_csv
 
-    try:
-        release.save(out)
-    except DpfdaError as error:
-        raise StorageError(
-            f"{error} Noise had been drawn and the release is lost: running again is a second release."
-        ) from None
+    save(release, out, account)
     files = {"release": str(out)}
     with after_publication(out):
         if csv is not None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpfda.cli import options as o
 from dpfda.cli.running import EXIT_CODES, epilog, guarded, print_json
 from dpfda.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.guarantees import Guarantee
+    from dpfda.ledger import Ledger
 
 ledger = typer.Typer(
     name="ledger",
@@ -21,6 +25,7 @@ ledger = typer.Typer(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --groups ID --ledger budget.db "
         "--dataset scans-2026 --out fa.json",
         "dpfda ledger show budget.db",
+        "DPFDA_LEDGER and DPFDA_DATASET name ledger and data set once, for the command and for Python.",
         EXIT_CODES,
     ),
     no_args_is_help=True,
@@ -70,16 +75,9 @@ def create(
     as_json: o.AsJson = False,
 ) -> None:
     """Give a data set its budget. The file is made if it does not exist."""
-    from dpfda.guarantees import Guarantee, ZeroConcentratedDP, exact, guarantee_for
     from dpfda.ledger import FileLedger
 
-    if (epsilon is None) == (rho is None):
-        raise ParameterError("The budget", "be given by --epsilon or by --rho", "both or neither")
-    concentrated = rho is not None
-    budget: Guarantee = (
-        ZeroConcentratedDP(exact(rho, "--rho")) if concentrated else guarantee_for(epsilon, delta)
-    )
-    made = FileLedger(file).create(dataset, budget, neighbours, unit)
+    made = FileLedger(file).create(dataset, _budget(epsilon, delta, rho), neighbours, unit)
     _tell(made, dataset, as_json)
 
 
@@ -89,7 +87,48 @@ def show(file: LedgerFile, *, dataset: OneDataset = None, as_json: o.AsJson = Fa
     """Show budgets, what is spent and what is left, and the releases charged."""
     from dpfda.ledger import FileLedger
 
-    _tell(FileLedger(file), dataset, as_json)
+    _tell(FileLedger(file), dataset, as_json, listed=True)
+
+
+@ledger.command("raise")
+@guarded
+def enlarge(
+    file: LedgerFile,
+    *,
+    dataset: Dataset,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept in the history.")
+    ],
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", metavar="E", help="All the epsilon, spent and new.")
+    ] = None,
+    delta: Annotated[str, typer.Option("--delta", metavar="D", help="All the delta.")] = "0",
+    rho: Annotated[str | None, typer.Option("--rho", metavar="R", help="Instead of epsilon.")] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Enlarge a budget: name the new one, for everything spent and to be spent, of the same kind."""
+    from dpfda.ledger import FileLedger
+
+    account = FileLedger(file)
+    account.raise_budget(dataset, _budget(epsilon, delta, rho), reason)
+    _tell(account, dataset, as_json)
+
+
+@ledger.command("recover")
+@guarded
+def recover(
+    file: LedgerFile,
+    row: Annotated[int, typer.Argument(metavar="ROW", help="The charge, as dpfda ledger show says.")],
+    out: Annotated[Path, typer.Argument(metavar="F.json", help="Where the release is wanted.")],
+    *,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Put a release that was charged, but could not be written where it was wanted, in its place."""
+    from dpfda.cli.keeping import recovered
+    from dpfda.ledger import FileLedger
+
+    found = recovered(FileLedger(file), row, out, overwrite)
+    typer.echo(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
 
 
 @ledger.command("export")
@@ -108,9 +147,24 @@ def export(
     typer.echo(FileLedger(file).export(form, dataset), nl=False)
 
 
-def _tell(account: Any, dataset: str | None, as_json: bool) -> None:
+def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
+    from dpfda.guarantees import ZeroConcentratedDP, exact, guarantee_for
+
+    if (epsilon is None) == (rho is None):
+        raise ParameterError("The budget", "be given by --epsilon or by --rho", "both or neither")
+    if rho is not None:
+        return ZeroConcentratedDP(exact(rho, "--rho"))
+    return guarantee_for(epsilon, delta)
+
+
+def _tell(account: Ledger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
     if not as_json:
-        typer.echo(account.show(dataset))
+        for name in account.datasets() if dataset is None else [dataset]:
+            typer.echo(account.show(name))
+            if listed and (charged := account.releases(name)):
+                from dpfda.ledger.history import table
+
+                typer.echo(table(charged))
         return
     names = account.datasets() if dataset is None else [dataset]
     print_json(
@@ -120,6 +174,7 @@ def _tell(account: Any, dataset: str | None, as_json: bool) -> None:
                 "spent": account.spent(name).written(),
                 "remaining": account.remaining(name).written(),
             }
+            | ({"releases": account.releases(name)} if listed else {})
             for name in names
         }
     )

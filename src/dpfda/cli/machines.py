@@ -10,9 +10,10 @@ import typer
 
 from dpfda.cli import options as o
 from dpfda.cli.running import note, progress_bar, tell, warn
-from dpfda.errors import DpfdaError, ParameterError, StorageError
+from dpfda.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.cli.mean import Charged
     from dpfda.releases.predictor import ReleasedPredictor
 
 MODEL = "Function (public choices)"
@@ -202,7 +203,7 @@ def publish(
     warnings += [text for text in cautions(guarantee, release.size) if text not in warnings]
     for text in warnings:
         warn(text)
-    files = _written(release, outputs)
+    files = _written(release, outputs, account)
     notes = identifier_notes(table.header, [*table.columns, target], groups)
     for text in notes:
         note(text)
@@ -236,18 +237,16 @@ def _try(make: Any, settings: dict[str, Any], named: Sequence[tuple[str, float, 
     trial.prepare(np.zeros((targets.size, len(named))), targets)
 
 
-def _written(release: ReleasedPredictor, outputs: Mapping[str, Path | None]) -> dict[str, str]:
+def _written(
+    release: ReleasedPredictor, outputs: Mapping[str, Path | None], account: Charged | None
+) -> dict[str, str]:
+    from dpfda.cli.keeping import save
     from dpfda.cli.mean import after_publication
     from dpfda.cli.outputs import new_picture, save_picture
 
     out, plot = outputs["--out"], outputs["--plot"]
     assert out is not None  # noqa: S101 (a required option)
-    try:
-        release.save(out)
-    except DpfdaError as error:
-        raise StorageError(
-            f"{error} Noise had been drawn and the release is lost: running again is a second release."
-        ) from None
+    save(release, out, account)
     files = {"release": str(out)}
     if plot is not None:
         with after_publication(out):

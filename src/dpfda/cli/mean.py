@@ -11,12 +11,12 @@ import typer
 
 from dpfda.cli import options as o
 from dpfda.cli.running import FAILED, fail, guarded, note, tell, warn
-from dpfda.errors import DpfdaError, ParameterError, StorageError
+from dpfda.errors import DpfdaError, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.cli.checks import PublicSide
     from dpfda.composition import Cost
-    from dpfda.ledger import Ledger, Record
+    from dpfda.ledger import FileLedger, Record
     from dpfda.records.files import TableCurves
     from dpfda.releases.function import ReleasedFunction
 
@@ -137,7 +137,7 @@ def mean(
         "dataset": dataset,
     }
     release = publish_mean(table, public, settings)
-    files = write_release(release, out, plot, csv)
+    files = write_release(release, out, plot, csv, account)
     later = [_kernel_warning(release), *cautions(release.guarantee, published_size(release))]
     new = [text for text in later if text is not None and text not in warnings]
     notes = options.notes(table, release.domain_range)
@@ -154,8 +154,9 @@ def mean(
 class Charged:
     """A ledger that remembers the row of its charge, so that the file is noted on that one."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: FileLedger) -> None:
         self.ledger = ledger
+        self.path = ledger.path
         self.row: Record | None = None
 
     def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, Any]) -> Record:
@@ -182,12 +183,16 @@ def opened_ledger(file: Path | None, dataset: str | None) -> Charged | None:
 
     if (file is None) != (dataset is None):
         raise ParameterError(
-            "--ledger and --dataset", "be given together", "one of them", "A ledger may hold many."
+            "--ledger and --dataset",
+            "be given together",
+            "one of them",
+            "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET name both once for all releases.",
         )
     if file is None or dataset is None:
         return None
     account = FileLedger(file)
     account.budget(dataset)
+    typer.echo(f"The release will be charged to {dataset!r} in {account.path}.", err=True)
     return Charged(account)
 
 
@@ -216,18 +221,18 @@ def publish_mean(table: TableCurves, public: PublicSide, settings: dict[str, Any
 
 
 def write_release(
-    release: ReleasedFunction, out: Path, plot: Path | None, csv: Path | None
+    release: ReleasedFunction,
+    out: Path,
+    plot: Path | None,
+    csv: Path | None,
+    account: Charged | None = None,
 ) -> dict[str, str]:
     """Write the release, then what can be made from it again; paths by kind."""
+    from dpfda.cli.keeping import save
     from dpfda.cli.outputs import columns_of, new_picture, save_picture, write_csv
     from dpfda.report import band_at
 
-    try:
-        release.save(out)
-    except DpfdaError as error:
-        raise StorageError(
-            f"{error} Noise had been drawn and the release is lost: running again is a second release."
-        ) from None
+    save(release, out, account)
     files = {"release": str(out)}
     with after_publication(out):
         if csv is not None:

@@ -235,6 +235,7 @@ LedgerFile = Annotated[
     typer.Option(
         "--ledger",
         metavar="LEDGER",
+        envvar="DPFDA_LEDGER",
         help="File with the data set's budget (see dpfda ledger create). The release is charged to it "
         "before noise is drawn, and refused if the budget does not allow it.",
         rich_help_panel=PRIVACY,
@@ -245,6 +246,7 @@ DatasetName = Annotated[
     typer.Option(
         "--dataset",
         metavar="NAME",
+        envvar="DPFDA_DATASET",
         help="Name of the data set in the ledger, public. Example: scans-2026",
         rich_help_panel=PRIVACY,
     ),

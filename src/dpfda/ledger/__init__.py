@@ -27,6 +27,8 @@ from dpfda.ledger.base import Ledger
 from dpfda.ledger.file import FileLedger
 from dpfda.ledger.history import Record, to_csv, to_json_lines
 from dpfda.ledger.memory import MemoryLedger
+from dpfda.ledger.named import from_environment
+from dpfda.ledger.reservation import Reservation
 
 __all__ = [
     "Amount",
@@ -35,6 +37,8 @@ __all__ = [
     "Ledger",
     "MemoryLedger",
     "Record",
+    "Reservation",
+    "from_environment",
     "to_csv",
     "to_json_lines",
 ]

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import datetime
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
 from dpfda.composition import Cost
-from dpfda.errors import LedgerError, ParameterError, UnknownDatasetError
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, added
+from dpfda.errors import (
+    BudgetError,
+    IncompatibleChargeError,
+    LedgerError,
+    ParameterError,
+    UnknownDatasetError,
+)
+from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.ledger.accounts import Amount, Budget, checked_name
-from dpfda.ledger.history import Record, to_csv, to_json_lines
+from dpfda.ledger.entries import asked_by, checked_guarantee, costs_of, plain, required
+from dpfda.ledger.history import Record, audit, releases, to_csv, to_json_lines
+from dpfda.ledger.reservation import Reservation
 from dpfda.ledger.spending import spend
+
+LARGEST_RESERVATION = 10_000
 
 
 class Journal(Protocol):
@@ -130,31 +139,74 @@ class Ledger(ABC):
             If the ledger cannot be read or written. If it says that the commit failed, the charge
             may have been made; no noise may be drawn either way.
         """
-        parts = _costs(costs)
-        neighbours = Neighbours.parse(_named(entry, "neighbours"))
-        unit = str(_named(entry, "privacy_unit"))
-        details = _plain(entry)
-        asked = _asked(parts)
         with self._writing() as journal:
-            before = _latest(journal, dataset)
-            made = spend(before, parts, neighbours, unit)
-            made.amount.written()
-            made.spent.written()
-            record = journal.append(
-                lambda n: Record(
-                    n,
-                    _now(),
+            return _appended(journal, dataset, costs, entry)
+
+    def reserve(
+        self,
+        dataset: str,
+        guarantee: Guarantee,
+        times: int,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        unit: str = "record",
+    ) -> Reservation:
+        """Charge several releases in advance, durably: all of them, or raise and charge nothing.
+
+        For a search or a cross-validation, whose fits are releases of the same data set each. What it
+        returns is given to the estimator in the place of this ledger.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        guarantee : Guarantee
+            The most that one release may cost.
+        times : int
+            How many releases: candidates times folds, and one more where the search refits.
+        neighbours, unit
+            Of the releases.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not carry all of them.
+
+        Examples
+        --------
+        >>> from dpfda.guarantees import PureDP
+        >>> from dpfda.ledger import MemoryLedger
+        >>> ledger = MemoryLedger().create("scans", PureDP(1))
+        >>> ledger.reserve("scans", PureDP("0.1"), times=5)
+        Reservation(5 of 5 left, each of at most 0.1-differential privacy (pure))
+        >>> print(ledger.remaining("scans"))
+        epsilon 0.5
+        """
+        if type(times) is not int or not 1 <= times <= LARGEST_RESERVATION:
+            raise ParameterError("times", f"be an integer from 1 to {LARGEST_RESERVATION}", repr(times))
+        relation = Neighbours.parse(neighbours)
+        entry = {
+            "summary": f"reserved for one of {times} releases",
+            "neighbours": str(relation),
+            "privacy_unit": unit,
+        }
+        with self._writing() as journal:
+            left = _latest(journal, dataset)
+            rows: list[Record] = []
+            try:
+                for _ in range(times):
+                    rows.append(_appended(journal, dataset, checked_guarantee(guarantee), entry))
+            except IncompatibleChargeError:
+                raise
+            except BudgetError:
+                room = left.budget.amount.minus(left.spent)
+                raise BudgetError(
+                    f"All {times} releases of {guarantee} from {dataset!r} must fit into what is left "
+                    f"of its budget, {room}; found that {len(rows)} do. Nothing was charged.",
                     dataset,
-                    "charge",
-                    before.budget,
-                    made.spent,
-                    made.amount,
-                    asked,
-                    details,
-                    made.filter,
-                )
-            )
-        return record
+                    guarantee,
+                    room,
+                ) from None
+        return Reservation(tuple(rows), guarantee, relation)
 
     def raise_budget(self, dataset: str, guarantee: Guarantee, reason: str) -> Record:
         """Enlarge a budget; the row that does it names the reason.
@@ -174,7 +226,7 @@ class Ledger(ABC):
             If the data set has no budget.
         """
         checked_name(reason, "reason")
-        amount = Amount.of(_checked(guarantee))
+        amount = Amount.of(checked_guarantee(guarantee))
         amount.written()
         with self._writing() as journal:
             before = _latest(journal, dataset)
@@ -272,6 +324,13 @@ class Ledger(ABC):
                 _latest(journal, dataset)
             return journal.records(dataset)
 
+    def releases(self, dataset: str | None = None) -> list[dict[str, Any]]:
+        """What was charged, oldest first: number, time, dataset, what, unit, cost and file.
+
+        The file is None where none was noted: the release was not written, or by other means.
+        """
+        return releases(self.history(dataset))
+
     def export(self, form: str = "jsonl", dataset: str | None = None) -> str:
         """The history as text: "jsonl" (JSON lines) or "csv"."""
         writers = {"jsonl": to_json_lines, "csv": to_csv}
@@ -308,31 +367,36 @@ class Ledger(ABC):
         return self._title() + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
 
 
-def audit(records: Iterable[Record]) -> None:
-    """Add a whole history up again; see `Ledger.check`."""
-    totals: dict[str, Amount] = {}
-    for expected, record in enumerate(records, start=1):
-        name = record.dataset
-        if record.number != expected:
-            raise LedgerError(f"The history must be without gaps; row {expected} is missing.")
-        if (record.action == "create") == (name in totals):
-            raise LedgerError(f"Row {expected} must follow one creation of {name!r}; it does not.")
-        before = totals.get(name, Amount.zero(record.budget.guarantee.kind))
-        totals[name] = before if record.cost is None else before.plus(record.cost)
-        if totals[name] != record.spent:
-            raise LedgerError(
-                f"Row {expected} must hold the sum of the charges to {name!r}; it does not."
-            )
-        if record.spent.exceeds(record.budget.amount) or not _let_through(record):
-            raise LedgerError(f"Row {expected} must keep within the budget of {name!r}; it does not.")
-
-
-def _let_through(record: Record) -> bool:
-    """Whether a filter, where there is one, lets through what it says it has."""
-    whole = record.budget.guarantee
-    if record.filter is None or not isinstance(whole, ApproximateDP):
-        return record.filter is None
-    return record.filter.sums(whole) or record.filter.lengths(whole)
+def _appended(
+    journal: Journal,
+    dataset: str,
+    costs: Guarantee | Cost | Sequence[Cost],
+    entry: Mapping[str, Any],
+) -> Record:
+    """The row of a charge, appended if the budget allows it."""
+    parts = costs_of(costs)
+    neighbours = Neighbours.parse(required(entry, "neighbours"))
+    unit = str(required(entry, "privacy_unit"))
+    details = plain(entry)
+    asked = asked_by(parts)
+    before = _latest(journal, dataset)
+    made = spend(before, parts, neighbours, unit)
+    made.amount.written()
+    made.spent.written()
+    return journal.append(
+        lambda n: Record(
+            n,
+            _now(),
+            dataset,
+            "charge",
+            before.budget,
+            made.spent,
+            made.amount,
+            asked,
+            details,
+            made.filter,
+        )
+    )
 
 
 def _shown(records: list[Record]) -> str:
@@ -353,46 +417,6 @@ def _latest(journal: Journal, dataset: str) -> Record:
             "Give it one with create(dataset, guarantee, neighbours, unit)."
         )
     return last
-
-
-def _checked(guarantee: Any) -> Guarantee:
-    if not isinstance(guarantee, Guarantee):
-        raise ParameterError(
-            "guarantee", "be a PureDP, ApproximateDP or ZeroConcentratedDP", repr(guarantee)
-        )
-    return guarantee
-
-
-def _costs(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
-    if isinstance(given, Sequence):
-        if not given or not all(isinstance(cost, Cost) for cost in given):
-            raise ParameterError("costs", "be one or more costs", repr(given))
-        return tuple(given)
-    return (given if isinstance(given, Cost) else Cost(_checked(given)),)
-
-
-def _asked(costs: Sequence[Cost]) -> dict[str, Any]:
-    """What a release costs in its own terms, and what each of its stages does."""
-    whole = added([cost.guarantee for cost in costs])
-    written = {"kind": whole.kind, **Amount.of(whole).written()}
-    return {**written, "costs": [cost.to_json() for cost in costs]}
-
-
-def _named(entry: Mapping[str, Any], key: str) -> Any:
-    if key not in entry:
-        raise ParameterError(
-            "entry", f"have the key {key!r}", f"{sorted(entry)}", "A charge is meaningless without it."
-        )
-    return entry[key]
-
-
-def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry as JSON types, so that it can be kept and read back."""
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))
-    except (TypeError, ValueError):
-        raise ParameterError("entry", "consist of JSON types", "something else") from None
-    return plain
 
 
 def _now() -> str:

@@ -21,8 +21,8 @@ from typing import Any
 
 from dpfda.errors import LedgerError
 from dpfda.ledger import disk, first_schema, lines
-from dpfda.ledger.base import Journal, Ledger, audit
-from dpfda.ledger.history import Record, record_from_json
+from dpfda.ledger.base import Journal, Ledger
+from dpfda.ledger.history import Record, audit, record_from_json
 
 # How long `create` waits for whoever is making the file, in seconds.
 _MAKING = 1.0

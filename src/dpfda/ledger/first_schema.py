@@ -15,9 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from dpfda.errors import LedgerError
-from dpfda.ledger.base import audit
 from dpfda.ledger.disk import folder_to_disk, write_at
-from dpfda.ledger.history import Record, record_from_json
+from dpfda.ledger.history import Record, audit, record_from_json
 from dpfda.ledger.lines import damaged, new_file, row_text
 
 START = b"SQLite format 3\x00"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpfda.errors import LedgerError
-from dpfda.guarantees import KINDS, Guarantee, Neighbours
+from dpfda.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
 from dpfda.ledger.accounts import Amount, Budget
 from dpfda.ledger.filters import Filter
+
+NOT_WRITTEN = "none noted: charged, perhaps not written"
 
 Action = Literal["create", "charge", "raise", "note"]
 
@@ -102,6 +104,76 @@ def record_from_json(written: Mapping[str, Any]) -> Record:
         raise LedgerError(
             f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
         ) from error
+
+
+def audit(records: Iterable[Record]) -> None:
+    """Add a whole history up again; see `Ledger.check`."""
+    totals: dict[str, Amount] = {}
+    for expected, record in enumerate(records, start=1):
+        name = record.dataset
+        if record.number != expected:
+            raise LedgerError(f"The history must be without gaps; row {expected} is missing.")
+        if (record.action == "create") == (name in totals):
+            raise LedgerError(f"Row {expected} must follow one creation of {name!r}; it does not.")
+        before = totals.get(name, Amount.zero(record.budget.guarantee.kind))
+        totals[name] = before if record.cost is None else before.plus(record.cost)
+        if totals[name] != record.spent:
+            raise LedgerError(
+                f"Row {expected} must hold the sum of the charges to {name!r}; it does not."
+            )
+        if record.spent.exceeds(record.budget.amount) or not _let_through(record):
+            raise LedgerError(f"Row {expected} must keep within the budget of {name!r}; it does not.")
+
+
+def _let_through(record: Record) -> bool:
+    """Whether a filter, where there is one, lets through what it says it has."""
+    whole = record.budget.guarantee
+    if record.filter is None or not isinstance(whole, ApproximateDP):
+        return record.filter is None
+    return record.filter.sums(whole) or record.filter.lengths(whole)
+
+
+def releases(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """What was charged, oldest first: number, time, data set, what, unit, cost, and the file it is in.
+
+    The file is None where none was noted: the release was not written, or by other means.
+    """
+    kept = list(records)
+    files = {r.details["charge"]: r.details["file"] for r in kept if r.action == "note" and r.details}
+    return [
+        {
+            "number": record.number,
+            "time": record.time,
+            "dataset": record.dataset,
+            "what": str((record.details or {}).get("summary", "a release")),
+            "unit": record.budget.unit,
+            "cost": str(record.cost),
+            "file": files.get(record.number),
+        }
+        for record in kept
+        if record.action == "charge"
+    ]
+
+
+def table(listed: Sequence[Mapping[str, Any]]) -> str:
+    """Releases as lines for reading, each with its row of the ledger."""
+    rows = [
+        (
+            str(row["number"]),
+            row["time"][:19].replace("T", " "),
+            row["what"],
+            row["unit"],
+            row["cost"],
+            row["file"] or NOT_WRITTEN,
+        )
+        for row in listed
+    ]
+    names = ("row", "when (UTC)", "what", "unit", "cost", "file")
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    return "\n".join(
+        "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in (names, *rows)
+    )
 
 
 def to_json_lines(records: Iterable[Record]) -> str:

@@ -46,8 +46,15 @@ class MemoryLedger(Ledger):
         with self._lock:
             yield _MemoryJournal(self._records)
 
-    def _writing(self, new: bool = False) -> Any:
-        return self._reading()
+    @contextmanager
+    def _writing(self, new: bool = False) -> Iterator[Journal]:
+        with self._reading() as journal:
+            kept = len(self._records)
+            try:
+                yield journal
+            except BaseException:
+                del self._records[kept:]
+                raise
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise LedgerError(

@@ -1,5 +1,6 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
+from dpfda.publication.accounts import already_charged
 from dpfda.publication.averages import (
     COUNT_SCALE,
     check,
@@ -15,6 +16,7 @@ __all__ = [
     "COUNT_SCALE",
     "COUNT_SHARE",
     "Request",
+    "already_charged",
     "certified",
     "certified_entry",
     "charge",

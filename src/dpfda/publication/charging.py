@@ -12,11 +12,12 @@ from typing import Any
 from dpfda.calibration import AnyNorm, Width, cost_of, stated_guarantee
 from dpfda.certificates import WHOLE, Certificate
 from dpfda.composition import Cost, LaplaceLoss
-from dpfda.errors import DpfdaError, ParameterError
+from dpfda.errors import DpfdaError
 from dpfda.guarantees import Guarantee, Neighbours, split, within
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
+from dpfda.publication.accounts import charge_account
 from dpfda.publication.requests import COUNT_SHARE, Request
 
 # Stages of a release whose number of units is released too.
@@ -28,7 +29,7 @@ ONE_LAW = ("laplace", "iclp", "iclp-l1", "bernstein", "gaussian", "gaussian-proc
 def charge(
     ledger: Ledger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, Any]
 ) -> None:
-    """Charge the costs in a certificate to a ledger, if there is one, before any noise is drawn.
+    """Charge the costs in a certificate to a ledger, if one is given or named in the environment.
 
     Raises
     ------
@@ -36,12 +37,10 @@ def charge(
         If there is a ledger and the data set has no name.
     BudgetError
         If the ledger refuses.
+    LedgerError
+        If the fit is one of many and its ledger is no reservation.
     """
-    if ledger is None:
-        return
-    if dataset is None:
-        raise ParameterError("dataset", "name the data set that the ledger charges", "None")
-    ledger.charge(dataset, certificate.costs, {**entry, "release": certificate.identity})
+    charge_account(ledger, dataset, certificate.costs, {**entry, "release": certificate.identity})
 
 
 def certified(request: Request) -> Certificate:

@@ -16,7 +16,7 @@ from dpfda.errors import DpfdaError, ParameterError
 from dpfda.exactness import draw_rounded
 from dpfda.guarantees import Neighbours, PureDP, within
 from dpfda.ledger import Ledger
-from dpfda.publication import certified_entry, charge
+from dpfda.publication import already_charged, certified_entry, charge
 from dpfda.tuning.stopping import Stopping
 
 # Expected runs for each candidate: the best one is then never tried with a chance of about 1/11.
@@ -163,7 +163,8 @@ def private_selection(
     best: tuple[float, int, Any] | None = None
     for _ in range(stopping.draw()):
         index = _any_of(len(candidates))
-        output = fit(candidates[index], part.epsilon)
+        with already_charged():
+            output = fit(candidates[index], part.epsilon)
         _verify(output, part, relation, unit)
         value = _ranked(score(output))
         # The first of equals stays: the proof wants the choice among them to be independent of them.

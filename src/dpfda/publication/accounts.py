@@ -1,0 +1,122 @@
+"""Which ledger a release is charged to, before any noise is drawn."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any
+
+from dpfda.composition import Cost
+from dpfda.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
+from dpfda.ledger import Ledger, Reservation, from_environment
+
+# What fits an estimator again and again on parts of the same data.
+_REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
+_REPEATERS = tuple(f"sklearn.{name}" for name in _REPEATING)
+# Once a process: Python's own register of warnings is emptied wherever filters are changed.
+_WARNED: set[type[Warning]] = set()
+_CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
+
+
+def charge_account(
+    ledger: Ledger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, Any]
+) -> None:
+    """Charge a ledger, if one is given or named in the environment, before any noise is drawn.
+
+    A fit that scikit-learn repeats (a fold, a candidate) must draw on a reservation: only then is the
+    whole search refused before its first charge.
+
+    Raises
+    ------
+    ParameterError
+        If there is a ledger and the data set has no name.
+    BudgetError
+        If the ledger refuses.
+    LedgerError
+        If the fit is one of many and its ledger is no reservation.
+    """
+    account: Any = ledger
+    if account is None and _CHARGED.get():
+        return
+    _warn_of_fitted_steps()
+    if account is None:
+        named = from_environment(dataset)
+        if named is None:
+            _warn_of_repetition()
+            return
+        account, dataset = named
+    if dataset is None:
+        raise ParameterError("dataset", "name the data set that the ledger charges", "None")
+    if not isinstance(account, Reservation) and _repeated():
+        raise LedgerError(
+            f"Each fit of a search or cross-validation is a release from {dataset!r}, and all of them "
+            "must be charged before the first; found a ledger. Pass ledger.reserve(dataset, guarantee, "
+            "times) as the estimator's ledger: candidates times folds, and one more for refitting. "
+            "Nothing was charged."
+        )
+    account.charge(dataset, costs, entry)
+
+
+@contextmanager
+def already_charged() -> Iterator[None]:
+    """For the runs of a selection that was charged as a whole, and for releases of public data."""
+    before = _CHARGED.set(True)
+    try:
+        yield
+    finally:
+        _CHARGED.reset(before)
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _repeated() -> bool:
+    """Whether scikit-learn fits here again and again: told by who called, whatever the data are."""
+    names = (str(frame.f_globals.get("__name__", "")) for frame in _callers())
+    return any(name.startswith(_REPEATERS) for name in names)
+
+
+def _warn_of_repetition() -> None:
+    if RepeatedReleaseWarning not in _WARNED and _repeated():
+        _WARNED.add(RepeatedReleaseWarning)
+        warnings.warn(
+            "Each fit of a search or cross-validation is a release of the same private data, and the "
+            "losses add up. Name a ledger, or tune on public data (dpfda.tuning).",
+            RepeatedReleaseWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_fitted_steps() -> None:
+    if FittedStepWarning not in _WARNED and (fitted := _fitted_steps()):
+        _WARNED.add(FittedStepWarning)
+        warnings.warn(
+            f"The steps {', '.join(fitted)} of the pipeline were fitted on private data, so that a "
+            "record changes others before the summary reads them: the guarantee does not hold for that. "
+            "Use steps with public constants that read one record at a time.",
+            FittedStepWarning,
+            stacklevel=3,
+        )
+
+
+def _fitted_steps() -> list[str]:
+    """Steps before a summary in a scikit-learn pipeline that hold what they learned, by their names."""
+    for frame in _callers():
+        if frame.f_globals.get("__name__") == "sklearn.pipeline":
+            steps = getattr(frame.f_locals.get("self"), "steps", ())
+            return [str(name) for name, step in steps[:-1] if _learned(step)]
+    return []
+
+
+def _learned(step: Any) -> bool:
+    # scikit-learn's convention: what was learned ends in an underscore. The number of columns is public.
+    learned = {n for n in getattr(step, "__dict__", {}) if n.endswith("_") and not n.startswith("_")}
+    return bool(learned - {"n_features_in_", "feature_names_in_"})
