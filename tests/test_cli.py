@@ -676,7 +676,8 @@ def test_release_that_cannot_be_saved_says_it_is_spent(days, monkeypatch):
 
     monkeypatch.setattr("dpfda.storage.files.os.replace", full)
     result = mean_of(days, epsilon="1")
-    assert result.exit_code == 2
+    # Not refused: the noise was drawn, and the release counts.
+    assert result.exit_code == 1
     assert "No space left on device" in result.stderr
     assert "running again is a second release" in result.stderr
 
