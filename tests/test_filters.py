@@ -184,6 +184,14 @@ def test_gaussian_releases_are_charged_by_their_lengths():
     assert 0.85 * limit / (2 * gaussian_rho(one)) < count <= limit / (2 * gaussian_rho(one))
 
 
+def test_one_release_alone_costs_what_it_states():
+    ledger = made(ApproximateDP(5, "1e-3"))
+    one = ApproximateDP(2, "1e-6")
+    ledger.charge("scans", Cost(one, GaussianLoss(gaussian_rho(one))), ENTRY)
+    assert ledger.history()[-1].filter is not None
+    assert ledger.spent("scans").values == (2, one.delta)
+
+
 def test_large_releases_add_up_as_they_always_did():
     ledger = made()
     assert taken(ledger, small("0.1")) == 10

@@ -77,7 +77,11 @@ def _filtered(before: Record, made: Filter, asked: Amount, whole: ApproximateDP)
             failed = Amount(left.kind, (left["epsilon"], left["delta"] * 0))
             raise _over(before.dataset, asked, failed, before.budget)
         raise _over(before.dataset, asked, left, before.budget)
-    epsilon, delta = made.spent(whole)
+    if before.filter is None and made.sums(whole):
+        # One release alone costs what it states.
+        epsilon, delta = made.epsilon, made.delta
+    else:
+        epsilon, delta = made.spent(whole)
     # What was said to be spent is never taken back.
     spent = Amount(left.kind, (max(epsilon, before.spent["epsilon"]), max(delta, before.spent["delta"])))
     return Spending(spent.minus(before.spent), spent, made)
