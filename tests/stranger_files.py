@@ -143,6 +143,8 @@ def _cut(text: str, chance: random.Random) -> str:
 
 def _change(tree: Any, chance: random.Random, raw: dict[str, str]) -> None:
     places = _places(tree)
+    if not places:
+        return
     parent, key = chance.choice(places)
     how = chance.randrange(8)
     old = parent[key]
@@ -152,8 +154,8 @@ def _change(tree: Any, chance: random.Random, raw: dict[str, str]) -> None:
         parent[key] = copy.deepcopy(chance.choice(places)[0])
     elif how == 2 and isinstance(old, list) and old:
         parent[key] = chance.choice((old[:-1], old * 2, [*old, old[0]], [old]))
-    elif how == 3 and isinstance(old, int | float) and not isinstance(old, bool):
-        parent[key] = chance.choice((-old, old + 1, old * 10, old * 1e30, 10**9 * int(old), str(old)))
+    elif how == 3 and type(old) in (int, float) and abs(old) < 10**300:
+        parent[key] = chance.choice((-old, old + 1, old * 10, old * 10**30, 10**9 * int(old), str(old)))
     elif how == 4 and isinstance(old, str):
         parent[key] = chance.choice((old + "A", old[: len(old) // 2], old.upper(), [old]))
     elif how == 5 and isinstance(parent, dict):
