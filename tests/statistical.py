@@ -66,6 +66,34 @@ def upper_limit(hits: int, trials: int, error: float) -> float:
     return 1.0 if hits == trials else float(stats.beta.isf(error, hits + 1, trials - hits))
 
 
+def block_profile_reference(dimension: int, length, epsilon) -> mpmath.mpf:
+    """Delta at epsilon of one K-norm block of two coordinates or more, shifted by `length` scales.
+
+    The law of the loss is integrated at mpmath's precision; its mass is made one and not known.
+    """
+    rho = mpmath.mpf(length) / 2
+    nu = mpmath.mpf(dimension) / 2
+    ratio = rho / (dimension - 1) * mpmath.besselk(nu - 1, rho) / mpmath.besselk(nu, rho)
+
+    def weight(psi):
+        sine = mpmath.sin(psi)
+        return sine ** (dimension - 2) * (1 + ratio * sine**2)
+
+    whole = mpmath.quad(
+        lambda x: mpmath.exp(rho * mpmath.cos(x)) * weight(x), mpmath.linspace(0, mpmath.pi, 9)
+    )
+    end = mpmath.acos(mpmath.mpf(epsilon) / length)
+    e = mpmath.mpf(epsilon)
+
+    def gain(psi):
+        return (mpmath.exp(rho * mpmath.cos(psi)) - mpmath.exp(e - rho * mpmath.cos(psi))) * weight(psi)
+
+    # The integrator stops at an absolute error: tiny integrands are scaled.
+    size = max(gain(end * k / 16) for k in range(1, 16))
+    inside = size * mpmath.quad(lambda psi: gain(psi) / size, mpmath.linspace(0, end, 9))
+    return inside / whole
+
+
 def pure_rho_reference(epsilon: float) -> float:
     """Zero-concentrated cost of pure epsilon: the worst pure mechanism is randomised response.
 

@@ -19,7 +19,7 @@ from mpmath import mp
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda.bases import KernelBasis
-from dpfda.bounds import L1Ball, L2Ball
+from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball
 from dpfda.calibration import (
     gaussian_delta,
     gaussian_noise,
@@ -29,6 +29,7 @@ from dpfda.calibration import (
     stated_guarantee,
     within,
 )
+from dpfda.composition.block_profile import block_delta
 from dpfda.design import choose, make_problem
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
@@ -36,8 +37,8 @@ from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.noise import GaussianNoise, KNormNoise
-from statistical import pure_rho_reference
+from dpfda.noise import EllipsoidNoise, GaussianNoise, KNormNoise
+from statistical import block_profile_reference, pure_rho_reference
 
 TIGHT = 1 - 1e-6
 with mp.workdps(40):
@@ -263,6 +264,8 @@ def test_what_is_chosen_without_a_name_keeps_the_guarantee(norm, relation, guara
             if isinstance(guarantee, ZeroConcentratedDP):
                 assert set(noise.block_sizes) == {1}
                 assert loss + mp.exp(-loss) - 1 <= real(guarantee.rho) * ROUNDING
+            elif isinstance(guarantee, ApproximateDP) and loss > 1.0001:
+                assert block_delta_of(noise, loss, guarantee) <= real(guarantee.delta)
             else:
                 assert loss <= real(guarantee.epsilon) * ROUNDING
         else:
@@ -330,9 +333,114 @@ def test_concentrated_loss_of_blocks_is_that_of_any_pure_mechanism(name, norm, r
     assert within(stated_guarantee(design.noise, norm, problem.width, guarantee), guarantee)
 
 
-def test_blocks_are_refused_where_their_delta_would_be_wasted():
-    with pytest.raises(RefusedMechanismError, match="K-norm noise for"):
+def test_several_blocks_are_refused_where_their_delta_would_be_wasted():
+    with pytest.raises(RefusedMechanismError, match=r"K-norm noise for .* use one block"):
         designed(KNorm(block_sizes=(1, 4)), "l2", Neighbours.REPLACE_ONE, ApproximateDP(1, 1e-6))
+
+
+# One K-norm block with a delta.
+
+WITH_DELTA = [
+    ApproximateDP(1, "1e-6"),
+    ApproximateDP("1/8", "1e-3"),
+    ApproximateDP(4, "1e-9"),
+    ApproximateDP(30, "0.1"),
+]
+BLOCKS = {"knorm": KNorm(), "knorm, 12": KNorm(block_sizes=12), "knorm, 25": KNorm(block_sizes=25)}
+
+
+def block_delta_of(noise: KNormNoise, loss, guarantee: ApproximateDP) -> mpmath.mpf:
+    """Delta of one block whose log density ratio is at most `loss`, by quadrature."""
+    assert len(noise.block_sizes) == 1
+    return block_profile_reference(noise.block_sizes[0], loss, real(guarantee.epsilon))
+
+
+@ball_and_relation
+@pytest.mark.parametrize("guarantee", WITH_DELTA, ids=str)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_delta_of_one_block_is_delta_and_no_more(name, guarantee, norm, relation):
+    problem, design = designed(BLOCKS[name], norm, relation, guarantee)
+    noise = design.noise
+    with mp.workdps(30):
+        loss, wanted = largest_knorm_loss(noise, norm, problem.width), real(guarantee.delta)
+        assert loss > real(guarantee.epsilon)
+        # A scale of few digits leaves delta its step.
+        assert wanted * (1 - 1e-4) <= block_delta_of(noise, loss, guarantee) <= wanted
+    stated = stated_guarantee(noise, norm, problem.width, guarantee)
+    assert isinstance(stated, ApproximateDP)
+    assert within(stated, guarantee)
+    # The next smaller integer scale would break the promise.
+    smaller = replace(noise, scales=(noise.scales[0] - 1,))
+    assert not within(stated_guarantee(smaller, norm, problem.width, guarantee), guarantee)
+
+
+@pytest.mark.parametrize("norm", BALLS)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_with_a_delta_wrong_by_root_two_would_be_found_out(name, norm):
+    guarantee = WITH_DELTA[0]
+    problem, design = designed(BLOCKS[name], norm, Neighbours.REPLACE_ONE, guarantee)
+    for factor in (math.sqrt(2), math.sqrt(0.5)):
+        noise = replace(design.noise, scales=(round(design.noise.scales[0] * factor),))
+        with mp.workdps(30):
+            loss = largest_knorm_loss(noise, norm, problem.width)
+            found = block_delta_of(noise, loss, guarantee) if loss > 1 else 0
+        delta = float(guarantee.delta)
+        assert found < delta / 10 if factor > 1 else found > delta * 10
+        stated = stated_guarantee(noise, norm, problem.width, guarantee)
+        assert within(stated, guarantee) == (factor > 1)
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("guarantee", WITH_DELTA[:3], ids=str)
+def test_the_ellipsoid_has_the_same_profile(guarantee, relation):
+    bound = Ellipsoid(2.0 * np.arange(1, 16) ** -1.2)
+    problem = make_problem(BASIS, bound, SIZE, guarantee, relation)
+    noise = choose(problem, KNorm(block_sizes=15)).noise
+    kind, sizes = problem.body
+    assert (kind, type(noise)) == ("ellipsoid", EllipsoidNoise)
+    with mp.workdps(30):
+        # In the coordinates of the law the longest difference is along an axis.
+        loss = max(mp.mpf(w) / a for w, a in zip(sizes, noise.scales, strict=True))
+        found = block_profile_reference(15, loss, real(guarantee.epsilon))
+        assert real(guarantee.delta) * (1 - 1e-4) <= found <= real(guarantee.delta)
+    stated = stated_guarantee(noise, kind, sizes, guarantee)
+    assert within(stated, guarantee)
+    cut = EllipsoidNoise(tuple(round(a / math.sqrt(2)) for a in noise.scales))
+    assert not within(stated_guarantee(cut, kind, sizes, guarantee), guarantee)
+
+
+def test_a_box_is_refused_with_a_delta():
+    bound = BoxBound(2.0 * np.arange(1, 16) ** -1.2)
+    problem = make_problem(BASIS, bound, SIZE, WITH_DELTA[0], Neighbours.REPLACE_ONE)
+    with pytest.raises(RefusedMechanismError, match="K-norm noise for"):
+        choose(problem, "knorm")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1e-9", "1e-5"), (1, "1e-320"), (1000, "1e-6")])
+@pytest.mark.parametrize("size", [1, 2, 40])
+def test_far_budgets_have_their_smallest_scale_too(epsilon, delta, size):
+    guarantee = ApproximateDP(Fraction(epsilon), Fraction(delta))
+    for width in (1, 1000, 2**45 + 1):
+        scale = knorm_noise((size,), (1.0,), "l2", width, guarantee).scales[0]
+        assert block_delta(size, Fraction(width, scale), guarantee.epsilon) <= guarantee.delta
+        if scale > 1:
+            smaller = Fraction(width, scale - 1)
+            assert block_delta(size, smaller, guarantee.epsilon) > guarantee.delta
+
+
+def test_the_gain_over_gaussian_noise_and_over_the_pure_block():
+    """At (1, 1e-6) up to 1.5 times less noise power than the better of the two."""
+    guarantee, width = ApproximateDP(1, "1e-6"), 2**40
+    gains = []
+    for size in (5, 10, 16, 17, 18, 20, 50):
+        block, pure = (
+            knorm_noise((size,), (1.0,), "l2", width, each).variances()[0]
+            for each in (guarantee, PureDP(1))
+        )
+        normal = gaussian_noise([1.0], width, guarantee).variances()[0]
+        gains.append(min(normal, pure) / block)
+        assert gains[-1] > 1
+    assert max(gains) == pytest.approx(1.51, abs=0.005)
 
 
 # Gaussian noise.

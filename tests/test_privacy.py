@@ -33,7 +33,7 @@ from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
 from dpfda.publication import Request, averages, pay, publish
 from dpfda.storage import load
-from statistical import lower_limit, pure_rho_reference, upper_limit
+from statistical import block_profile_reference, lower_limit, pure_rho_reference, upper_limit
 
 ERROR = 1e-7  # Of each one-sided interval.
 GRID = np.array([0.0, 0.5, 1.0])
@@ -148,6 +148,11 @@ AUDITED = {
         [1.0, 2.0, -3.0],
         60_000,
     ),
+    "block of 2 with a delta": (
+        PrivateMean(2.0, 0.1, bounds=L2Ball(1.0), basis=BASIS, mechanism=KNorm(block_sizes=2)),
+        [0.6, -0.8, 0.0],
+        12_000,
+    ),
     "gaussian": (
         PrivateMean(1.0, 0.05, bounds=L2Ball(1.0), basis=BASIS, mechanism=Gaussian()),
         [1.0, -1.0, 0.5],
@@ -257,7 +262,7 @@ GUARANTEES = {
 REFUSED = {
     ("gaussian", "pure"),
     ("gaussian process", "pure"),
-    *((name, "approximate") for name in ("iclp", "knorm", "knorm, blocks", "laplace")),
+    *((name, "approximate") for name in ("iclp", "knorm, blocks", "laplace")),
 }
 NEIGHBOURS = [
     (Neighbours.REPLACE_ONE, 4),
@@ -331,6 +336,14 @@ def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, 
         if kind == "concentrated":
             rho = concentrated(noise, float(pure)) + float(count) ** 2 / 2
             assert rho <= float(guarantee.rho) * (1 + 1e-12)
+        elif kind == "approximate" and pure + count > guarantee.epsilon:
+            # One block with a delta: the function has the rest of epsilon and all of delta.
+            size, epsilon = noise.components, guarantee.epsilon - count
+            assert len(noise.block_sizes) == 1
+            delta = -math.expm1(float(epsilon - pure) / 2)
+            if size > 1:
+                delta = float(block_profile_reference(size, float(pure), float(epsilon)))
+            assert delta <= float(guarantee.delta) * (1 + 1e-9)
         else:
             assert pure * (1 - Fraction(1, 2**190)) + count <= guarantee.epsilon
     elif kind == "concentrated":

@@ -6,7 +6,14 @@ Every number that a release states is recomputed from its integer scales as the 
 so it holds for the scales in force and not for their real-valued targets.
 """
 
-from dpfda.calibration.blocks import knorm_loss, knorm_noise, knorm_targets, pure_budget
+from dpfda.calibration.approximate import block_ratio, block_scale
+from dpfda.calibration.blocks import (
+    block_lengths,
+    knorm_loss,
+    knorm_noise,
+    knorm_targets,
+    pure_budget,
+)
 from dpfda.calibration.bodies import (
     AnyNorm,
     Width,
@@ -31,6 +38,9 @@ from dpfda.guarantees import within
 __all__ = [
     "AnyNorm",
     "Width",
+    "block_lengths",
+    "block_ratio",
+    "block_scale",
     "body_length",
     "body_loss",
     "body_noise",

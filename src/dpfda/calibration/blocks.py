@@ -10,6 +10,8 @@ independent, so the loss is the largest
 - l1 ball: |d_B|_2 <= |d_B|_1, so it is width max_B 1 / c_B, attained at a coordinate vector.
 - linf ball: |d_B|_2 <= M_B^(1/2) width for a block of size M_B, so it is width sum_B M_B^(1/2) / c_B,
   attained where every coordinate moves by the width.
+
+Under (epsilon, delta) one block may have a larger loss than epsilon: `dpfda.calibration.approximate`.
 """
 
 from __future__ import annotations
@@ -18,18 +20,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bounds import Norm
+from dpfda.calibration.approximate import block_scale, estimated_ratios
 from dpfda.calibration.search import checked_shape, largest
 from dpfda.composition import laplace_rho, pure_rho
 from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import precision, upper_end
-from dpfda.guarantees import Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import KNormNoise
 
 Floats = NDArray[np.float64]
@@ -91,7 +95,7 @@ def knorm_noise(
     width: int,
     guarantee: Guarantee,
 ) -> KNormNoise:
-    """Scale K-norm blocks of given relative scales to a pure guarantee.
+    """Scale K-norm blocks of given relative scales to a guarantee.
 
     Parameters
     ----------
@@ -101,14 +105,19 @@ def knorm_noise(
         Relative scales, positive.
     norm, width
         As in `knorm_loss`.
-    guarantee : PureDP or ZeroConcentratedDP
-        What the noise must give. A rho-zCDP request is met by the largest epsilon that costs rho.
+    guarantee : Guarantee
+        What the noise must give. A rho-zCDP request is met by the largest epsilon that costs rho. An
+        approximate one is for one block, whose exact profile meets it with the smallest integer scale.
 
     Raises
     ------
     RefusedMechanismError
-        For any other guarantee.
+        If several blocks are to use a delta.
     """
+    if isinstance(guarantee, ApproximateDP) and len(block_sizes) == 1:
+        size = int(block_sizes[0])
+        length = knorm_loss((1,), norm, width, (size,))
+        return KNormNoise((size,), (block_scale(size, length, guarantee),))
     epsilon = pure_budget(guarantee, block_sizes)
     shape = checked_shape(relative)
     targets = knorm_targets(block_sizes, shape, norm, width, float(epsilon))
@@ -131,13 +140,39 @@ def knorm_targets(
     return np.asarray(width * loss / epsilon * shape)
 
 
+@lru_cache(maxsize=64)
+def block_lengths(guarantee: Guarantee, count: int) -> Floats:
+    """Longest shift over scale that one block of 1, 2, ... coordinates may have, in floats.
+
+    To compare designs. Under a pure guarantee it is epsilon whatever the size; a delta lets larger
+    blocks have less noise.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    count : int
+        Largest number of coordinates.
+
+    Returns
+    -------
+    array (count,)
+    """
+    if isinstance(guarantee, ApproximateDP):
+        lengths = estimated_ratios(np.arange(1, count + 1), guarantee)
+    else:
+        lengths = np.full(count, float(pure_budget(guarantee, (2,))))
+        lengths[0] = float(pure_budget(guarantee, (1,)))
+    lengths.setflags(write=False)
+    return lengths
+
+
 def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
     """Epsilon that K-norm noise may spend to stay within the guarantee.
 
     Raises
     ------
     RefusedMechanismError
-        For an approximate guarantee, whose delta this noise would not use.
+        For an approximate guarantee, whose delta noise without an exact profile would not use.
     """
     if isinstance(guarantee, PureDP):
         return guarantee.epsilon
@@ -151,7 +186,7 @@ def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
         "mechanism",
         "suit the guarantee",
         f"K-norm noise for {guarantee}",
-        "Ask for delta=0, or use mechanism='gaussian'.",
+        "Ask for delta=0, or use one block (mechanism='knorm') or mechanism='gaussian'.",
     )
 
 

@@ -25,12 +25,13 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm, Norm
+from dpfda.calibration.approximate import block_ratio
 from dpfda.calibration.blocks import pure_budget
 from dpfda.calibration.gaussian import gaussian_ratio
 from dpfda.calibration.search import checked_shape
 from dpfda.composition.rounding import root_at_least
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import Guarantee
+from dpfda.guarantees import ApproximateDP, Guarantee
 from dpfda.noise import BoxNoise, EllipsoidNoise, GaussianNoise, KNormNoise
 
 Width = int | tuple[int, ...]
@@ -88,23 +89,27 @@ def enclosing_width(norm: AnyNorm, width: Sequence[int]) -> int:
 
 
 def body_noise(norm: BodyNorm, width: Sequence[int], guarantee: Guarantee) -> BoxNoise | EllipsoidNoise:
-    """K-norm noise of the body of differences itself: sizes w_j / epsilon, rounded up.
+    """K-norm noise of the body of differences itself: sizes w_j over its longest shift, rounded up.
 
     Parameters
     ----------
     norm : {"box", "ellipsoid"}
     width : sequence of int
         Sizes w_j of the differences in the coordinates that get noise, in grid units.
-    guarantee : PureDP or ZeroConcentratedDP
-        A rho-zCDP request is met by the largest epsilon that costs rho.
+    guarantee : Guarantee
+        A rho-zCDP request is met by the largest epsilon that costs rho. An approximate one is for the
+        ellipsoid, the image of one block: its exact profile allows differences longer than epsilon.
 
     Raises
     ------
     RefusedMechanismError
-        For any other guarantee.
+        For a box under an approximate guarantee.
     """
-    epsilon = pure_budget(guarantee, ONE_BLOCK)
-    scales = tuple(max(1, math.ceil(w / epsilon)) for w in width)
+    if norm == "ellipsoid" and isinstance(guarantee, ApproximateDP):
+        length = block_ratio(len(width), guarantee)
+    else:
+        length = pure_budget(guarantee, ONE_BLOCK)
+    scales = tuple(max(1, math.ceil(w / length)) for w in width)
     return BoxNoise(scales) if norm == "box" else EllipsoidNoise(scales)
 
 

@@ -16,6 +16,7 @@ from dpfda.calibration.bodies import (
 )
 from dpfda.calibration.elliptical import stated_elliptical
 from dpfda.calibration.gaussian import gaussian_delta, gaussian_length
+from dpfda.composition.block_profile import block_delta
 from dpfda.errors import RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise import (
@@ -44,8 +45,10 @@ def stated_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Gu
     """
     # The types themselves: a subclass may draw another law.
     if type(noise) is KNormNoise:
-        return _pure(_block_loss(noise, norm, width), noise.block_sizes, requested)
-    if type(noise) is BoxNoise or type(noise) is EllipsoidNoise:
+        return _of_blocks(_block_loss(noise, norm, width), noise.block_sizes, requested)
+    if type(noise) is EllipsoidNoise:
+        return _of_blocks(body_loss(noise, norm, width), (noise.components,), requested)
+    if type(noise) is BoxNoise:
         return _pure(body_loss(noise, norm, width), ONE_BLOCK, requested)
     if norm == "linf":
         raise RefusedMechanismError(
@@ -63,6 +66,15 @@ def stated_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Gu
     if type(noise) is EllipticalNoise:
         return stated_elliptical(noise, _radius(norm, width), requested)
     raise RefusedMechanismError("mechanism", "suit the guarantee", f"{noise.describe()} for {requested}")
+
+
+def _of_blocks(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:
+    """What blocks of this largest loss give: with a delta only where epsilon alone does not cover it."""
+    one = len(block_sizes) == 1
+    if one and isinstance(requested, ApproximateDP) and epsilon > requested.epsilon:
+        delta = block_delta(block_sizes[0], epsilon, requested.epsilon)
+        return ApproximateDP(requested.epsilon, delta)
+    return _pure(epsilon, block_sizes, requested)
 
 
 def _pure(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:

@@ -270,6 +270,13 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
         if belief is None
         else "Expected over smooth means, from as large as the bound allows to a hundredth of that."
     )
+    if forecast.public.guarantee.kind == "approximate":
+        lines.append(
+            "Under (epsilon, delta) no limit for such noise is proved: the error is that of the best of "
+            "the laws offered."
+            if forecast.public.mechanism == "auto"
+            else "Under (epsilon, delta) no limit for such noise is proved."
+        )
     if middle.limit is not None:
         lines.append(
             f"At epsilon = {middle.epsilon:.4g} the error expected is {number(middle.typical)}; no "

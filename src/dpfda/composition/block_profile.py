@@ -80,7 +80,7 @@ MOST_BITS = 2**13
 # Points at which the size of the integrand is looked up.
 PROBES = 12
 # Gauss and Legendre's rule in floats.
-NODES = 96
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
 
 
 def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction:
@@ -167,31 +167,32 @@ def loss_weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]
         return first, front * (rho / 2) * rho.bessel_k(half - 1)
 
 
-def estimated_delta(dimension: ArrayLike, length: ArrayLike, epsilon: float) -> Floats:
+def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Floats:
     """Delta in floats, to about ten digits: to choose among designs, never to state a guarantee.
 
     Parameters
     ----------
-    dimension, length : array
-        Broadcast against each other.
+    dimension, gap : array
+        Number of coordinates and r - epsilon, positive: how far the largest loss exceeds epsilon. They
+        are broadcast against each other.
     epsilon : float
         Not negative.
     """
-    size, r = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(length, float))
-    size, r = size[..., None], r[..., None]
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    height = np.maximum(r - epsilon, 0.0) / 2
+    size, over = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(gap, float))
+    size, height = size[..., None], over[..., None] / 2
+    r = epsilon + 2 * height
     end = 2 * np.arcsin(np.sqrt(height / r))
-    psi = end * (nodes + 1) / 2
+    psi = end * (NODES + 1) / 2
     inside = np.maximum(height - r * np.sin(psi / 2) ** 2, 0.0)
     # e^(epsilon/2) sinh(x) e^-rho = (1 - e^(-2x)) e^(x + (epsilon - r)/2) / 2, with K scaled by e^rho.
     rho, half = r / 2, size / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = inside - height + np.log(-np.expm1(-2 * inside)) + (size - 2) * np.log(np.sin(psi))
     front = half * np.log(rho) + (1 - half) * math.log(2.0) - special.gammaln(half + 0.5)
-    first = (size - 1) / 2 * np.exp(front + _log_bessel(half, rho) + logs)
-    second = rho / 2 * np.exp(front + _log_bessel(half - 1, rho) + logs) * np.sin(psi) ** 2
-    found = np.nan_to_num((first + second) * end / 2) @ weights / math.sqrt(math.pi)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first = (size - 1) / 2 * np.exp(front + _log_bessel(half, rho) + logs)
+        second = rho / 2 * np.exp(front + _log_bessel(half - 1, rho) + logs) * np.sin(psi) ** 2
+    found = np.nan_to_num((first + second) * end / 2) @ WEIGHTS / math.sqrt(math.pi)
     laplace = -np.expm1(-height[..., 0])
     return np.asarray(np.where(size[..., 0] == 1, laplace, found))
 

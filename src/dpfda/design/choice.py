@@ -22,7 +22,7 @@ from dpfda.guarantees import (
 from dpfda.mechanisms import Design, Mechanism, Problem, read_mechanism
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.gaussian import Gaussian
-from dpfda.mechanisms.knorm import KNorm
+from dpfda.mechanisms.knorm import KNorm, block_powers
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import LAWS
 from dpfda.postprocessing import mixture_of
@@ -39,6 +39,8 @@ SCALE_WEIGHTS = (1.0, 3.0, 3.0, 1.0, 0.3, 0.3, 0.3)
 LARGEST = 4096
 # Numbers of cells that are tried are this far apart.
 GROWTH = 1.25
+# A candidate that spends delta must be better by this factor than one that leaves it to others.
+WORTH_A_DELTA = 1.01
 # The search ends when so many in a row were worse than the best.
 PATIENCE = 3
 
@@ -47,8 +49,9 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
 
     The candidates are one K-norm block, matched Laplace noise and, with bounds on values, averages over
-    cells, which are pure, and under any other guarantee equal Gaussian noise too. A pure candidate
-    satisfies an approximate guarantee of the same epsilon; it wins on l1 balls. A candidate's typical
+    cells, which are pure, and under any other guarantee equal Gaussian noise too; with a delta also the
+    block calibrated to it. A pure candidate satisfies an approximate guarantee of the same epsilon; it
+    wins on l1 balls, and wherever delta would gain less than a hundredth. A candidate's typical
     error is the square root of its expected squared error, given shape and scale of the mean, with the
     best linear shrinkage for them; its average over shapes and scales (`Problem.belief`) is compared.
     The release is then shrunk by the posterior mean under a public prior, which does not know them
@@ -57,20 +60,31 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     check_workable(problem.guarantee)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
         return _genuine(_designed(read_mechanism(mechanism), problem))
-    best = min(_candidates(problem), key=lambda design: typical_error(problem, design))
+    best, least = None, math.inf
+    for design, handicap in _candidates(problem):
+        error = handicap * typical_error(problem, design)
+        if best is None or error < least:
+            best, least = design, error
+    assert best is not None  # noqa: S101
     return replace(best, hierarchy=shrinkage_prior(problem, best))
 
 
-def _candidates(problem: Problem) -> Iterator[Design]:
+def _candidates(problem: Problem) -> Iterator[tuple[Design, float]]:
+    """Designs, and the factors by which their errors count."""
+    needs_delta = 1.0
+    if isinstance(problem.guarantee, ApproximateDP):
+        needs_delta = WORTH_A_DELTA
+        if problem.body is None or problem.body[0] == "ellipsoid":
+            yield _designed(KNorm(_block_size(problem)), problem), needs_delta
     if not isinstance(problem.guarantee, PureDP):
-        yield _designed(Gaussian(), problem)
+        yield _designed(Gaussian(), problem), needs_delta
     if isinstance(problem.guarantee, ApproximateDP):
         problem = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
     if isinstance(problem.guarantee, PureDP):
-        yield _designed(KNorm(_block_size(problem)), problem)
+        yield _designed(KNorm(_block_size(problem)), problem), 1.0
         if problem.cube is not None:
-            yield _best_cells(problem)
-    yield _designed(Laplace(), problem)
+            yield _best_cells(problem), 1.0
+    yield _designed(Laplace(), problem), 1.0
 
 
 def _block_size(problem: Problem) -> int | None:
@@ -78,12 +92,8 @@ def _block_size(problem: Problem) -> int | None:
     if problem.mixture is None or problem.body is not None:
         return None
     variances, chances = problem.belief.variances, problem.belief.chances
-    budget = problem.guarantee
-    scale = problem.width / float(budget.epsilon)  # type: ignore[union-attr]
-    unit = float(problem.noise_power(np.array([scale**2]))[0])
     errors = []
-    for size in range(1, variances.shape[1] + 1):
-        power = unit * (size + 1)
+    for size, power in enumerate(block_powers(problem, variances.shape[1]).tolist(), start=1):
         kept = variances[:, :size]
         risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
         errors.append(float(chances @ np.sqrt(risks)))

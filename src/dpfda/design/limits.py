@@ -15,14 +15,14 @@ of coefficient j from below by 1 / (I_jj + 1 / p_j).
 - rho-zCDP: D_alpha(P_{c+h} | P_c) <= alpha rho |h|^2 / a^2. The order 2 gives chi^2 = exp(D_2) - 1 <=
   exp(2 rho |h|^2 / a^2) - 1, and I_uu is at most the limit of chi^2 / |h|^2 along h = |h| u, so I_uu
   <= 2 rho / a^2 in every direction. Equal Gaussian noise with Wiener shrinkage attains the bound.
-- (epsilon, delta): the outputs for c and c + h are at most as distinguishable as N(0, 1) and N(mu |h|
-  / a, 1), with the mu that gives (epsilon, delta) exactly. The chi^2 divergence of the less
-  distinguishable pair is smaller (Blackwell), at most exp(mu^2 |h|^2 / a^2) - 1, so I_uu <= mu^2 /
-  a^2. No more can be proved in this way: releasing everything with probability delta is (0, delta)-DP
-  and has infinite information.
+- (epsilon, delta): there is no such bound. Releasing everything with probability delta is (0, delta)-DP
+  and has infinite information; and the information mu^2 / a^2 of the Gaussian law is no limit among
+  additive laws, as a K-norm block calibrated to (epsilon, delta) has up to 1.5 times less noise power
+  than both the Gaussian law and the pure block. What a plan then states is the error of the best of the
+  laws that are offered, and below it only the limit for all mechanisms.
 
-A pure mechanism may also be used under the other two guarantees, at the epsilon that they allow; the
-bound is the smaller of the two. Staircase noise is pure and does not protect in proportion: for 8
+A pure mechanism may also be used under rho-zCDP, at the epsilon that it allows; the bound is the smaller
+of the two. Staircase noise is pure and does not protect in proportion: for 8
 coefficients it has .991 of the noise power of a K-norm block at epsilon = 4, for one .52.
 
 **All mechanisms** (`least_error_of_any`). Nothing is asked but the guarantee between means at distance
@@ -54,8 +54,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpfda.calibration import gaussian_ratio, pure_budget
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.calibration import pure_budget
+from dpfda.guarantees import ApproximateDP, ZeroConcentratedDP
 from dpfda.mechanisms import Problem
 from dpfda.priors import Prior
 
@@ -80,7 +80,8 @@ def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
     Returns
     -------
     float or None
-        None for boxes, ellipsoids and bounds on each coefficient (linf): there is no such bound here.
+        None under (epsilon, delta), and for boxes, ellipsoids and bounds on each coefficient (linf):
+        there is no such bound here.
 
     Notes
     -----
@@ -90,6 +91,8 @@ def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
     enters.
     """
     if problem.body is not None or problem.ball.norm not in ("l1", "l2"):
+        return None
+    if isinstance(problem.guarantee, ApproximateDP):
         return None
     variances, chances = _rows(problem, prior)
     step = problem.width / (float(problem.ball.radius) * problem.size)
@@ -122,11 +125,8 @@ def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:
 def _rules(problem: Problem) -> list[tuple[Callable[[Floats, Floats, float], float], float]]:
     """How information may be divided, and how much there is in units of 1 / a^2."""
     guarantee, rules = problem.guarantee, []
-    if isinstance(guarantee, PureDP):
+    if not isinstance(guarantee, ZeroConcentratedDP):
         epsilon = float(guarantee.epsilon)
-    elif isinstance(guarantee, ApproximateDP):
-        epsilon = float(guarantee.epsilon)
-        rules.append((_each, float(gaussian_ratio(guarantee)) ** 2))
     else:
         epsilon = max(float(pure_budget(guarantee, sizes)) for sizes in ((1,), (2,)))
         rules.append((_each, 2 * float(guarantee.rho)))

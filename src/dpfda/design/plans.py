@@ -46,7 +46,10 @@ class Plan:
 
     @cached_property
     def typical_limit(self) -> float | None:
-        """What no mechanism that protects in proportion can expect to fall below, as `typical_error`."""
+        """What no mechanism that protects in proportion can expect to fall below, as `typical_error`.
+
+        None where no such limit is proved: under (epsilon, delta), and where the bound is a body.
+        """
         return self._typical(least_error(self.problem))
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.bounds import BodyNorm
-from dpfda.calibration import body_noise, gaussian_on_body, laplace_on_body, pure_budget
+from dpfda.calibration import block_lengths, body_noise, gaussian_on_body, laplace_on_body, pure_budget
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
 from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
@@ -24,15 +24,19 @@ def knorm_on_body(
     """K-norm noise of the body itself on the leading coefficients, then Wiener shrinkage.
 
     On M coefficients a box gives coefficient j the variance (w_j / epsilon)^2 (M + 1)(M + 2) / 3, an
-    ellipsoid (w_j / epsilon)^2 (M + 1). By default M has the least expected error.
+    ellipsoid (w_j / r)^2 (M + 1), where r is epsilon or, with a delta, longer. By default M has the
+    least expected error.
     """
     kind, sizes = _body(problem)
-    epsilon = float(pure_budget(problem.guarantee, (2,)))
-    unit = problem.noise_power((np.array(sizes, dtype=np.float64) / epsilon) ** 2)
+    unit = problem.noise_power(np.array(sizes, dtype=np.float64) ** 2)
+    if kind == "box":
+        lengths = np.full(len(sizes), float(pure_budget(problem.guarantee, (2,))))
+    else:
+        lengths = block_lengths(problem.guarantee, len(sizes))
     prior = problem.prior
 
     def risk(count: int) -> float:
-        power = unit[:count] * _growth(kind, count)
+        power = unit[:count] * _growth(kind, count) / lengths[count - 1] ** 2
         return float(np.sum(wiener(prior[:count], power) * power) + prior[count:].sum())
 
     count = components or min(range(1, len(sizes) + 1), key=risk)
