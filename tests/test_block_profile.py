@@ -10,7 +10,11 @@ import pytest
 from mpmath import mp
 from scipy import integrate, special
 
-from dpfda.composition.block_profile import block_delta, block_deltas, estimated_delta
+from dpfda.calibration import cost_of, knorm_loss, knorm_noise
+from dpfda.composition import Cost, compose
+from dpfda.composition.block_profile import block_delta, block_deltas, block_length, estimated_delta
+from dpfda.composition.losses import BlockLoss
+from dpfda.guarantees import ApproximateDP, PureDP
 from statistical import block_profile_reference
 
 SETTINGS = [
@@ -156,3 +160,45 @@ def test_a_value_takes_milliseconds():
         block_delta(100, Fraction(10), Fraction(k, 4))
     # Half a millisecond each on the machine where it was written.
     assert (time.process_time() - start) / 39 < 0.03
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 20, 300])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("1/8", "0.1"), ("20", "1e-12")])
+def test_the_way_back_from_a_guarantee_is_the_longest_shift(dimension, epsilon, delta):
+    guarantee = ApproximateDP(Fraction(epsilon), delta)
+    length = block_length(dimension, guarantee)
+    assert block_delta(dimension, length, guarantee.epsilon) >= guarantee.delta
+    shorter = length * (1 - Fraction(1, 10**6))
+    assert block_delta(dimension, shorter, guarantee.epsilon) < guarantee.delta
+
+
+def test_a_block_with_a_delta_composes_by_its_law():
+    """Ten of them cost far less than ten times epsilon and the sum of deltas."""
+    guarantee = ApproximateDP(1, "1e-7")
+    noise = knorm_noise((20,), (1.0,), "l2", 2**40, guarantee)
+    cost = cost_of(noise, guarantee, guarantee)
+    assert isinstance(cost.loss, BlockLoss)
+    assert cost.loss.dimension == 20
+    # The law covers the scale in force.
+    assert knorm_loss(noise.scales, "l2", 2**40) <= cost.loss.epsilon <= Fraction(5, 4)
+    total = compose([cost] * 10, delta="1e-6")
+    assert float(total.epsilon) < 5
+    # As tight as what rho = r^2 / (2M) promises, or better.
+    assert (
+        total.epsilon <= compose([Cost(PureDP(cost.loss.epsilon), cost.loss)] * 10, delta="1e-6").epsilon
+    )
+    # Replacing is removing and adding: the shift doubles, and the profile is known there.
+    doubled = cost.for_replace_one().guarantee
+    wanted = block_delta(20, 2 * cost.loss.epsilon, Fraction(2))
+    assert (doubled.epsilon, doubled.delta) == (2, wanted)
+
+
+def test_huge_dimensions_answer_at_once():
+    start = time.process_time()
+    for dimension in (2**15, 2**15 + 1, 10**9):
+        length, epsilon = Fraction(math.isqrt(dimension)), Fraction(3)
+        found = float(block_delta(dimension, length, epsilon))
+        # About that of a normal shift of length one.
+        assert 1e-4 * 0.1 < found < 0.02
+        assert block_length(dimension, ApproximateDP(1, "1e-6")) is None or dimension == 2**15
+    assert time.process_time() - start < 2

@@ -525,7 +525,10 @@ BAD = [
     (("--domain", "23", "0"), "--domain must be finite with a < b"),
     (("--domain", "0", "10"), "--domain must contain the grid"),
     (("--mechanism", "magic"), "mechanism must be 'auto' or one of "),
-    (("--mechanism", "laplace", "--delta", "1e-6"), "Ask for --delta 0, or use one block (--mechanism knorm)"),
+    (
+        ("--mechanism", "laplace", "--delta", "1e-6"),
+        "Ask for --delta 0, or use one block (--mechanism knorm)",
+    ),
     (("--mechanism", "gaussian"), "delta must be positive for Gaussian noise; found 0."),
     (("--neighbours", "close"), "neighbours must be 'replace-one' or 'add-remove'; found 'close'"),
     (("--missing", "ignore"), "--missing must be one of 'refuse', 'complete'; found 'ignore'"),

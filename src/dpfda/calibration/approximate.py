@@ -17,15 +17,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.composition.block_profile import block_delta, estimated_delta
+from dpfda.composition.block_profile import block_delta, estimated_gaps
 from dpfda.guarantees import ApproximateDP
 
 Floats = NDArray[np.float64]
 
-# Halvings of an interval of logarithms that reaches from e^-720 to the longest shift looked for.
-HALVINGS = 52
-SHORTEST = -720.0
-LONGEST = 1e4
 # Bits of a length of shift, and of the first step away from the estimate in floats.
 BITS = 52
 FIRST_STEP = 34
@@ -84,19 +80,8 @@ def block_ratio(dimension: int, guarantee: ApproximateDP) -> Fraction:
 
 
 def _gap(dimension: int, guarantee: ApproximateDP) -> Fraction:
-    return Fraction(float(_gaps(np.array([dimension]), guarantee)[0]))
-
-
-def _gaps(dimensions: ArrayLike, guarantee: ApproximateDP) -> Floats:
-    """In floats, by how much the longest shift exceeds epsilon."""
-    sizes = np.asarray(dimensions, dtype=float)
     epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
-    low, high = np.full(sizes.shape, SHORTEST), np.log(LONGEST * np.sqrt(sizes))
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        enough = estimated_delta(sizes, np.exp(middle), epsilon) <= delta
-        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.asarray(np.exp(low))
+    return Fraction(float(estimated_gaps(dimension, epsilon, delta)))
 
 
 def estimated_ratios(dimensions: ArrayLike, guarantee: ApproximateDP) -> Floats:
@@ -106,5 +91,6 @@ def estimated_ratios(dimensions: ArrayLike, guarantee: ApproximateDP) -> Floats:
     """
     sizes = np.asarray(dimensions, dtype=np.int64)
     nodes = np.unique(np.rint(np.geomspace(sizes.min(), sizes.max(), 40)).astype(np.int64))
-    ratios = float(guarantee.epsilon) + _gaps(nodes, guarantee)
+    epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
+    ratios = epsilon + estimated_gaps(nodes, epsilon, delta)
     return np.asarray(np.exp(np.interp(np.log(sizes), np.log(nodes), np.log(ratios))))

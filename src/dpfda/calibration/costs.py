@@ -11,6 +11,7 @@ from dpfda.composition import (
     GaussianLoss,
     LaplaceLoss,
     Loss,
+    block_length,
     gaussian_rho,
     loss_of,
 )
@@ -44,6 +45,11 @@ def cost_of(noise: NoiseLaw | SymmetricNoise, achieved: Guarantee, requested: Gu
         return Cost(requested, _pure_loss(noise, requested))
     if type(noise) is GaussianNoise or type(noise) is SymmetricGaussianNoise:
         return Cost(requested, GaussianLoss(gaussian_rho(requested)))
+    one = type(noise) is KNormNoise and len(noise.block_sizes) == 1
+    if isinstance(requested, ApproximateDP) and (one or type(noise) is EllipsoidNoise):
+        # One block with a delta, at the longest shift that the guarantee allows it.
+        length = block_length(noise.components, requested)
+        return Cost(requested, None if length is None else BlockLoss(noise.components, length))
     return Cost(requested)
 
 

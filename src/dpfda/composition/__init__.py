@@ -5,6 +5,7 @@ nearly true. Nothing in this room knows data or draws noise.
 """
 
 from dpfda.composition.account import Account, Cost, account, compose
+from dpfda.composition.block_profile import block_length
 from dpfda.composition.concentrated import (
     laplace_rho,
     pure_rho,
@@ -43,6 +44,7 @@ __all__ = [
     "RangeLoss",
     "Released",
     "account",
+    "block_length",
     "compose",
     "filter_charge",
     "for_group",

@@ -24,7 +24,7 @@ from dpfda.composition.concentrated import zcdp_epsilon
 from dpfda.composition.distributions import composed_epsilon
 from dpfda.composition.gaussian import gaussian_epsilon
 from dpfda.composition.items import Released, common
-from dpfda.composition.losses import GaussianLoss, Loss, loss_of
+from dpfda.composition.losses import BlockLoss, GaussianLoss, Loss, loss_of
 from dpfda.composition.neighbours import for_replace_one
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.guarantees import (
@@ -87,7 +87,8 @@ class Cost:
     def for_replace_one(self) -> Cost:
         """The cost under replace-one neighbours of a release made for add/remove neighbours."""
         loss = self.loss.for_group(2)
-        if isinstance(loss, GaussianLoss) and isinstance(self.guarantee, ApproximateDP):
+        exact_law = isinstance(loss, BlockLoss | GaussianLoss)
+        if exact_law and isinstance(self.guarantee, ApproximateDP):
             # The shift doubles, so the profile is known: no need of the general rule.
             epsilon = 2 * self.guarantee.epsilon
             return Cost(ApproximateDP(epsilon, loss.delta(epsilon)), loss)

@@ -48,6 +48,8 @@ up losses may take every shorter shift for the longest one. The same holds for t
 block, the K-norm law of an ellipsoid, with the length measured in its norm, and for symmetric matrices
 of size N under the Frobenius norm, a block of M = N(N+1)/2.
 
+Beyond 2^15 coordinates rho = r^2 / (2M) is converted instead (docs/composition.md).
+
 `estimated_delta` is in floats, for design; no guarantee rests on it.
 
 References
@@ -68,7 +70,9 @@ from flint import acb, arb
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dpfda.composition.concentrated import zcdp_delta
 from dpfda.exactness import ball, precision, upper_end
+from dpfda.guarantees import ApproximateDP
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +81,12 @@ BITS = 96
 CORRECT = 44
 # Then the bound 1 - exp(epsilon - r) is taken alone.
 MOST_BITS = 2**13
+# Beyond so many coordinates the zero-concentrated bound stands for the integral.
+LARGEST = 2**15
+# Halvings of an interval of logarithms that reaches from e^-720 to the longest shift looked for.
+HALVINGS = 52
+SHORTEST = -720.0
+LONGEST = 1e4
 # Points at which the size of the integrand is looked up.
 PROBES = 12
 # Gauss and Legendre's rule in floats.
@@ -112,19 +122,14 @@ def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction
         with precision(BITS):
             lost = (ball(epsilon)).exp() * (1 - ball(block_delta(dimension, length, -epsilon)))
             return min(upper_end(1 - lost), Fraction(1))
-    bits = BITS
-    with precision(bits):
+    with precision(BITS):
         # No event has more than all of the mass, at the largest loss.
         simple = upper_end(-ball(epsilon - length).expm1())
-        if dimension == 1:
-            return upper_end(-ball((epsilon - length) / 2).expm1())
-    while bits <= MOST_BITS:
-        with precision(bits):
-            found = _enclosed(dimension, length, epsilon, bits)
-            if found.rel_accuracy_bits() >= CORRECT:
-                return min(upper_end(found), simple)
-        bits *= 2
-    return simple
+    if dimension > LARGEST:
+        rho = length**2 / (2 * dimension)
+        return min(simple, zcdp_delta(rho, epsilon)) if epsilon else simple
+    found = _profile(dimension, length, epsilon)
+    return simple if found is None else min(upper_end(found), simple)
 
 
 def block_deltas(dimension: int, length: Fraction, epsilons: Sequence[Fraction]) -> list[Fraction]:
@@ -134,6 +139,49 @@ def block_deltas(dimension: int, length: Fraction, epsilons: Sequence[Fraction])
     bound too: exact values on a grid are enough for a rigorous discretisation.
     """
     return [block_delta(dimension, length, epsilon) for epsilon in epsilons]
+
+
+def block_length(dimension: int, guarantee: ApproximateDP) -> Fraction | None:
+    """A shift at least as long as any that one block may have under a guarantee, hardly longer.
+
+    The way back from a guarantee to the noise behind it: delta at this shift is at least that of the
+    guarantee, and delta grows with the shift.
+
+    Parameters
+    ----------
+    dimension : int
+    guarantee : ApproximateDP
+
+    Returns
+    -------
+    Fraction or None
+        In units of the scale; None where there are too many coordinates.
+    """
+    if dimension > LARGEST:
+        return None
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    start = epsilon + Fraction(float(estimated_gaps(dimension, float(epsilon), float(delta))))
+    step = start / 2**40
+    while True:
+        found = _profile(dimension, start + step, epsilon)
+        if found is not None and upper_end(-found) <= -delta:
+            return start + step
+        step *= 2
+
+
+def _profile(dimension: int, length: Fraction, epsilon: Fraction) -> arb | None:
+    """Delta as a ball, for 0 <= epsilon < length; None where that takes too many bits."""
+    if dimension == 1:
+        with precision(BITS):
+            return -ball((epsilon - length) / 2).expm1()
+    bits = BITS
+    while bits <= MOST_BITS:
+        with precision(bits):
+            found = _enclosed(dimension, length, epsilon, bits)
+            if found.rel_accuracy_bits() >= CORRECT:
+                return found
+        bits *= 2
+    return None
 
 
 def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) -> arb:
@@ -165,6 +213,23 @@ def loss_weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]
         front = arb(2) ** (1 - half) * rho**half / (arb.pi().sqrt() * (half + arb(1) / 2).gamma())
         first = front * (arb(dimension - 1) / 2) * rho.bessel_k(half)
         return first, front * (rho / 2) * rho.bessel_k(half - 1)
+
+
+def estimated_gaps(dimensions: ArrayLike, epsilon: float, delta: float) -> Floats:
+    """In floats, by how much the longest shift that (epsilon, delta) allows exceeds epsilon.
+
+    Parameters
+    ----------
+    dimensions : array
+    epsilon, delta : float
+    """
+    sizes = np.asarray(dimensions, dtype=float)
+    low, high = np.full(sizes.shape, SHORTEST), np.log(LONGEST * np.sqrt(sizes))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = estimated_delta(sizes, np.exp(middle), epsilon) <= delta
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return np.asarray(np.exp(low))
 
 
 def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Floats:
