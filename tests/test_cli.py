@@ -527,7 +527,7 @@ BAD = [
     (("--mechanism", "magic"), "mechanism must be 'auto' or one of "),
     (
         ("--mechanism", "laplace", "--delta", "1e-6"),
-        "Ask for --delta 0, or use one block (--mechanism knorm)",
+        "Ask for --delta 0, or use --mechanism gaussian",
     ),
     (("--mechanism", "gaussian"), "delta must be positive for Gaussian noise; found 0."),
     (("--neighbours", "close"), "neighbours must be 'replace-one' or 'add-remove'; found 'close'"),

@@ -98,7 +98,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
         "calibration must be 'exact' or 'classical'; found 'quick'",
     ),
     (
-        {"mechanism": "knorm", "delta": 1e-6},
+        {"mechanism": "laplace", "delta": 1e-6},
         RefusedMechanismError,
         "mechanism must suit the guarantee; found .* Ask for delta=0, or use mechanism='gaussian'",
     ),

@@ -186,7 +186,7 @@ def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
         "mechanism",
         "suit the guarantee",
         f"K-norm noise for {guarantee}",
-        "Ask for delta=0, or use one block (mechanism='knorm') or mechanism='gaussian'.",
+        "Ask for delta=0, or use mechanism='gaussian' or, for one block, mechanism='knorm'.",
     )
 
 
