@@ -137,9 +137,20 @@ class Certificate:
         guarantee = added([cost.guarantee for cost in costs])
         return replace(self, guarantee=guarantee, achieved=guarantee, stages=stages, costs=costs)
 
+    @property
+    def certificate(self) -> Certificate:
+        """Itself, so that it can be added up where releases are."""
+        return self
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """What tells each charge from all others: the release, the stage, and its cost."""
+        stages = zip(self.stages, self.costs, strict=True)
+        return tuple((self.identity, stage, cost) for stage, cost in stages)
+
     def paid_with(self, other: Certificate) -> bool:
         """Whether one charge paid for both in full."""
-        return (self.identity, self.stages, self.costs) == (other.identity, other.stages, other.costs)
+        return self.charges == other.charges
 
 
 class HasCertificate(Protocol):

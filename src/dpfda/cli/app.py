@@ -9,6 +9,7 @@ import typer
 from dpfda import __version__
 from dpfda.cli.classify import classify
 from dpfda.cli.compare import compare
+from dpfda.cli.compose import compose
 from dpfda.cli.covariance import covariance
 from dpfda.cli.demo import demo
 from dpfda.cli.density import density
@@ -135,6 +136,16 @@ app.command(
 app.command(
     "show", help=flowing(show.__doc__), epilog=epilog("Example", "dpfda show fa.json", EXIT_CODES)
 )(show)
+app.command(
+    "compose",
+    help=flowing(compose.__doc__),
+    epilog=epilog(
+        "Examples",
+        "dpfda compose mean.json density.json",
+        "dpfda compose mean.json density.json groups.json --delta 1e-6 --json",
+        EXIT_CODES,
+    ),
+)(compose)
 app.command(
     "plan",
     help=flowing(plan.__doc__),

@@ -34,6 +34,7 @@ from dpfda.guarantees import (
     Neighbours,
     PureDP,
     ZeroConcentratedDP,
+    added,
     exact,
     readable,
 )
@@ -203,12 +204,15 @@ def account(
         raise ParameterError("releases", "hold at least one release", "none")
     found = common(items, neighbours)
     costs = found.costs
-    kind = _default_kind(costs, delta) if kind is None else kind
+    asked, kind = kind, _default_kind(costs, delta) if kind is None else kind
     if kind not in KINDS:
         raise ParameterError("kind", f"be one of {', '.join(map(repr, KINDS))}", repr(kind))
     if delta is not None and kind != "approximate":
         raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
-    if kind == "approximate":
+    if asked is None and delta is None and found.charged == 1:
+        # One release: its guarantee, and not what else can be said of the same noise.
+        total, how = added([cost.guarantee for cost in costs]), "the guarantee of one release"
+    elif kind == "approximate":
         total, how = _approximate(costs, delta)
     else:
         total, how = _ADDED[kind](costs)

@@ -17,11 +17,9 @@ class Charged(Protocol):
     """What composition reads of a certificate."""
 
     @property
-    def identity(self) -> str: ...
-    @property
-    def stages(self) -> tuple[str, ...]: ...
-    @property
-    def costs(self) -> tuple[Cost, ...]: ...
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """Of each stage: what tells its charge from all others, ending with the cost."""
+
     @property
     def neighbours(self) -> Neighbours: ...
     @property
@@ -49,6 +47,8 @@ class Common:
         None where only bare costs were given, without their relation.
     unit : str or None
         The privacy unit; None where only bare costs were given.
+    charged : int
+        How many charges of their own the items are: releases, and bare costs.
     again : int
         Items that add nothing, because what they cost is counted with an item before them.
     """
@@ -56,6 +56,7 @@ class Common:
     costs: tuple[Cost, ...]
     neighbours: Neighbours | None
     unit: str | None
+    charged: int
     again: int
 
 
@@ -93,16 +94,16 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
         convert = mixed and own is Neighbours.ADD_REMOVE
         costs += [cost.for_replace_one() for cost in new] if convert else new
     relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
-    return Common(tuple(costs), relation, unit, again)
+    identities = {charge[0] for made in certificates for charge in made.charges}
+    charged = len(identities) + len(items) - len(certificates)
+    return Common(tuple(costs), relation, unit, charged, again)
 
 
 def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:
     """The costs of an item, each with what tells its charge from others; None where nothing does."""
     if isinstance(item, Released):
-        made = item.certificate
-        pairs = zip(made.stages, made.costs, strict=True)
         # The cost is part of the key: where files disagree on it, both are counted.
-        return [((made.identity, stage, cost), cost) for stage, cost in pairs]
+        return [(charge, charge[-1]) for charge in item.certificate.charges]
     return [(None, item)]
 
 

@@ -179,7 +179,7 @@ def _promised(release: ReleasedFunction) -> list[str]:
         )
     lines.append(
         "The noise in force was recomputed with exact arithmetic before it was added, and keeps within "
-        "this promise."
+        f"this promise (achieved guarantee: {release.achieved})."
     )
     lines.append(
         "It is no promise that nothing can be learned about people in general. What the curve shows "
@@ -322,11 +322,14 @@ def _again(release: ReleasedFunction) -> list[str]:
         total = f"epsilon = {number(2 * float(guarantee.epsilon))}"
     if isinstance(guarantee, ApproximateDP):
         total += f" and delta = {2 * float(guarantee.delta):g}"
+    parts = zip(release.certificate.stages, release.certificate.costs, strict=True)
+    counted = "; ".join(f"{stage}, {cost.guarantee} ({cost.loss.describe()})" for stage, cost in parts)
     return [
         "Running the program again on the same data, even with the same settings, is a second release. "
         f"Losses add up: two releases like this one promise no more than {total}. Runs that nobody "
         "is shown count as well if the run to publish is picked by its result. Keep an "
-        "account of all releases."
+        "account of all releases.",
+        f"In such an account (dpfda compose) this release counts as: {counted}.",
     ]
 
 

@@ -12,9 +12,10 @@ from dpfda.errors import ParameterError, SessionError, StorageError
 from dpfda.releases.function import ReleasedFunction
 from dpfda.session.conditional import Draw
 from dpfda.session.journal import Journal, Record
+from dpfda.storage.certificates import CERTIFIED
+from dpfda.storage.kinds import ANSWERS
 
 FORMAT = "dpfda-session"
-ANSWERS_FORMAT = "dpfda-answers"
 SCHEMA_VERSION = 1
 # Whether a write fails for lack of room may tell how long a record is. So no length depends on a secret
 # or an answer: a double is written with at most 24 characters, the sum with 256 bits and a sign.
@@ -137,5 +138,5 @@ def public_side(frame: ReleasedFunction, answers: list[Answer]) -> Record:
     # The frame is a release without its coefficients: its sum is filled with zeros.
     left_out = ("format", "schema_version", "order", "noisy_sum")
     public = {name: part for name, part in written.items() if name not in left_out}
-    head = {"format": ANSWERS_FORMAT, "schema_version": SCHEMA_VERSION}
+    head = {"format": ANSWERS, "schema_version": CERTIFIED}
     return {**head, "answers": [asdict(answer) for answer in answers], **public}

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from dpfda.bases.encoding import mapping, name
@@ -17,6 +18,8 @@ from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroC
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.releases.function import NoisyCount
+from dpfda.storage.files import built, read_json
+from dpfda.storage.kinds import ANSWERS, load_kind
 from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
 
 # Schema of files that hold certificates; those of version 1 hold a guarantee alone.
@@ -106,6 +109,21 @@ def identity_of(written: Mapping[str, Any]) -> str:
     """What tells a release of version 1 from others: a digest of what was drawn for it."""
     drawn = {key: written[key] for key in _DRAWN if key in written}
     return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def load_certificate(path: str | Path) -> Certificate:
+    """The certificate in a file of a release of any kind, or of a session's answers.
+
+    Raises
+    ------
+    StorageError
+        As `dpfda.load`.
+    """
+    written = read_json(path)
+    if isinstance(written, dict) and written.get("format") == ANSWERS:
+        return built(lambda: certificate_from_json(written, lambda whole, _: {WHOLE: Cost(whole)}), path)
+    certificate: Certificate = load_kind(path).certificate
+    return certificate
 
 
 def cost_to_json(cost: Cost) -> dict[str, Any]:

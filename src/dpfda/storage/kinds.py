@@ -34,6 +34,9 @@ class Kind:
     loader: str
 
 
+# A session's answers: no release that can be evaluated, but one that was paid for.
+ANSWERS = "dpfda-answers"
+
 KINDS = {
     "dpfda-release": Kind("dpfda.storage.functions", "dpfda release", "dpfda.load"),
     "dpfda-lattice-release": Kind(

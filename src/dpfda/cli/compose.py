@@ -1,0 +1,97 @@
+"""`dpfda compose`: what the releases in several files guarantee together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfda.cli import options as o
+from dpfda.cli.running import guarded, print_json
+
+if TYPE_CHECKING:
+    from dpfda.certificates import Certificate
+
+
+@guarded
+def compose(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="F.json...",
+            help="Releases of one data set, as written by --out, or a session's answers.",
+        ),
+    ],
+    *,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="Delta of the total, far below one over the number of units. Many pure releases then "
+            "cost less than their sum. By default the sum of the releases' deltas. Example: 1e-6",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", metavar="KIND", help="pure, approximate or zero-concentrated."),
+    ] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Say what releases of one data set guarantee together, and how that was found.
+
+    Reads what each file says was charged. A release is counted once, however many of its copies,
+    derivatives and parts are named.
+    """
+    from dpfda.composition import account
+    from dpfda.storage.certificates import load_certificate
+
+    certificates = [load_certificate(file) for file in files]
+    made = account(certificates, kind, delta)
+    repeated = _repeated(certificates)
+    if not as_json:
+        typer.echo(made)
+        for file, certificate, again in zip(files, certificates, repeated, strict=True):
+            typer.echo(_words(file, certificate, again))
+        return
+    from dpfda.storage.parts import guarantee_to_json
+
+    print_json(
+        {
+            "total": guarantee_to_json(made.total),
+            "how": made.how,
+            "neighbours": str(made.neighbours),
+            "privacy_unit": made.unit,
+            "files": [
+                {"file": str(file), "counted_before": again, **_parts(certificate)}
+                for file, certificate, again in zip(files, certificates, repeated, strict=True)
+            ],
+        }
+    )
+
+
+def _repeated(certificates: list[Certificate]) -> list[bool]:
+    """Whether all that a file's release cost is counted with a file before it."""
+    seen: set[Any] = set()
+    found = []
+    for certificate in certificates:
+        charges = set(certificate.charges)
+        found.append(charges <= seen)
+        seen |= charges
+    return found
+
+
+def _words(file: Path, certificate: Certificate, again: bool) -> str:
+    stages = zip(certificate.stages, certificate.costs, strict=True)
+    told = "; ".join(f"{stage}, {cost.loss.describe()}" for stage, cost in stages)
+    counted = " (counted before)" if again else ""
+    return f"{file}: {certificate.guarantee}{counted}\n  {told}"
+
+
+def _parts(certificate: Certificate) -> dict[str, Any]:
+    from dpfda.storage.certificates import certificate_to_json
+
+    kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")
+    written = certificate_to_json(certificate)
+    return {name: written[name] for name in kept}

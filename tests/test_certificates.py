@@ -1,0 +1,396 @@
+"""One certificate a release: what was charged is in the release, its file, its words and every sum."""
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from dpfda import (
+    BoxBasis,
+    DensityKernel,
+    FunctionalSession,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+    TwoStageMean,
+    load,
+    release_bernstein,
+)
+from dpfda.certificates import Certificate
+from dpfda.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
+from dpfda.errors import ParameterError
+from dpfda.guarantees import (
+    ApproximateDP,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    added,
+    readable,
+    within,
+)
+from dpfda.report import describe
+from dpfda.report.covariances import describe_comparison, describe_second_order
+from dpfda.report.densities import describe_density
+from dpfda.report.predictors import describe_predictor
+from dpfda.tuning import private_selection
+from sample_releases import CURVES, GRID, certificate_of
+
+POINTS = np.linspace(0.1, 0.9, 60)
+GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
+IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
+BOX = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=9)
+WAVES = 0.2 * np.sin(3 * np.linspace(0, 1, 12)) * np.linspace(-1, 1, 80)[:, None]
+# So many records, so close to each other, that two stages are used.
+MANY = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.01, (4000, 1))
+
+
+class Recorder:
+    """A ledger that keeps what it is charged."""
+
+    def __init__(self) -> None:
+        self.charges: list[tuple[Cost, ...]] = []
+
+    def charge(self, dataset: str, costs: Any, entry: Any) -> None:
+        self.charges.append(tuple(costs))
+
+
+def _mean(**parameters: Any) -> Callable[..., Any]:
+    made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
+    return lambda **kept: PrivateMean(**made, **kept).fit(CURVES).release_
+
+
+def _staged(curves: Any = CURVES, **parameters: Any) -> Callable[..., Any]:
+    made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
+    return lambda **kept: TwoStageMean(**made, **kept).fit(curves).release_
+
+
+def _compared(**parameters: Any) -> Callable[..., Any]:
+    made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
+    return lambda **kept: PrivateComparison(**made, **kept).fit(CURVES, GROUPS).release_
+
+
+def _density(**parameters: Any) -> Callable[..., Any]:
+    made = {"epsilon": 1, "domain_range": (0, 1), **parameters}
+    return lambda **kept: PrivateDensity(**made, **kept).fit(POINTS).release_
+
+
+def _second(kind: Any, *args: Any, **parameters: Any) -> Callable[..., Any]:
+    made = {"epsilon": 2.0, "bounds": (-1, 1), "radius": 0.4, **parameters}
+    return lambda **kept: kind(*args, **made, **kept).fit(WAVES).release_
+
+
+def _machine(kind: Any, target: Any, **parameters: Any) -> Callable[..., Any]:
+    made = {"epsilon": 2.0, "bounds": (-1, 1), **parameters}
+    return lambda **kept: kind(**made, **kept).fit(POINTS[:, None], target).release_
+
+
+def _selected(**kept: Any) -> Any:
+    def fit(mechanism: str, epsilon: Fraction) -> Any:
+        return PrivateMean(epsilon, bounds=(-3, 3), mechanism=mechanism).fit(CURVES).release_
+
+    return private_selection(
+        ["laplace", "knorm"], fit, lambda release: 0.0, 1.0, expected_runs=2, **kept
+    ).release
+
+
+REGRESSOR = {"target_bounds": (-1, 2)}
+KINDS: dict[str, Callable[..., Any]] = {
+    "cells": _mean(),
+    "laplace": _mean(mechanism="iclp"),
+    "one block": _mean(mechanism="knorm"),
+    "gaussian": _mean(delta=1e-6, mechanism="gaussian"),
+    "pure noise, with a delta": _mean(delta=1e-6),
+    "elliptical": _mean(mechanism="student-t"),
+    "count": _mean(neighbours="add-remove"),
+    "count, gaussian": _mean(neighbours="add-remove", delta=1e-6, mechanism="gaussian"),
+    "box": lambda **kept: PrivateMean(1.0, bounds=(0, 1), basis=BOX, **kept).fit(IMAGES).release_,
+    "lattice": lambda **kept: release_bernstein(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)], **kept),
+    "one stage": _staged(spread=40.0),
+    "two stages": _staged(MANY, spread=0.05),
+    "two stages, private spread": _staged(spread="private"),
+    "two stages, the last gaussian": _staged(MANY, spread=0.05, delta=1e-5),
+    "density": _density(),
+    "density, gaussian": _density(delta=1e-6, noise="gaussian"),
+    "kernel density": _density(mechanism=DensityKernel(components=8)),
+    "covariance": _second(PrivateCovariance, center=0.0, bounds=None),
+    "covariance, gaussian": _second(
+        PrivateCovariance, center=0.0, bounds=None, delta=1e-6, mechanism="gaussian"
+    ),
+    "covariance, mean and count": _second(PrivateCovariance, center="private", neighbours="add-remove"),
+    "components": _second(PrivateFPCA, 2, center="private"),
+    "directions": _second(PrivateFPCA, 2, center=0.0, bounds=None, method="exponential"),
+    "comparison": _compared(),
+    "comparison, gaussian": _compared(delta=1e-6, mechanism="gaussian"),
+    "comparison, counts": _compared(neighbours="add-remove", levels=["a", "b"]),
+    "regression, output": _machine(PrivateKernelRegressor, POINTS, road="output", **REGRESSOR),
+    "regression, sums": _machine(
+        PrivateKernelRegressor, POINTS, road="sums", loss="squared", **REGRESSOR
+    ),
+    "classification, objective": _machine(
+        PrivateKernelClassifier, np.where(POINTS > 0.5, "a", "b"), road="objective", classes=("a", "b")
+    ),
+    "selection": _selected,
+}
+MADE: dict[str, tuple[Any, Recorder]] = {}
+
+
+@pytest.fixture(params=KINDS)
+def made(request: pytest.FixtureRequest) -> tuple[Any, Recorder]:
+    """A release and the ledger that it was charged to."""
+    name = request.param
+    if name not in MADE:
+        ledger = Recorder()
+        MADE[name] = (KINDS[name](ledger=ledger, dataset="d"), ledger)
+    return MADE[name]
+
+
+def _told(release: Any) -> str:
+    kind = type(release).__name__
+    told: dict[str, Callable[[Any], str]] = {
+        "ReleasedFunction": describe,
+        "TwoStageFunction": describe,
+        "ReleasedDensity": describe_density,
+        "ReleasedPredictor": describe_predictor,
+        "ReleasedComparison": describe_comparison,
+        "ReleasedCovariance": describe_second_order,
+        "ReleasedComponents": describe_second_order,
+    }
+    return repr(release) + told.get(kind, repr)(release)
+
+
+class TestEveryKind:
+    def test_the_ledger_is_charged_the_costs_in_the_certificate_and_once(self, made: Any) -> None:
+        release, ledger = made
+        assert ledger.charges == [release.certificate.costs]
+
+    def test_its_costs_add_up_to_its_guarantee_which_covers_what_is_achieved(self, made: Any) -> None:
+        certificate = made[0].certificate
+        assert added([cost.guarantee for cost in certificate.costs]) == certificate.guarantee
+        assert within(certificate.achieved, certificate.guarantee)
+        for cost in certificate.costs:
+            # What is known of the loss gives the guarantee that was charged.
+            if isinstance(cost.guarantee, PureDP):
+                assert cost.loss.epsilon <= cost.guarantee.epsilon
+            else:
+                rounding = 1 + Fraction(1, 10**6)
+                assert cost.loss.delta(cost.guarantee.epsilon) <= cost.guarantee.delta * rounding
+
+    def test_it_composes_at_the_epsilon_that_its_words_state(self, made: Any) -> None:
+        release, _ = made
+        total = compose([release])
+        assert readable(total.epsilon) == readable(release.guarantee.epsilon)
+        assert within(total, release.guarantee)
+        assert str(release.guarantee) in repr(release)
+        assert (
+            f"epsilon = {float(total.epsilon):.3g}" in _told(release)
+            or "Lattice" in repr(release)
+            or "Field" in repr(release)
+        )
+        at_delta = compose([release], delta=1e-5)
+        assert isinstance(at_delta, ApproximateDP)
+        assert at_delta.epsilon <= release.guarantee.epsilon
+
+    def test_its_file_and_its_copies_keep_it_and_count_once(self, made: Any, tmp_path: Path) -> None:
+        release, _ = made
+        path = release.save(tmp_path / "release.json")
+        again = load(path)
+        assert again.certificate == release.certificate
+        assert json.loads(path.read_text()).get("schema_version") == 2
+        copies = [release, again, copy.deepcopy(release), pickle.loads(pickle.dumps(release))]  # noqa: S301
+        found = account(copies)
+        assert found.costs == release.certificate.costs
+        assert found.again == 3
+        assert "count once" in str(found)
+
+    def test_a_second_release_never_counts_as_the_first(self, made: Any) -> None:
+        release, _ = made
+        name = next(name for name, each in MADE.items() if each is made)
+        found = account([release, KINDS[name]()])
+        assert found.again == 0
+        assert len(found.costs) == 2 * len(release.certificate.costs)
+        assert found.total.epsilon > release.guarantee.epsilon
+
+
+def test_parts_and_derivatives_are_the_release_that_they_come_from() -> None:
+    for name, parts in (
+        ("laplace", lambda r: [r.derivative(), r.unshrunk]),
+        ("two stages", lambda r: [r.first, r.derivative()]),
+        ("covariance, mean and count", lambda r: [r.mean, r.components()]),
+        ("comparison", lambda r: [r["a"], r["b"], r.difference("a", "b")]),
+        ("density", lambda r: [r.raw, r.smoothed(0.1)]),
+    ):
+        release = KINDS[name]()
+        found = account([release, *parts(release)])
+        assert found.costs == release.certificate.costs, name
+        # The other way round, what a part leaves uncounted is added.
+        assert set(account([*parts(release), release]).costs) == set(release.certificate.costs), name
+
+
+def test_a_mean_in_two_stages_is_not_as_cheap_as_its_last_noise() -> None:
+    release = KINDS["two stages, the last gaussian"]()
+    assert type(release.noise).__name__ == "GaussianNoise"
+    first, last = release.certificate.costs
+    assert (first.guarantee.epsilon + last.guarantee.epsilon, last.guarantee.delta) == (
+        1,
+        Fraction(1, 10**5),
+    )
+    # One copy: at the delta of the release no epsilon below both stages together is claimed.
+    one = compose([release], delta="1e-5")
+    assert one == ApproximateDP(1, "1e-5")
+    # The true loss of the two laws, by another accountant, is covered; that of the last is far below.
+    rough = pld.from_laplace_mechanism(1 / float(first.guarantee.epsilon))
+    sigma = dp_accounting.get_sigma_gaussian(float(last.guarantee.epsilon), 1e-5)
+    noise = pld.from_gaussian_mechanism(sigma)
+    assert noise.get_epsilon_for_delta(1e-5) < 0.95
+    for copies in (1, 20):
+        releases = [
+            replace(release, certificate=replace(release.certificate, identity=str(number)))
+            for number in range(copies)
+        ]
+        total = compose(releases, delta=Fraction(copies, 10**5))
+        truth = (
+            rough.self_compose(copies).compose(noise.self_compose(copies))
+            if copies > 1
+            else (rough.compose(noise))
+        )
+        assert float(total.epsilon) >= truth.get_epsilon_for_delta(copies * 1e-5) * (1 - 1e-9)
+        assert total.epsilon >= compose([first.guarantee] * copies, delta="1e-9").epsilon
+    with pytest.raises(Exception, match="kind='approximate'"):
+        compose([release], kind="zero-concentrated")
+
+
+def test_laws_are_known_where_nothing_that_is_drawn_decides_them() -> None:
+    def losses(name: str) -> list[str]:
+        return [cost.loss.kind for cost in KINDS[name]().certificate.costs]
+
+    assert losses("laplace") == ["laplace"]
+    assert losses("one block") == ["block"]
+    assert losses("gaussian") == ["gaussian"]
+    assert losses("count, gaussian") == ["laplace", "gaussian"]
+    assert losses("count") == ["laplace", "pure"]
+    assert losses("two stages, private spread")[1:] == ["laplace", "pure"]
+    assert losses("directions") == ["range", "range", "pure"]
+    assert losses("classification, objective")[0] == "pure"
+    assert losses("selection") == ["pure"]
+    assert losses("comparison, gaussian") == ["gaussian"]
+
+
+def test_a_session_carries_the_certificate_of_its_path(tmp_path: Path) -> None:
+    ledger = Recorder()
+    mean = PrivateMean(
+        1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, mechanism="gaussian", ledger=ledger, dataset="d"
+    )
+    session = mean.open_session(CURVES, tmp_path / "mean.session")
+    certificate = session.certificate
+    assert ledger.charges == [certificate.costs]
+    session.suspend()
+    with FunctionalSession.resume(tmp_path / "mean.session") as again:
+        assert again.certificate == certificate
+        assert compose([session, again]) == session.guarantee == ApproximateDP(1, "1e-6")
+        again.close()
+
+
+def test_a_selection_composes_and_so_does_what_it_selected() -> None:
+    def fit(candidate: float, epsilon: Fraction) -> Any:
+        return PrivateMean(epsilon, bounds=(-3, 3)).fit(candidate * CURVES).release_
+
+    chosen = private_selection([1.0, 0.5], fit, lambda release: 0.0, 3, expected_runs=2)
+    assert compose([chosen]) == compose([chosen, chosen.release]) == PureDP(3)
+    assert chosen.release.bound["description"] == "values clipped to [-3, 3]"
+
+
+def test_a_delta_alone_asks_for_an_approximate_total() -> None:
+    releases = [KINDS["one block"]() for _ in range(10)]
+    total = compose(releases, delta="1e-6")
+    assert isinstance(total, ApproximateDP)
+    assert total.delta == Fraction(1, 10**6)
+    assert total.epsilon < 7
+    assert compose(releases) == PureDP(10)
+
+
+class TestCertificates:
+    def test_costs_beyond_the_claim_are_refused(self) -> None:
+        one = certificate_of(PureDP(1))
+        with pytest.raises(ParameterError, match=r"costs must add up to at most 0\.5-differential"):
+            replace(one, guarantee=PureDP("0.5"))
+        with pytest.raises(ParameterError, match="costs must add up to at most"):
+            replace(one, costs=(Cost(ApproximateDP(1, "1e-6")),))
+        replace(one, guarantee=ApproximateDP(1, "1e-6"))
+        replace(one, guarantee=ZeroConcentratedDP("0.5"))
+
+    def test_every_cost_has_a_stage_of_its_own(self) -> None:
+        one = certificate_of(PureDP(1))
+        with pytest.raises(ParameterError, match="stages must have one name a cost"):
+            replace(one, stages=("a", "b"))
+        with pytest.raises(ParameterError, match="stages must have one name a cost"):
+            replace(one, stages=(), costs=())
+
+    def test_a_part_is_of_one_release_with_the_whole(self) -> None:
+        costs = {"count": Cost(PureDP("0.1"), LaplaceLoss("0.1")), "function": Cost(PureDP("0.9"))}
+        whole = Certificate.charged(costs, Neighbours.ADD_REMOVE, "person", {}, {})
+        assert whole.guarantee == PureDP(1)
+        part = whole.part("count")
+        assert (part.guarantee, part.identity) == (PureDP("0.1"), whole.identity)
+        assert set(part.charges) < set(whole.charges)
+
+    def test_identities_are_fresh(self) -> None:
+        made = {certificate_of(PureDP(1)).identity for _ in range(1000)}
+        assert len(made) == 1000
+
+    def test_files_that_disagree_on_a_cost_are_both_counted(self) -> None:
+        release = KINDS["laplace"]()
+        cheap = replace(
+            release.certificate, guarantee=PureDP("0.1"), costs=(Cost(PureDP("0.1"), PureLoss("0.1")),)
+        )
+        assert compose([replace(release, certificate=cheap), release]) == PureDP("1.1")
+
+    def test_a_gaussian_cost_is_the_law_of_the_guarantee_charged(self) -> None:
+        (cost,) = KINDS["gaussian"]().certificate.costs
+        assert isinstance(cost.loss, GaussianLoss)
+        sigma = dp_accounting.get_sigma_gaussian(1.0, 1e-6)
+        assert float(cost.loss.rho) == pytest.approx(1 / (2 * sigma**2), rel=1e-6)
+
+
+class TestEarlierFiles:
+    FOLDER = Path(__file__).parent / "golden" / "v1"
+    FILES = sorted(p for p in FOLDER.glob("*.json") if p.name != "readings.json")
+
+    @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+    def test_they_compose_at_what_they_claim_and_count_once(self, path: Path, tmp_path: Path) -> None:
+        release = load(path)
+        total = compose([release])
+        assert readable(total.epsilon) == readable(release.guarantee.epsilon)
+        assert compose([release, load(path)]) == total
+        # Written again, it is in the present form and the same release.
+        again = load(release.save(tmp_path / "again.json"))
+        assert again.certificate == release.certificate
+
+    def test_different_files_are_different_releases(self) -> None:
+        identities = {path.stem: load(path).certificate.identity for path in self.FILES}
+        # A mean and its derivative are one; so may be others that were made of one fit.
+        assert len(set(identities.values())) >= len(identities) - 1
+
+    @pytest.mark.parametrize(
+        "name", ["two_stages_declared_spread", "two_stages_last_gaussian", "two_stages_private_spread"]
+    )
+    def test_a_mean_in_two_stages_costs_all_of_its_stages(self, name: str) -> None:
+        release = load(self.FOLDER / f"{name}.json")
+        costs = release.certificate.costs
+        assert len(costs) == (3 if release.selection else 2)
+        assert costs[0].guarantee.epsilon == release.first.guarantee.epsilon
+        assert added([cost.guarantee for cost in costs]) == release.guarantee
+        assert costs[-1].loss.kind in ("pure", "approximate")
+        assert compose([release, release.first]) == compose([release])
