@@ -59,7 +59,11 @@ def unknown(epsilon, delta, pessimistic):
 def block(dimension, epsilon, interval):
     """From the profile, by the other accountant's own lines through dots, on a finer grid."""
     losses = np.arange(-round(epsilon / interval) - 1, round(epsilon / interval) + 2)
-    deltas = np.array([float(estimated_delta(dimension, epsilon, abs(e))) for e in losses * interval])
+    sizes = np.abs(losses * interval)
+    gaps = np.maximum(epsilon - sizes, 1e-300)
+    deltas = np.array(
+        [float(estimated_delta(dimension, gap, e)) for gap, e in zip(gaps, sizes, strict=True)]
+    )
     deltas = np.where(losses < 0, 1 - np.exp(losses * interval) * (1 - deltas), deltas)
     return pld.PrivacyLossDistribution(
         pld_pmf.create_pmf_pessimistic_connect_dots(interval, losses, deltas)

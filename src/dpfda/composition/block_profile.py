@@ -129,7 +129,8 @@ def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction
         rho = length**2 / (2 * dimension)
         return min(simple, zcdp_delta(rho, epsilon)) if epsilon else simple
     found = _profile(dimension, length, epsilon)
-    return simple if found is None else min(upper_end(found), simple)
+    with precision(BITS):
+        return simple if found is None else min(upper_end(found), simple)
 
 
 def block_deltas(dimension: int, length: Fraction, epsilons: Sequence[Fraction]) -> list[Fraction]:
