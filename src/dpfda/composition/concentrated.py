@@ -1,7 +1,8 @@
 """Zero-concentrated differential privacy: what noise costs in it, and the tight way out of it.
 
 **Laplace.** A product of independent Laplace variables whose total privacy loss is at most epsilon
-is rho-zCDP with rho = epsilon + exp(-epsilon) - 1, and with nothing smaller.
+is rho-zCDP with rho = epsilon + exp(-epsilon) - 1. One variable alone attains it; a loss that is shared
+out over several coordinates costs less, the sum of that function over the shares.
 
 *One variable, shifted by e.* With t = 2 alpha - 1 and x = e/2, integrating the two exponentials gives
 

@@ -23,8 +23,10 @@ class Laplace:
     ellipsoid (sum_j w_j^2 / B_j^2)^(1/2). With equal scales on the l2 ball that is
     B = w M^(1/2) / epsilon.
 
-    Matched scales are those that minimise the expected error after shrinkage; on the l1 ball they are
-    equal on the raw sum. They are never larger than those of ICLP at the same estimate and budget.
+    Matched scales minimise the expected error for given shrinkage factors, and a few rounds settle both.
+    On the l1 ball they are equal on the raw sum, and none is larger than that of ICLP at the same
+    budget, whatever its estimate. On the l2 ball they are larger where shrinkage is strong, and smaller
+    where it is not.
 
     Parameters
     ----------
@@ -37,8 +39,7 @@ class Laplace:
 
     References
     ----------
-    Lin & Reimherr (2023), section 4.1 (IID Laplace); the matched scales are derived in the
-    documentation page on mechanisms.
+    Lin & Reimherr (2023), section 4.1 (IID Laplace); the matched scales are derived in docs/accuracy.md.
 
     Examples
     --------
