@@ -507,7 +507,7 @@ def test_a_seed_of_numpy_does_not_reach_the_noise():
 
 
 def test_the_request_reads_epsilon_as_the_decimal_that_was_written():
-    mean = PrivateMean(0.1, 1e-6, bounds=L2Ball(1.0), basis=BASIS)
+    mean = PrivateMean(0.1, 1e-6, bounds=L2Ball(1.0), basis=BASIS, mechanism=Gaussian())
     release = mean.fit(np.ones((4, 3))).release_
     assert release.guarantee == guarantee_for("0.1", "1e-6")
     assert release.guarantee == ApproximateDP(Fraction(1, 10), Fraction(1, 10**6))
