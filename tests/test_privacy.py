@@ -411,6 +411,8 @@ def test_design_and_release_depend_on_the_noisy_count_alone(mechanism, delta, mo
     for name, curves in (("few", few), ("many", many)):
         release = published_as_if_counted(monkeypatch, curves, chosen, 30, delta=delta)
         files.append(json.loads(release.save(tmp_path / f"{name}.json").read_text()))
+        # Drawn afresh for every release.
+        assert files[-1].pop("release_id")
     assert files[0] == files[1]
     other = published_as_if_counted(monkeypatch, few, chosen, 3000, delta=delta)
     assert other.count == 3000
