@@ -313,8 +313,8 @@ def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, 
             asked.components()
         return
     release = publish(total_of([[5, -3, 2]] * 4), asked)
-    # Pure noise that was chosen for an approximate guarantee costs no delta, where it is known before the
-    # charge.
+    # Pure noise that was chosen for an approximate guarantee costs no delta, where that is known before
+    # the charge.
     pure = kind == "approximate" and size is not None and type(release.achieved) is PureDP
     assert release.guarantee == (PureDP(guarantee.epsilon) if pure else guarantee)
     assert type(release.achieved) in (type(guarantee), PureDP)
