@@ -1,0 +1,18 @@
+"""What a release shows: curves with bands, images, tables; drawn and written without knowing kinds."""
+
+from dpfda.views.drawing import draw, draw_beside
+from dpfda.views.shapes import Curve, Image, Line, Table, View
+from dpfda.views.tables import aligned, to_csv, to_frame
+
+__all__ = [
+    "Curve",
+    "Image",
+    "Line",
+    "Table",
+    "View",
+    "aligned",
+    "draw",
+    "draw_beside",
+    "to_csv",
+    "to_frame",
+]

@@ -1,0 +1,136 @@
+"""Views as pictures, by matplotlib; legible in print, on narrow pages and without colour vision."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.views.shapes import Curve, Image, Line, View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+WIDTH, HEIGHT, SQUARE = 7.0, 4.2, 5.6
+TITLE_COLUMNS = 68
+
+
+def draw(view: View, ax: Axes | None = None) -> Axes:
+    """Draw a view on a matplotlib axis.
+
+    Parameters
+    ----------
+    view : Curve or Image
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    axis = _new_axis(view) if ax is None else ax
+    _fill(view, axis)
+    axis.set_xlabel(view.x_label)
+    axis.set_ylabel(view.y_label)
+    lines = textwrap.wrap(view.title, TITLE_COLUMNS) + textwrap.wrap(view.subtitle, TITLE_COLUMNS + 8)
+    axis.set_title("\n".join(lines), fontsize="medium", loc="left")
+    return axis
+
+
+def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes, Axes]:
+    """Draw two views beside each other with one vertical scale.
+
+    Parameters
+    ----------
+    views : (Curve, Curve) or (Image, Image)
+    ax : matplotlib Axes, optional
+        An axis whose figure is cleared and used; a new figure by default.
+    """
+    figure = (_new_axis(views[0]) if ax is None else ax).get_figure(root=True)
+    if figure is None:
+        raise ParameterError("ax", "belong to a figure", "none")
+    figure.clear()
+    figure.set_size_inches(1.6 * WIDTH, HEIGHT)
+    first, second = figure.subplots(1, 2, sharey=True)
+    return draw(views[0], first), draw(views[1], second)
+
+
+def _new_axis(view: View) -> Axes:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "A plot") from None
+    size = (SQUARE, 0.85 * SQUARE) if isinstance(view, Image) and view.square else (WIDTH, HEIGHT)
+    _, axis = pyplot.subplots(figsize=size, layout="constrained")
+    return axis
+
+
+@singledispatch
+def _fill(view: object, axis: Axes) -> None:
+    raise ParameterError("view", "be a Curve or an Image", type(view).__name__)
+
+
+@_fill.register
+def _(view: Curve, axis: Axes) -> None:
+    bands: set[str] = set()
+    for index, line in enumerate(view.lines):
+        colour = COLOURS[index % len(COLOURS)]
+        if line.lower is not None and line.upper is not None:
+            label = line.band if line.band not in bands else "_nolegend_"
+            axis.fill_between(
+                line.points, line.lower, line.upper, color=colour, alpha=0.2, linewidth=0, label=label
+            )
+            bands.add(line.band)
+        axis.plot(line.points, line.values, color=colour, linestyle=line.stroke, label=line.label)
+    if view.baseline is not None:
+        axis.axhline(view.baseline, color="0.5", linewidth=0.8, zorder=0)
+    if view.logarithmic:
+        _logarithmic(axis, view.lines)
+    axis.legend(fontsize="small", loc="best")
+
+
+def _logarithmic(axis: Axes, lines: tuple[Line, ...]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    # Parts far below the first line, which is their sum, do not matter and would flatten the picture.
+    largest = max(float(np.max(line.values)) for line in lines)
+    axis.set_ylim(float(np.min(lines[0].values)) / 10, 2 * largest)
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.grid(color="0.9")
+
+
+@_fill.register
+def _(view: Image, axis: Axes) -> None:
+    (left, right), (bottom, top) = view.extent
+    largest = float(np.abs(view.values).max()) or 1.0
+    low, high = (-largest, largest) if view.signed else (view.floor, None)
+    image = axis.imshow(
+        view.values.T,
+        origin="lower",
+        extent=(left, right, bottom, top),
+        aspect="equal" if view.square else "auto",
+        cmap="RdBu_r" if view.signed else "viridis",
+        vmin=low,
+        vmax=high,
+        interpolation="nearest",
+    )
+    if view.contour is not None and view.values.min() < view.contour < view.values.max():
+        cells = [_middles(end, size) for end, size in zip(view.extent, view.values.shape, strict=True)]
+        axis.contour(*cells, view.values.T, levels=[view.contour], colors="black", linewidths=1)
+    axis.figure.colorbar(image, ax=axis, label=view.value_label)
+
+
+def _middles(ends: tuple[float, float], cells: int) -> np.ndarray:
+    start, end = ends
+    return np.asarray(start + (end - start) * (np.arange(cells) + 0.5) / cells)

@@ -1,0 +1,134 @@
+"""Neutral shapes that releases answer with: numbers and words, nothing of how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One line, with a band around it where there is one.
+
+    Parameters
+    ----------
+    points, values : array (k,)
+        Where, and how much.
+    label : str
+        What the line is, for the legend.
+    lower, upper : array (k,), optional
+        Ends of the band at the same points.
+    band : str
+        What the band is, for the legend; lines that share a text share an entry.
+    stroke : {"solid", "dashed", "dotted", "dashdot"}
+    """
+
+    points: Floats
+    values: Floats
+    label: str
+    lower: Floats | None = None
+    upper: Floats | None = None
+    band: str = ""
+    stroke: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
+
+    def __post_init__(self) -> None:
+        ends = [self.lower, self.upper]
+        present = [np.shape(array) for array in (self.points, self.values, *ends) if array is not None]
+        if len(set(present)) != 1 or (ends[0] is None) != (ends[1] is None):
+            raise ParameterError("line", "have points, values and band of one length", f"{present}")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Lines over one variable.
+
+    Parameters
+    ----------
+    lines : tuple of Line
+    x_label, y_label : str
+        With units.
+    title, subtitle : str
+        What is shown, of whom; and the guarantee.
+    baseline : float, optional
+        Height of a thin line to compare with, such as no difference.
+    logarithmic : bool
+        Whether both axes are.
+    """
+
+    lines: tuple[Line, ...]
+    x_label: str
+    y_label: str
+    title: str
+    subtitle: str = ""
+    baseline: float | None = None
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """Values over two variables.
+
+    Parameters
+    ----------
+    values : array (a, b)
+        ``values[i, j]`` belongs to cell i of the first variable and cell j of the second.
+    extent : ((left, right), (bottom, top))
+        Ends of the first and of the second variable.
+    x_label, y_label, value_label : str
+        With units.
+    title, subtitle : str
+        What is shown, of whom; and the guarantee.
+    signed : bool
+        Whether colours are centred at zero.
+    floor : float, optional
+        Least value of the scale of colours, such as 0 for densities.
+    contour : float, optional
+        Value at which a line is drawn, such as the boundary of two classes.
+    square : bool
+        Whether both variables are one, and drawn to one scale.
+    """
+
+    values: Floats
+    extent: tuple[tuple[float, float], tuple[float, float]]
+    x_label: str
+    y_label: str
+    value_label: str
+    title: str
+    subtitle: str = ""
+    signed: bool = False
+    floor: float | None = None
+    contour: float | None = None
+    square: bool = False
+
+
+View = Curve | Image
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of one length, each with its meaning.
+
+    Parameters
+    ----------
+    columns : mapping of str to array (k,)
+    meanings : mapping of str to str
+        What each column is, with units.
+    """
+
+    columns: Mapping[str, Floats]
+    meanings: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        lengths = {np.shape(column) for column in self.columns.values()}
+        if len(lengths) > 1 or set(self.columns) != set(self.meanings):
+            raise ParameterError(
+                "table", "have columns of one length, each with its meaning", f"{sorted(self.columns)}"
+            )
