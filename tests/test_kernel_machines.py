@@ -286,11 +286,14 @@ class TestObjective:
         road = ObjectiveRoad(plan_of("hinge"))
         drawn = []
         law = replace(road.noise, scales=(math.floor(road.noise.scales[0] / math.sqrt(2)),))
-        with pytest.raises(DpfdaError, match="which is more than 1-differential privacy"):
-            publish_perturbed(
-                drawn.append, road.perturbation, road.loss, law, "l2", road.width,
-                PureDP(1), {},
-            )  # fmt: skip
+        entry = {"neighbours": "replace-one", "privacy_unit": "record", "bound": "", "mechanism": ""}
+        perturbation, minimiser = road.shares
+        for shares in (road.shares, (PureDP(perturbation.epsilon / 2), minimiser)):
+            noise = law if shares == road.shares else road.noise
+            with pytest.raises(DpfdaError, match="which is more than"):
+                publish_perturbed(
+                    drawn.append, road.perturbation, road.loss, noise, "l2", road.width, shares, entry
+                )
         assert not drawn
 
     def test_what_it_cannot_do_is_refused(self):

@@ -149,13 +149,14 @@ def kernel_from_json(written: dict[str, Any]) -> sk.Kernel:
     kind = _BY_NAME.get(str(written.get("name")))
     if kind is None:
         raise ParameterError("kernel name", f"be one of {sorted(_BY_NAME)}", repr(written))
-    values = {
-        name: kernel_from_json(written[name])
-        if isinstance(written[name], dict)
-        else number(written[name])
-        for name in _PARAMETERS[kind]
-    }
-    return kind(**values)
+    return kind(**{name: _value_from_json(name, written[name]) for name in _PARAMETERS[kind]})
+
+
+def _value_from_json(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return kernel_from_json(value)
+    # A Matern kernel may be infinitely smooth; no other number of a kernel is infinite.
+    return math.inf if (name, value) == ("nu", "inf") else number(value)
 
 
 def is_differentiable(kernel: KernelFunction, points: Floats, length: float) -> bool:
