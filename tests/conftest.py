@@ -4,8 +4,12 @@ import csv
 import os
 from pathlib import Path
 
-import numpy as np
-import pytest
+# Many small problems on several processes: BLAS threads of each would fight over the cores.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
+import numpy as np  # noqa: E402 - after the limits, which are read when it is imported
+import pytest  # noqa: E402
 
 
 @pytest.fixture(scope="session")
