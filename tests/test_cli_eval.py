@@ -86,11 +86,13 @@ def test_a_curve_has_points_of_one_number(run):
     assert "--at must give one number a point for a curve" in " ".join(result.stderr.split())
 
 
-def test_several_functions_are_not_one(run):
+def test_several_functions_are_columns(run):
     groups = np.arange(40) % 2
     compared = PrivateComparison(1.0, bounds=(-1.5, 1.5)).fit(CURVES, groups).release_
     compared.save("out.json")
     assert load("out.json").names == compared.names
-    result = run("out.json", "--at", "0.1")
-    assert result.exit_code == 2
-    assert "must hold one function; found ReleasedComparison" in " ".join(result.stderr.split())
+    answer = json.loads(run("out.json", "--at", "0.1,0.4", "--json").stdout)
+    assert answer == {
+        "point": [0.1, 0.4],
+        **{f"mean {name}": compared[name]([0.1, 0.4]).tolist() for name in compared.names},
+    }

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from dpfda import load
 from dpfda.cli.app import app
-from dpfda.cli.density import parse_columns
-from dpfda.cli.reading import parse_points
+from dpfda.cli.reading import parse_points, parse_ranges
 from dpfda.design.density import EXPONENT
 from dpfda.errors import ParameterError
 from dpfda.ledger import FileLedger
@@ -135,7 +134,7 @@ REFUSED = {
     "form": (("--column", "age"), "--column must be NAME:LO:HI; found 'age'"),
     "column": (("--column", "wage:0:9"), "column must"),
     "domain": (("--column", "age:9:0"), "--domain must be finite with a < b"),
-    "smoothing": (("--column", "age:0:9", "--bandwidth", -1), "smoothing must be"),
+    "smoothing": (("--column", "age:0:9", "--bandwidth", -1), "--bandwidth must be"),
     "size": (("--column", "age:0:9", "--public-size", 7), "must be left out under replace-one"),
     "three pictures": (
         ("--column", "age:0:9", "--column", "x:0:1", "--column", "who:0:1", "--plot", "a.png"),
@@ -159,7 +158,7 @@ def test_refusals(name, people, folder, monkeypatch):
 def test_edges_and_columns():
     assert parse_points("0:105:5", "--edges") == [5.0 * i for i in range(22)]
     assert parse_points("0,1,5", "--edges") == [0.0, 1.0, 5.0]
-    assert parse_columns(["a:b:0:1e3"]) == [("a:b", 0.0, 1000.0)]
+    assert parse_ranges(["a:b:0:1e3"], "--column") == [("a:b", 0.0, 1000.0)]
     for text in ("0:10:3", "0:10", "a,b", "0:1:0", "0:1:1e-9", ""):
         with pytest.raises(ParameterError, match="--edges must be numbers with commas"):
             parse_points(text, "--edges")

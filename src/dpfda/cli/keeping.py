@@ -11,7 +11,7 @@ from dpfda.cli.running import FAILED, fail
 from dpfda.errors import DpfdaError, LedgerError
 
 if TYPE_CHECKING:
-    from dpfda.cli.mean import Charged
+    from dpfda.cli.publishing import Charged
     from dpfda.ledger import FileLedger
 
 

@@ -15,8 +15,6 @@ from dpfda.storage import check_writable, write_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpfda.bands import Band
-    from dpfda.releases.function import ReleasedFunction
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -57,15 +55,15 @@ def check_outputs(
                 f"{name} must be a new file; found that {str(path)!r} exists. Choose another path, or "
                 "add --overwrite to replace it."
             )
-        if name == "--plot":
-            _check_picture(path)
+        if name.endswith("plot"):
+            _check_picture(name, path)
 
 
-def _check_picture(path: Path) -> None:
+def _check_picture(name: str, path: Path) -> None:
     if path.suffix.lower() not in PICTURES:
-        raise ParameterError("--plot", f"end in one of {', '.join(PICTURES)}", repr(str(path)))
+        raise ParameterError(name, f"end in one of {', '.join(PICTURES)}", repr(str(path)))
     if find_spec("matplotlib") is None:
-        raise MissingExtraError("matplotlib", "plot", "--plot")
+        raise MissingExtraError("matplotlib", "plot", name)
 
 
 def new_picture() -> Axes:
@@ -86,16 +84,6 @@ def save_picture(axis: Axes, path: Path) -> None:
     if figure is not None:
         figure.savefig(path, dpi=150)
         pyplot.close(figure)
-
-
-def columns_of(release: ReleasedFunction, band: Band) -> dict[str, list[float]]:
-    """Points, values and band of a release as the columns of a table."""
-    return {
-        "point": band.points.tolist(),
-        "value": release(band.points).tolist(),
-        "lower": band.lower.tolist(),
-        "upper": band.upper.tolist(),
-    }
 
 
 def write_csv(columns: Mapping[str, Sequence[Any]], path: Path) -> None:

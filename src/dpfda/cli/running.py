@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
 from dpfda.errors import DpfdaError
 
-Arguments = ParamSpec("Arguments")
+if TYPE_CHECKING:
+    from dpfda.cli.declared import Given, Option
+
 Progress = Callable[[int, int], None]
 
 WORDED = (
-    (re.compile(r"\b(missing|invalid|mechanism|neighbours)='([\w-]+)'"), r"--\1 \2"),
-    (re.compile(r"\bdelta=(?=\d)"), "--delta "),
     (re.compile(r"^domain_range\b"), "--domain"),
     (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
 )
@@ -45,20 +44,19 @@ def flowing(text: str | None) -> str:
     return epilog(*(" ".join(paragraph.split()) for paragraph in paragraphs))
 
 
-def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable[[Given], None]:
     """Run a verb so that errors are one line on stderr, without traceback or values of data."""
 
-    @functools.wraps(command)
-    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+    def safely(given: Given) -> None:
         try:
             with warnings.catch_warnings():
                 # Whether a library warns, and its words, can depend on private values.
                 warnings.simplefilter("ignore")
-                command(*args, **kwargs)
+                run(given)
         except typer.Exit:
             raise
         except DpfdaError as error:
-            fail(as_options(str(error)), REFUSED)
+            fail(as_options(str(error), options), REFUSED)
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
@@ -71,13 +69,19 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
                 FAILED,
             )
 
-    return run
+    return safely
 
 
-def as_options(message: str) -> str:
-    """Word the remedies of a message, which name arguments of functions, as options."""
-    for pattern, option in WORDED:
-        message = pattern.sub(option, message)
+def as_options(message: str, options: Sequence[Option] = ()) -> str:
+    """Word a message, which names parameters of functions, so that it can be typed as it stands."""
+    for option in options:
+        if option.flag:
+            name, flag = re.escape(option.name), option.flag
+            message = re.sub(rf"^{name}(?= must\b)", flag, message)
+            message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
+            message = re.sub(rf"\b{name}=(?=\d)", f"{flag} ", message)
+    for pattern, words in WORDED:
+        message = pattern.sub(words, message)
     return message
 
 

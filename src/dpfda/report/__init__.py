@@ -2,6 +2,7 @@
 
 from dpfda.report.accuracy import Accuracy, accuracy_of, band_at
 from dpfda.report.cautions import cautions
+from dpfda.report.certified import describe_certified
 from dpfda.report.numbers import number
 from dpfda.report.words import cited, describe, public_size
 
@@ -12,6 +13,7 @@ __all__ = [
     "cautions",
     "cited",
     "describe",
+    "describe_certified",
     "number",
     "public_size",
 ]

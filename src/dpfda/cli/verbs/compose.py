@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dpfda.cli import options as o
-from dpfda.cli.running import guarded, print_json
+from dpfda.cli.declared import REQUIRED, Given, Option, Verb
+from dpfda.cli.running import print_json
 
 if TYPE_CHECKING:
     from dpfda.certificates import Certificate
 
+OPTIONS = (
+    Option(
+        "files", "", "F.json...",
+        "Releases of one data set, as written by --out, or a session's answers.",
+        type=list[Path], default=REQUIRED,
+    ),
+    Option(
+        "delta", "--delta", "D",
+        "Delta of the total, far below one over the number of units. Many pure releases then cost less "
+        "than their sum. By default the sum of the releases' deltas. Example: 1e-6",
+        default=None,
+    ),
+    Option("kind", "--kind", "KIND", "pure, approximate or zero-concentrated.", default=None),
+    o.AS_JSON,
+)  # fmt: skip
 
-@guarded
-def compose(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="F.json...",
-            help="Releases of one data set, as written by --out, or a session's answers.",
-        ),
-    ],
-    *,
-    delta: Annotated[
-        str | None,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="Delta of the total, far below one over the number of units. Many pure releases then "
-            "cost less than their sum. By default the sum of the releases' deltas. Example: 1e-6",
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option("--kind", metavar="KIND", help="pure, approximate or zero-concentrated."),
-    ] = None,
-    as_json: o.AsJson = False,
-) -> None:
+
+def compose(given: Given) -> None:
     """Say what releases of one data set guarantee together, and how that was found.
 
     Reads what each file says was charged. A release is counted once, however many of its copies,
@@ -47,12 +40,12 @@ def compose(
     from dpfda.composition import account
     from dpfda.storage.certificates import load_certificate
 
-    certificates = [load_certificate(file) for file in files]
-    made = account(certificates, kind, delta)
+    certificates = [load_certificate(file) for file in given.files]
+    made = account(certificates, given.kind, given.delta)
     repeated = _repeated(certificates)
-    if not as_json:
+    if not given.as_json:
         typer.echo(made)
-        for file, certificate, again in zip(files, certificates, repeated, strict=True):
+        for file, certificate, again in zip(given.files, certificates, repeated, strict=True):
             typer.echo(_words(file, certificate, again))
         return
     from dpfda.storage.parts import guarantee_to_json
@@ -65,7 +58,7 @@ def compose(
             "privacy_unit": made.unit,
             "files": [
                 {"file": str(file), "counted_before": again, **_parts(certificate)}
-                for file, certificate, again in zip(files, certificates, repeated, strict=True)
+                for file, certificate, again in zip(given.files, certificates, repeated, strict=True)
             ],
         }
     )
@@ -95,3 +88,15 @@ def _parts(certificate: Certificate) -> dict[str, Any]:
     kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")
     written = certificate_to_json(certificate)
     return {name: written[name] for name in kept}
+
+
+VERB = Verb(
+    "compose",
+    compose,
+    OPTIONS,
+    (
+        "dpfda compose mean.json density.json",
+        "dpfda compose mean.json density.json groups.json --delta 1e-6 --json",
+    ),
+    o.RELEASED,
+)

@@ -6,22 +6,24 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dpfda.cli import options as o
-from dpfda.cli.running import guarded, print_json, warn
+from dpfda.cli.declared import REQUIRED, Given, Option, Verb
+from dpfda.cli.publishing import make, try_on_curves
+from dpfda.cli.running import print_json, warn
 from dpfda.errors import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpfda.bases import Basis
-    from dpfda.cli.checks import PublicSide
     from dpfda.design import Plan
-    from dpfda.guarantees import Guarantee
+    from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
 
+MEAN = "dpfda.summaries.mean:PrivateMean"
 # The table goes from E/8 to 8 E by factors of two; the picture has steps between.
 SPAN = 8
 STEPS = 7
@@ -31,6 +33,22 @@ PICTURE_DRAWS = 300
 POINTS = 101
 MOST_POINTS = 2000
 COUNTED = 0.1
+NAMES = ("epsilon", "delta", "neighbours", "public_size")
+OPTIONS = (
+    Option(
+        "curves", "--curves", "N",
+        "Number of privacy units (persons, if one has several curves). Example: 500",
+        o.PRIVACY, int, REQUIRED,
+    ),
+    *(o.PARAMETERS[name] for name in NAMES),
+    o.MECHANISM, *o.BOUNDS, o.PARAMETERS["standardize"], o.PARAMETERS["kernel"], o.DOMAIN,
+    Option("points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int,
+           POINTS),
+    o.GRID,
+    o.output("plot", "F.png",
+             "Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda[plot])."),
+    o.OVERWRITE, o.AS_JSON,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,50 +63,7 @@ class Row:
     limit: float | None
 
 
-@guarded
-def plan(
-    curves: Annotated[
-        int,
-        typer.Option(
-            "--curves",
-            metavar="N",
-            help="Number of privacy units (persons, if one has several curves). Example: 500",
-            rich_help_panel=o.PRIVACY,
-        ),
-    ],
-    epsilon: o.Epsilon,
-    delta: o.Delta = "0",
-    neighbours: o.NeighbourRelation = "replace-one",
-    public_size: o.PublicSize = None,
-    mechanism: o.MechanismName = "auto",
-    bounds: o.Bounds = None,
-    l2_bound: o.L2Bound = None,
-    l1_bound: o.L1Bound = None,
-    standardize: o.Standardize = False,
-    kernel: o.KernelText = None,
-    domain: o.Domain = None,
-    points: Annotated[
-        int,
-        typer.Option(
-            "--points",
-            metavar="M",
-            help="Number of equally spaced grid points of a curve.",
-            rich_help_panel=o.CURVE,
-        ),
-    ] = POINTS,
-    grid: o.Grid = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="F.png",
-            help="Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda\\[plot]).",
-            rich_help_panel=o.OUTPUT,
-        ),
-    ] = None,
-    overwrite: o.Overwrite = False,
-    as_json: o.AsJson = False,
-) -> None:
+def plan(given: Given) -> None:
     """Expected error of a mean curve over a range of epsilon around E. No file is read.
 
     Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
@@ -97,73 +72,84 @@ def plan(
     as large as the bound allows to a hundredth of that; with --kernel, for a mean as rough as the
     kernel and as large as allowed. The limit is what no such noise can go below.
     """
-    from dpfda.bases import KernelBasis
-    from dpfda.bases.centred import CentredBasis
-    from dpfda.bases.grids import check_grid, equally_spaced
-    from dpfda.cli.checks import bound_from, check_public, kernel_on, kernel_warning
+    from dpfda.cli.checks import kernel_warning
     from dpfda.cli.outputs import check_outputs, save_picture
-    from dpfda.cli.reading import CurveOptions
     from dpfda.report import cautions
 
-    bound = bound_from(bounds, l2_bound, l1_bound, standardize)
-    options = CurveOptions(grid=grid, domain=domain).checked()
-    stated = options.grid_points()
-    public = check_public(
-        epsilon, delta, neighbours, bound, standardize, kernel, options.ends(), mechanism, public_size
-    )
-    _check_counts(curves, points if stated is None else len(stated))
-    if stated is not None and points != POINTS:
-        raise ParameterError("--points", "be left out with --grid", points)
-    check_outputs({"--plot": plot}, {}, overwrite)
-    ends = public.domain or ((0.0, 1.0) if stated is None else (stated[0], stated[-1]))
-    chosen = kernel_on(public.kernel, ends)
-    places = equally_spaced(points, ends) if stated is None else check_grid(stated)
-    basis: Basis = KernelBasis.on_grid(chosen, places, ends)
-    if standardize:
-        # As an estimator does: standardised curves integrate to zero.
-        basis = CentredBasis.of(basis)
-    warnings = [kernel_warning(chosen, basis.grid_points, ends)]
-    warnings += cautions(public.guarantee, public_size or curves)
+    forecast = foretold(given)
+    check_outputs({"--plot": given.plot}, {}, given.overwrite)
+    basis, guarantee = forecast.basis, forecast.whole
+    warnings = [kernel_warning(forecast.kernel, basis.grid_points, basis.domain_range)]
+    warnings += cautions(guarantee, given.public_size or given.curves)
     known = [text for text in warnings if text is not None]
     for text in known:
         warn(text)
-    forecast = Forecast(basis, public, curves)
     rows = [forecast.row(factor) for factor in _factors(STEPS)]
-    if plot is not None:
-        save_picture(
-            _drawn(forecast, "standardised, no unit" if standardize else "units of the data"), plot
-        )
-    if as_json:
-        print_json(_as_json(forecast, rows, known, plot))
+    if given.plot is not None:
+        units = "standardised, no unit" if given.standardize else "units of the data"
+        save_picture(_drawn(forecast, units), given.plot)
+    if given.as_json:
+        print_json(_as_json(forecast, rows, known, given.plot))
     else:
-        typer.echo(_words(forecast, rows, plot))
+        typer.echo(_words(forecast, rows, given.plot))
+
+
+def foretold(given: Given) -> Forecast:
+    """The forecast for public numbers, checked as the mean checks them."""
+    from dpfda.bases import KernelBasis
+    from dpfda.bases.centred import CentredBasis
+    from dpfda.bases.grids import check_grid, equally_spaced
+    from dpfda.cli.checks import bound_from, check_size, guarantee_of, kernel_on
+    from dpfda.cli.reading import ends, parse_points
+
+    stated = None if given.grid is None else parse_points(given.grid, "--grid")
+    check_size(given)
+    whole, bound, domain = guarantee_of(given.epsilon, given.delta), bound_from(given), ends(given)
+    settings = {name: getattr(given, name) for name in (*NAMES, "mechanism", "standardize", "kernel")}
+    settings |= {"epsilon": whole.epsilon, "delta": getattr(whole, "delta", 0)}
+    estimator = make(MEAN)(**settings, bounds=bound, domain_range=domain, grid_points=stated)
+    try_on_curves(estimator)
+    _check_counts(given.curves, given.points if stated is None else len(stated))
+    if stated is not None and given.points != POINTS:
+        raise ParameterError("--points", "be left out with --grid", given.points)
+    span = domain or ((0.0, 1.0) if stated is None else (stated[0], stated[-1]))
+    kernel = kernel_on(given.kernel, span)
+    places = equally_spaced(given.points, span) if stated is None else check_grid(stated)
+    basis: Basis = KernelBasis.on_grid(kernel, places, span)
+    if given.standardize:
+        # As an estimator does: standardised curves integrate to zero.
+        basis = CentredBasis.of(basis)
+    return Forecast(basis, kernel, whole, bound, given)
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
     """Plans for one setting over a range of epsilon."""
 
-    basis: Basis
-    public: PublicSide
-    curves: int
+    basis: Any
+    kernel: Any
+    whole: PureDP | ApproximateDP
+    bound: Any
+    given: Given
 
     def epsilon(self, factor: Fraction) -> float:
         """The whole epsilon, E times a factor."""
-        return float(self.public.guarantee.epsilon * factor)
+        return float(self.whole.epsilon * factor)
 
     def at(self, factor: Fraction, larger: Fraction = Fraction(1), quick: bool = False) -> Plan:
         """The plan at E times a factor, for N times another."""
         from dpfda.design import make_plan
         from dpfda.design.expectation import DRAWS
+        from dpfda.guarantees import Neighbours
 
-        public = self.public
+        given = self.given
         return make_plan(
             self.basis,
-            public.bound,
-            max(2, round((public.public_size or self.curves) * larger)),
+            self.bound,
+            max(2, round((given.public_size or given.curves) * larger)),
             self._guarantee(factor),
-            public.neighbours,
-            public.mechanism,
+            Neighbours.parse(given.neighbours),
+            given.mechanism,
             PICTURE_DRAWS if quick else DRAWS,
         )
 
@@ -180,16 +166,13 @@ class Forecast:
     @property
     def counted(self) -> bool:
         """Whether a part of epsilon goes to releasing the number of units."""
-        from dpfda.guarantees import Neighbours
-
-        return self.public.neighbours is Neighbours.ADD_REMOVE and self.public.public_size is None
+        return self.given.neighbours == "add-remove" and self.given.public_size is None
 
     def _guarantee(self, factor: Fraction) -> Guarantee:
         from dpfda.guarantees import guarantee_for, split
         from dpfda.publication import COUNT_SHARE
 
-        whole = self.public.guarantee
-        scaled = guarantee_for(whole.epsilon * factor, getattr(whole, "delta", 0))
+        scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
         return split(scaled, COUNT_SHARE)[1] if self.counted else scaled
 
 
@@ -221,11 +204,11 @@ def _check_counts(curves: int, points: int) -> None:
 
 
 def _facts(forecast: Forecast) -> dict[str, Any]:
-    public, design = forecast.public, forecast.at(Fraction(1)).design
+    design = forecast.at(Fraction(1)).design
     return {
-        "guarantee": str(public.guarantee),
-        "neighbours": str(public.neighbours),
-        "bound": public.bound.describe(),
+        "guarantee": str(forecast.whole),
+        "neighbours": forecast.given.neighbours,
+        "bound": forecast.bound.describe(),
         "kernel": forecast.basis.describe(),
         "mechanism": f"{design.mechanism}: {design.noise.describe()}",
     }
@@ -235,7 +218,7 @@ def _as_json(
     forecast: Forecast, rows: list[Row], warnings: list[str], plot: Path | None
 ) -> dict[str, Any]:
     return {
-        "curves": forecast.curves,
+        "curves": forecast.given.curves,
         **_facts(forecast),
         "expected": vars(rows[len(rows) // 2]),
         "over_epsilon": [vars(row) for row in rows],
@@ -251,8 +234,10 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
     from dpfda.report import number
 
     middle = rows[len(rows) // 2]
-    units = "standardised" if forecast.public.standardize else "units of the data"
-    lines = [f"Mean curve of {forecast.curves} units, from public numbers alone; no file was read."]
+    units = "standardised" if forecast.given.standardize else "units of the data"
+    lines = [
+        f"Mean curve of {forecast.given.curves} units, from public numbers alone; no file was read."
+    ]
     lines += [f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items()]
     lines += ["", _table(rows, middle), ""]
     lines.append(f"Typical error at a point, as a root mean square ({units}):")
@@ -270,11 +255,11 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
         if belief is None
         else "Expected over smooth means, from as large as the bound allows to a hundredth of that."
     )
-    if forecast.public.guarantee.kind == "approximate":
+    if forecast.whole.kind == "approximate":
         lines.append(
             "Under (epsilon, delta) no limit for such noise is proved: the error is that of the best of "
             "the laws offered."
-            if forecast.public.mechanism == "auto"
+            if forecast.given.mechanism == "auto"
             else "Under (epsilon, delta) no limit for such noise is proved."
         )
     if middle.limit is not None:
@@ -283,7 +268,7 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
             f"noise that protects in proportion can expect less than {number(middle.limit)}."
         )
     if forecast.counted:
-        share = math.sqrt(2) / (COUNTED * middle.epsilon * forecast.curves)
+        share = math.sqrt(2) / (COUNTED * middle.epsilon * forecast.given.curves)
         lines.append(
             "A tenth of epsilon goes to counting the units, whose number is private.\n"
             f"Not included: the count's own error of about {share:.1%}."
@@ -308,3 +293,16 @@ def _table(rows: list[Row], middle: Row) -> str:
     if middle.limit is not None:
         table["limit"] = ["" if row.limit is None else number(row.limit) for row in rows]
     return text_table(table)
+
+
+VERB = Verb(
+    "plan",
+    plan,
+    OPTIONS,
+    (
+        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
+    ),
+    o.PLANNING,
+    estimators=(MEAN,),
+)

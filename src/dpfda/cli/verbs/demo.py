@@ -5,18 +5,16 @@ from __future__ import annotations
 import shlex
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from dpfda.cli import options as o
-from dpfda.cli.mean import publish_mean, words, write_release
-from dpfda.cli.plan import Forecast
-from dpfda.cli.running import guarded, tell
+from dpfda.cli.declared import Given, Option, Verb
+from dpfda.cli.publishing import make, words, write_release
+from dpfda.cli.running import tell
+from dpfda.cli.verbs.plan import MEAN, POINTS, foretold
 from dpfda.errors import StorageError
 
 if TYPE_CHECKING:
-    from dpfda.cli.checks import PublicSide
     from dpfda.datasets import TemperatureCurves
     from dpfda.releases.function import ReleasedFunction
 
@@ -27,21 +25,14 @@ KERNEL = "rbf:30%"
 DOMAIN = (0.0, 23.0)
 LABELS = {"domain": "hour of the day", "value": "temperature (degrees C)"}
 FILES = ("mean_day.json", "mean_day.png", "mean_day.csv")
+OUT = Option(
+    "out", "--out", "DIR",
+    "Folder for the demo's files, made if it does not exist. Files of an earlier demo are replaced.",
+    o.OUTPUT, Path, Path("dpfda-demo"),
+)  # fmt: skip
 
 
-@guarded
-def demo(
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for the demo's files, made if it does not exist. Files of an earlier demo are "
-            "replaced.",
-            rich_help_panel=o.OUTPUT,
-        ),
-    ] = Path("dpfda-demo"),
-) -> None:
+def demo(given: Given) -> None:
     """Publish the mean day of Seattle's temperatures, and explain each step.
 
     The data are public and ship inside the package; days of hourly temperatures stand in for private
@@ -49,27 +40,23 @@ def demo(
     """
     from importlib.util import find_spec
 
-    from dpfda.bounds import ValueBounds
-    from dpfda.cli.checks import check_public
     from dpfda.datasets import load_temperatures
     from dpfda.publication import already_charged
-    from dpfda.records.files import TableCurves
     from dpfda.storage import check_writable
 
-    _make_folder(out)
-    release_path, plot, csv = (out / name for name in FILES)
-    drawn = plot if find_spec("matplotlib") is not None else None
+    _make_folder(given.out)
+    release_path, plot, csv = (given.out / name for name in FILES)
     for path in (release_path, plot, csv):
         check_writable(path)
-    bound = ValueBounds(*BOUNDS)
-    public = check_public("1", "0", "replace-one", bound, False, KERNEL, DOMAIN, "auto", None)
     data = load_temperatures()
-    settings = {"unit": "day", "labels": LABELS}
+    settings = {"bounds": BOUNDS, "kernel": KERNEL, "domain_range": DOMAIN}
+    mean = make(MEAN)(1, **settings, grid_points=data.grid_points, unit="day", labels=LABELS)
     with already_charged():
         # The data are public: no ledger is theirs.
-        release = publish_mean(TableCurves(data.values, data.grid_points, None), public, settings)
-    files = write_release(release, release_path, drawn, csv)
-    tell(_story(data, public, release, files, release_path))
+        release = mean.fit(data.values).release_
+    drawn = plot if find_spec("matplotlib") is not None else None
+    files = write_release(release, release_path, csv, drawn)
+    tell(_story(data, release, files, release_path))
 
 
 def _make_folder(folder: Path) -> None:
@@ -84,23 +71,23 @@ def _make_folder(folder: Path) -> None:
 
 def _story(
     data: TemperatureCurves,
-    public: PublicSide,
     release: ReleasedFunction,
     files: dict[str, str],
     path: Path,
 ) -> str:
-    from dpfda.bases import KernelBasis
-    from dpfda.cli.checks import kernel_on
-
     days, hours = data.values.shape
     low, high = BOUNDS
-    basis = KernelBasis.on_grid(kernel_on(KERNEL, DOMAIN), data.grid_points, DOMAIN)
-    expected = Forecast(basis, public, days).at(Fraction(1)).typical_error
+    setting = Given(
+        curves=days, epsilon="1", delta="0", neighbours="replace-one", public_size=None,
+        mechanism="auto", bounds=BOUNDS, l2_bound=None, l1_bound=None, standardize=False, kernel=KERNEL,
+        domain=DOMAIN, points=POINTS, grid=",".join(map(str, data.grid_points)),
+    )  # fmt: skip
+    expected = foretold(setting).at(Fraction(1)).typical_error
     gap = release(data.grid_points) - data.values.mean(axis=0)
     found = float((gap**2).mean() ** 0.5)
     source, first, folder = (shlex.quote(str(p)) for p in (data.path, path, path.parent))
     span = f"[{low:g}, {high:g}] degrees C"
-    setting = f"--bounds {low:g} {high:g} --domain 0 23 --kernel {KERNEL}"
+    typed = f"--bounds {low:g} {high:g} --domain 0 23 --kernel {KERNEL}"
     lines = [
         "What was done",
         f"  Read {days} days of {hours} hourly temperatures in Seattle (climate normals: public).",
@@ -123,12 +110,15 @@ def _story(
         "What to try next",
         f"  dpfda show {first}",
         f"  dpfda eval {first} --at 6,12,17.5",
-        f"  dpfda plan --curves {days} --epsilon 1 --points {hours} {setting}",
+        f"  dpfda plan --curves {days} --epsilon 1 --points {hours} {typed}",
         f"  dpfda mean {source} \\",
-        f"      --epsilon 0.2 {setting} \\",
+        f"      --epsilon 0.2 {typed} \\",
         f"      --out {folder}/again.json",
         "  The last one is a second release from the same data: its epsilon adds to the first one's.",
     ]
     if "plot" not in files:
         lines.append("  No picture was drawn, which needs: pip install 'dpfda[plot]'")
     return "\n".join(lines)
+
+
+VERB = Verb("demo", demo, (OUT,), ("dpfda demo --out dpfda-demo",), o.PLANNING)

@@ -1,0 +1,89 @@
+"""What the docstring of an estimator says of its parameters, read without importing the estimator.
+
+A help page is asked for often and must come at once; importing an estimator takes a second.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pkgutil
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+# Says that another estimator has the words.
+ELSEWHERE = "As in "
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an estimator, as its class states it.
+
+    Parameters
+    ----------
+    words : str
+        The description.
+    choices : tuple of str
+        Words that it may be, where the docstring lists them.
+    default : object
+        None where there is no literal one.
+    """
+
+    words: str = ""
+    choices: tuple[str, ...] = ()
+    default: Any = None
+
+
+def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
+    """Parameters of an estimator by name.
+
+    Parameters
+    ----------
+    homes : tuple of str
+        "module:Class" of the estimator, then of those that its docstring refers to.
+    """
+    found: dict[str, Parameter] = {}
+    for number, home in enumerate(homes):
+        for name, (kind, words, default) in _parameters(home).items():
+            if (name in found or number == 0) and not (name in found and found[name].words):
+                choices = tuple(re.findall(r"['\"]([\w-]+)['\"]", kind)) if kind[:1] == "{" else ()
+                first = found[name].default if name in found else default
+                found[name] = Parameter("" if words.startswith(ELSEWHERE) else words, choices, first)
+    return found
+
+
+@cache
+def _parameters(home: str) -> dict[str, tuple[str, str, Any]]:
+    """Type, words and default of the parameters of a class."""
+    module, name = home.split(":")
+    root, *parts = module.split(".")
+    source = pkgutil.get_data(root, "/".join(parts) + ".py")
+    if source is None:
+        raise ModuleNotFoundError(module)
+    (found,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
+    words = _described(ast.get_docstring(found) or "")
+    (made,) = (n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
+    return {key: (*words.get(key, ("", "")), default) for key, default in _defaults(made.args)}
+
+
+def _defaults(arguments: ast.arguments) -> list[tuple[str, Any]]:
+    placed = arguments.args[1:]
+    given = [None] * (len(placed) - len(arguments.defaults)) + list(arguments.defaults)
+    pairs = [*zip(placed, given, strict=True)]
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [(a.arg, d.value if isinstance(d, ast.Constant) else None) for a, d in pairs]
+
+
+def _described(docstring: str) -> dict[str, tuple[str, str]]:
+    """Type and description of each parameter in a numpydoc docstring."""
+    _, _, after = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
+    section = re.split(r"\n\n.+\n---+\n", after)[0]
+    found: dict[str, tuple[str, str]] = {}
+    for part in re.split(r"\n(?=\S)", section):
+        header, _, words = part.partition("\n")
+        names, _, kind = header.partition(" : ")
+        flowing = " ".join(words.replace("`", "").split())
+        found |= {name.strip(): (kind, flowing) for name in names.split(",")}
+    return found

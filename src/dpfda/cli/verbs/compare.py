@@ -1,0 +1,54 @@
+"""`dpfda compare`: publish the mean curves of several groups, and their difference."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from dpfda.cli import options as o
+from dpfda.cli.publishing import Publication, make, try_on_curves
+from dpfda.cli.reading import ComparedCurves
+
+MEAN = "dpfda.summaries.mean:PrivateMean"
+
+
+def _try(estimator: Any) -> None:
+    """A mean with the same parameters is refused where the means of groups would be."""
+    kind = make(MEAN)
+    stated = estimator.get_params(deep=False)
+    try_on_curves(
+        kind(**{name: stated[name] for name in inspect.signature(kind).parameters if name in stated})
+    )
+
+
+def _draw_difference(release: Any, path: Path) -> None:
+    from dpfda.cli.outputs import new_picture, save_picture
+
+    save_picture(release.difference(*release.names[:2]).plot(new_picture()), path)
+
+
+VERB = Publication(
+    name="compare",
+    words="Publish the mean curve of each of several groups, and their difference, at the cost of one "
+    "mean. Every person must be in one group.",
+    estimators=("dpfda.summaries.comparison:PrivateComparison", MEAN),
+    reader=ComparedCurves(),
+    trial=_try,
+    bounded=True,
+    options=(o.MECHANISM,),
+    outputs=(
+        (
+            o.output(
+                "difference_plot",
+                "F.png",
+                "A picture of the first group minus the second, with its band.",
+            ),
+            _draw_difference,
+        ),
+    ),
+    examples=(
+        "dpfda compare scans.csv --by case --groups ID --epsilon 1 --bounds 0.2 0.9 "
+        "--columns 'cca_*' --missing complete --out groups.json --difference-plot difference.png",
+    ),
+).verb()

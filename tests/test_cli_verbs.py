@@ -1,0 +1,172 @@
+"""The command's own machinery: verbs by scan, options worded by estimators, every kind of release."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import PrivateDensity, PrivateMean, load
+from dpfda.cli import verbs
+from dpfda.cli.app import app, build
+from dpfda.cli.documented import documented
+
+FILES = sorted(
+    path for path in (Path(__file__).parent / "golden" / "v1").glob("*.json") if path.stem != "readings"
+)
+A_VERB = '''
+import typer
+from dpfda.cli.declared import Given, Option, Verb
+
+def greet(given: Given) -> None:
+    """Greet somebody, as often as is asked for."""
+    for _ in range(given.times):
+        typer.echo(f"Good day, {given.name}.")
+
+VERB = Verb(
+    "greet", greet,
+    (Option("name", "", "NAME", "Whom.", default="stranger"),
+     Option("times", "--times", "N", "How often.", type=int, default=1)),
+    ("dpfda greet Ada --times 2",),
+)
+'''
+A_PUBLICATION = """
+from dpfda.cli.publishing import Publication, try_on_curves
+from dpfda.cli.reading import Curves
+
+VERB = Publication(
+    name="shape",
+    words="Publish the mean shape.",
+    estimators=("dpfda.summaries.mean:PrivateMean",),
+    reader=Curves(),
+    trial=try_on_curves,
+    bounded=True,
+    examples=("dpfda shape scans.csv --epsilon 1 --standardize --out shape.json",),
+).verb()
+"""
+
+
+def run(*arguments, command=app):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def with_files(tmp_path, monkeypatch):
+    """Puts a file among the verbs."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "more_verbs"
+    folder.mkdir()
+    monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(folder)])
+    yield lambda name, text: (folder / f"{name}.py").write_text(text)
+    for name in ("greet", "shape"):
+        sys.modules.pop(f"dpfda.cli.verbs.{name}", None)
+
+
+def test_a_verb_is_one_file(with_files):
+    with_files("greet", A_VERB)
+    command = build()
+    assert "Greet somebody" in run("--help", command=command).stdout
+    told = run("greet", "Ada", "--times", 2, command=command)
+    assert (told.exit_code, told.stdout) == (0, "Good day, Ada.\nGood day, Ada.\n")
+    assert "dpfda greet Ada --times 2" in run("greet", "-h", command=command).stdout
+
+
+def test_a_verb_that_publishes_is_one_declaration(with_files, tmp_path):
+    with_files("shape", A_PUBLICATION)
+    rows = [",".join("abcdef")] + [",".join(str((i * j) % 7) for j in range(6)) for i in range(1, 20)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    done = run(
+        "shape", "t.csv", "--epsilon", 2, "--standardize", "--out", "s.json", "--csv", "s.csv",
+        command=build(),
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert load("s.json").guarantee.epsilon == 2
+    assert Path("s.csv").read_text().startswith("point,value,lower,upper\n")
+
+
+@pytest.mark.parametrize(
+    ("homes", "made"),
+    [
+        (("dpfda.summaries.mean:PrivateMean",), PrivateMean(1)),
+        (("dpfda.summaries.density:PrivateDensity",), PrivateDensity(1)),
+    ],
+)
+def test_parameters_are_read_without_importing_the_estimator(homes, made):
+    found = documented(homes)
+    stated = made.get_params() | {"epsilon": found["epsilon"].default}
+    assert {name: parameter.default for name, parameter in found.items()} == stated
+    for name, parameter in found.items():
+        assert parameter.words, name
+    assert found["neighbours"].choices == ("replace-one", "add-remove")
+
+
+def test_words_of_another_estimator_are_found_there():
+    homes = ("dpfda.summaries.comparison:PrivateComparison", "dpfda.summaries.mean:PrivateMean")
+    own, both = documented(homes[:1]), documented(homes)
+    assert own.keys() == both.keys()
+    assert not own["kernel"].words
+    assert both["kernel"].words == documented(homes[1:])["kernel"].words
+    assert both["levels"].words == own["levels"].words
+
+
+def test_help_says_the_default_of_the_estimator():
+    words = " ".join(run("mean", "--help").stdout.replace("│", " ").split())
+    assert "by default a sum of Matern kernels" in words
+    assert "Under add/remove only" in words
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_kind_is_shown(path):
+    shown = run("show", path)
+    assert shown.exit_code == 0, shown.stderr
+    for title in ("What was published", "Who is protected", "What is promised", "Releasing again"):
+        assert title in shown.stdout
+    answer = json.loads(run("show", path, "--json").stdout)
+    assert answer["report"] == shown.stdout.rstrip("\n")
+    assert answer["guarantee"]["words"] == str(load(path).guarantee)
+    assert {"neighbours", "privacy_unit", "warnings"} <= answer.keys()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_kind_is_evaluated(path, tmp_path):
+    release = load(path)
+    ends = release.domain_range
+    box = ends if isinstance(ends[0], tuple | list) else [ends]
+    middle = [sum(pair) / 2 for pair in box]
+    count = 2 if type(release).__name__ == "ReleasedCovariance" else 1
+    at = ":".join(str(x) for x in middle * count)
+    out = tmp_path / "values.csv"
+    done = run("eval", path, "--at", at, "--csv", out)
+    assert done.exit_code == 0, done.stderr
+    assert "1 points written" in done.stdout
+    header, row = out.read_text().splitlines()
+    assert len(header.split(",")) == len(row.split(",")) >= 2
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_kind_is_composed(path):
+    told = run("compose", path, path)
+    assert told.exit_code == 0, told.stderr
+    assert told.stdout.count("(counted before)") == 1
+
+
+def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("a,b,c\n1,2,3\n4,,6\n")
+    mean = ("mean", "t.csv", "--epsilon", 1, "--bounds", 0, 9, "--out", "m.json")
+    assert "Use --missing complete" in run(*mean).stderr
+    assert "error: --epsilon must be positive; found 0." in run(*mean, "--epsilon", 0).stderr
+    assert "error: --kernel must be matern" in run(*mean, "--kernel", "x").stderr
+
+
+def test_the_list_of_verbs_loads_no_estimator(tmp_path):
+    code = (
+        "import sys; from dpfda.cli.app import app; app(['--help'], standalone_mode=False); "
+        "assert not {'numpy', 'sklearn', 'dpfda.summaries'} & set(sys.modules)"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
