@@ -44,7 +44,7 @@ VERB = Publication(
     trial=try_on_curves,
     bounded=True,
     examples=("dpfda shape scans.csv --epsilon 1 --standardize --out shape.json",),
-).verb()
+)
 """
 
 
@@ -75,7 +75,9 @@ def test_a_verb_is_one_file(with_files):
 
 def test_a_verb_that_publishes_is_one_declaration(with_files, tmp_path):
     with_files("shape", A_PUBLICATION)
-    rows = [",".join("abcdef")] + [",".join(str((i * j) % 7) for j in range(6)) for i in range(1, 20)]
+    rows = [",".join(f"p_{j}" for j in range(6))] + [
+        ",".join(str((i * j) % 7) for j in range(6)) for i in range(1, 20)
+    ]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     done = run(
         "shape", "t.csv", "--epsilon", 2, "--standardize", "--out", "s.json", "--csv", "s.csv",
@@ -154,7 +156,7 @@ def test_every_kind_is_composed(path):
 
 def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("t.csv").write_text("a,b,c\n1,2,3\n4,,6\n")
+    Path("t.csv").write_text("p_1,p_2,p_3\n1,2,3\n4,,6\n")
     mean = ("mean", "t.csv", "--epsilon", 1, "--bounds", 0, 9, "--out", "m.json")
     assert "Use --missing complete" in run(*mean).stderr
     assert "error: --epsilon must be positive; found 0." in run(*mean, "--epsilon", 0).stderr

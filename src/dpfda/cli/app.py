@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperGroup
 
 from dpfda import __version__
 from dpfda.cli import verbs
-from dpfda.cli.declared import Given, Group, Verb
+from dpfda.cli.declared import Declared, Given, Group
 from dpfda.cli.running import EXIT_CODES, epilog, flowing, guarded
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
@@ -36,37 +36,75 @@ def _options(
     pass
 
 
-def _command(verb: Verb) -> Callable[..., None]:
-    """The function that reads a command line, whose parameters are the options of a verb."""
+class Verbs(TyperGroup):
+    """Verbs whose options are read only when one of them is named: a list of them comes at once."""
+
+    declared: ClassVar[dict[str, Declared]] = {}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that is named, with its options."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is None or command.name not in self.declared:
+            return name, command, rest
+        return name, _with_options(self.declared[command.name]), rest
+
+
+def _with_options(verb: Declared) -> Any:
+    """The command of a verb: the parameters of the function that it calls are the options."""
     options = verb.told()
 
-    @functools.wraps(verb.run)
     def run(**given: Any) -> None:
         guarded(verb.run, options)(Given(**given))
 
     parameters = [option.parameter() for option in options]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    _add(alone, verb, run)
+    return typer.main.get_command(alone)
 
 
-def _examples(lines: Any) -> str:
-    return epilog("Example" if len(lines) == 1 else "Examples", *lines, EXIT_CODES)
+def _nothing() -> None:
+    """Stands for a verb in the list of them."""
 
 
-def _add(home: typer.Typer, verb: Verb) -> None:
+def _add(home: typer.Typer, verb: Declared, run: Callable[..., None] = _nothing) -> None:
     home.command(
         verb.name,
         help=flowing(verb.help),
         epilog=_examples(verb.examples),
         rich_help_panel=verb.panel,
         context_settings=CONTEXT,
-    )(_command(verb))
+    )(run)
+
+
+def _group(verbs: Sequence[Declared], **words: Any) -> typer.Typer:
+    listed: dict[str, Any] = {"declared": {verb.name: verb for verb in verbs}}
+    made = typer.Typer(
+        cls=type("Verbs", (Verbs,), listed),
+        no_args_is_help=True,
+        context_settings=CONTEXT,
+        add_completion=False,
+        rich_markup_mode="rich",
+        # Locals hold private data: no traceback may show them.
+        pretty_exceptions_enable=False,
+        **words,
+    )
+    for verb in verbs:
+        _add(made, verb)
+    return made
+
+
+def _examples(lines: Sequence[str]) -> str:
+    return epilog("Example" if len(lines) == 1 else "Examples", *lines, EXIT_CODES)
 
 
 def build() -> typer.Typer:
     """The command with all verbs in `dpfda.cli.verbs`."""
-    made = typer.Typer(
+    names = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
+    found = [importlib.import_module(f"{verbs.__name__}.{name}").VERB for name in names]
+    made = _group(
+        [verb for verb in found if not isinstance(verb, Group)],
         name="dpfda",
         help="Publish functions of private data under differential privacy: mean curves first.\n\n"
         "What is published is a whole function with noise added, as a JSON file. It can be evaluated, "
@@ -78,28 +116,12 @@ def build() -> typer.Typer:
             "dpfda show mean.json",
             EXIT_CODES,
         ),
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="rich",
-        context_settings=CONTEXT,
-        # Locals hold private data: no traceback may show them.
-        pretty_exceptions_enable=False,
     )
     made.callback()(_options)
-    for found in sorted(pkgutil.iter_modules(verbs.__path__), key=lambda module: module.name):
-        declared = importlib.import_module(f"{verbs.__name__}.{found.name}").VERB
-        if not isinstance(declared, Group):
-            _add(made, declared)
-            continue
-        group = typer.Typer(
-            help=declared.words,
-            epilog=_examples(declared.examples),
-            no_args_is_help=True,
-            context_settings=CONTEXT,
-        )
-        for verb in declared.verbs:
-            _add(group, verb)
-        made.add_typer(group, name=declared.name, rich_help_panel=declared.panel)
+    for group in found:
+        if isinstance(group, Group):
+            words = {"help": group.help, "epilog": _examples(group.examples)}
+            made.add_typer(_group(group.verbs, **words), name=group.name, rich_help_panel=group.panel)
     return made
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 
@@ -78,6 +78,35 @@ class Option:
         )
 
 
+class Declared(Protocol):
+    """What a file in `dpfda.cli.verbs` declares: a verb.
+
+    Its options are asked for when it is run or explained, not when all verbs are listed.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help(self) -> str: ...
+
+    @property
+    def examples(self) -> Sequence[str]: ...
+
+    @property
+    def panel(self) -> str | None: ...
+
+    def told(self) -> Sequence[Option]: ...
+
+    def run(self, given: Given, /) -> None: ...
+
+
+def told(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
+    """Options worded by the docstrings of estimators, the first one first."""
+    known = documented(tuple(estimators))
+    return [option.told(known) for option in options]
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb of the command: a file in `dpfda.cli.verbs` that holds one as ``VERB`` is found by scan.
@@ -112,9 +141,8 @@ class Verb:
         return self.words or self.run.__doc__ or ""
 
     def told(self) -> list[Option]:
-        """The options, worded by the estimators."""
-        known = documented(tuple(self.estimators))
-        return [option.told(known) for option in self.options]
+        """The options as they are shown."""
+        return told(self.options, self.estimators)
 
 
 @dataclass(frozen=True)
@@ -123,13 +151,13 @@ class Group:
 
     Parameters
     ----------
-    name, words, examples, panel
+    name, help, examples, panel
         As of a `Verb`.
-    verbs : sequence of Verb
+    verbs : sequence of Declared
     """
 
     name: str
-    words: str
-    verbs: Sequence[Verb]
+    help: str
+    verbs: Sequence[Declared]
     examples: Sequence[str] = ()
     panel: str | None = None

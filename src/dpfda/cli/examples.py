@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpfda.cli import options as o
-from dpfda.cli.declared import DOCSTRING, Given, Option, Verb
+from dpfda.cli.declared import DOCSTRING, Given, Option
 from dpfda.cli.publishing import Publication
 from dpfda.cli.reading import Examples, parse_ranges
 from dpfda.errors import ParameterError
@@ -21,7 +21,7 @@ NORM_BOUND = Option(
 )  # fmt: skip
 
 
-def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence[str]) -> Verb:
+def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence[str]) -> Publication:
     """A verb that publishes a function of inputs."""
     return Publication(
         name=name,
@@ -35,7 +35,7 @@ def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence
         found=lambda given, table: _features(given, len(table.columns)),
         csv=False,
         examples=examples,
-    ).verb()
+    )
 
 
 def _settings(given: Given) -> dict[str, Any]:

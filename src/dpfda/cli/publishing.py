@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda.cli import options as o
-from dpfda.cli.declared import Given, Option, Verb
+from dpfda.cli.declared import Given, Option, told
 from dpfda.cli.documented import documented
 from dpfda.cli.reading import Reader, located
 from dpfda.cli.running import FAILED, fail, note, tell, warn
@@ -74,6 +74,16 @@ class Publication:
     csv: bool = True
 
     @property
+    def help(self) -> str:
+        """What the verb does."""
+        return f"{self.words}\n\n{FOOT}"
+
+    @property
+    def panel(self) -> str:
+        """Where the list of verbs has it."""
+        return o.PUBLISHING
+
+    @property
     def parameters(self) -> dict[str, Option]:
         """Options that are parameters of the estimator, by name."""
         of_all = {name: set_ for name, set_ in o.PARAMETERS.items() if name not in self.without}
@@ -81,8 +91,8 @@ class Publication:
         made = of_all | {option.name: option for option in self.options}
         return {name: option for name, option in made.items() if name in known}
 
-    def verb(self) -> Verb:
-        """The verb."""
+    def told(self) -> list[Option]:
+        """All options, in the order of their panels."""
         bounds = o.BOUNDS if self.bounded else ()
         parameters = {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
         files = [option for option, _ in self.outputs]
@@ -90,9 +100,7 @@ class Publication:
             *self.reader.options, *parameters.values(), o.OUT, *files,
             *((o.CSV,) if self.csv else ()), o.PLOT, o.OVERWRITE, o.AS_JSON,
         )  # fmt: skip
-        words = f"{self.words}\n\n{FOOT}"
-        listed = sorted(options, key=lambda option: PANELS.index(option.panel))
-        return Verb(self.name, self.run, listed, self.examples, o.PUBLISHING, words, self.estimators)
+        return told(sorted(options, key=lambda option: PANELS.index(option.panel)), self.estimators)
 
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
@@ -105,7 +113,7 @@ class Publication:
         guarantee = guarantee_of(given.epsilon, given.delta)
         estimator = self.estimator(given)
         special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
-        paths = {"--out": given.out, **special, "--csv": self._csv(given), "--plot": given.plot}
+        paths = {"--out": given.out, **special, "--plot": given.plot, "--csv": self._csv(given)}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         self.trial(estimator)
         account = opened_ledger(given.ledger, given.dataset)

@@ -79,7 +79,7 @@ def as_options(message: str, options: Sequence[Option] = ()) -> str:
             name, flag = re.escape(option.name), option.flag
             message = re.sub(rf"^{name}(?= must\b)", flag, message)
             message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
-            message = re.sub(rf"\b{name}=(?=\d)", f"{flag} ", message)
+            message = re.sub(rf"\b{name}=(?=['\d])", f"{flag} ", message)
     for pattern, words in WORDED:
         message = pattern.sub(words, message)
     return message

@@ -51,4 +51,4 @@ VERB = Publication(
         "dpfda compare scans.csv --by case --groups ID --epsilon 1 --bounds 0.2 0.9 "
         "--columns 'cca_*' --missing complete --out groups.json --difference-plot difference.png",
     ),
-).verb()
+)

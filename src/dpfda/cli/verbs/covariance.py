@@ -77,4 +77,4 @@ VERB = Publication(
         "dpfda covariance scans.csv --epsilon 1 --center private --bounds 0.2 0.9 --radius 0.12 "
         "--columns 'cca_*' --groups ID --missing complete --out cov.json",
     ),
-).verb()
+)

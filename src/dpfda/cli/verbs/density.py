@@ -49,4 +49,4 @@ VERB = Publication(
         "dpfda density deaths.csv --epsilon 1 --counts deaths --edges 0:105:5 --multiplier 1000 "
         "--unit person --x-label 'age (years)' --out deaths.json --csv deaths-by-age.csv",
     ),
-).verb()  # fmt: skip
+)  # fmt: skip

@@ -6,7 +6,7 @@ from dpfda.cli import options as o
 from dpfda.cli.publishing import Publication, try_on_curves
 from dpfda.cli.reading import Curves
 
-MEAN = Publication(
+VERB = Publication(
     name="mean",
     words="Publish the mean curve of a file of private curves under differential privacy.",
     estimators=("dpfda.summaries.mean:PrivateMean",),
@@ -23,4 +23,3 @@ MEAN = Publication(
         "--domain 0 52 --out weight.json",
     ),
 )
-VERB = MEAN.verb()
