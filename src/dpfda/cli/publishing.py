@@ -235,7 +235,7 @@ def opened_ledger(file: Path | None, dataset: str | None) -> Charged | None:
         return None
     account = FileLedger(file)
     account.budget(dataset)
-    note(f"the release will be charged to {dataset!r} in {account.path}")
+    note(f"The release will be charged to {dataset!r} in {account.path}.")
     return Charged(account)
 
 
