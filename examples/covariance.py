@@ -111,7 +111,9 @@ def component_table(study: Study) -> None:
         for method in ("noisy", "exponential"):
             results = []
             for _ in range(DRAWS):
-                fpca = PrivateFPCA(count, method=method, center=study.known, radius=study.radius)
+                fpca = PrivateFPCA(
+                    1.0, n_components=count, method=method, center=study.known, radius=study.radius
+                )
                 found = np.linalg.qr(root[:, None] * fpca.fit(study.curves).components_.T)[0]
                 results.append([np.trace(found.T @ exact @ found) / values[:count].sum()])
             print(f"{study.name} | {count} components, {method} | {shown(results)}")

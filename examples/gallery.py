@@ -51,7 +51,7 @@ def draw_covariance(axis):
 
 def draw_components(axis):
     """In which ways days differ most."""
-    shape = PrivateFPCA(1, epsilon=1.0, center=12.0, radius=60.0, **DAYS).fit(TEMPERATURES.values)
+    shape = PrivateFPCA(1.0, n_components=1, center=12.0, radius=60.0, **DAYS).fit(TEMPERATURES.values)
     hours = np.linspace(0, 23, 200)
     axis.plot(hours, shape.release_.function(0)(hours), label="released eigenfunction")
     axis.set_xlabel(HOURS["domain"])

@@ -97,7 +97,7 @@ def digits() -> None:
     X, y = load_digits(return_X_y=True)
     y = y % 2
     waves = LinearFeatures.of_curves(low_waves(8, 5) / 16, (0, 16), norm_bound=2.8, center=6.0)
-    base = PrivateKernelClassifier(bounds=(0, 16), classes=(0, 1), features=waves)
+    base = PrivateKernelClassifier(1.0, bounds=(0, 16), classes=(0, 1), features=waves)
     usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     heading("Digits, even or odd (accuracy at epsilon = 1)")
     for loss, road in (
@@ -123,11 +123,14 @@ def classifiers() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     machine = PrivateKernelClassifier(
-        bounds=(0, CANCER_LIMITS), classes=(0, 1), features=LinearFeatures.of_columns(30, norm_bound=2.0)
+        1.0,
+        bounds=(0, CANCER_LIMITS),
+        classes=(0, 1),
+        features=LinearFeatures.of_columns(30, norm_bound=2.0),
     )
     compare("breast cancer, 30 columns", machine, usual, X, y)
     X, y = disc()
-    machine = PrivateKernelClassifier(bounds=(-1, 1), classes=(0, 1))
+    machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
     compare("simulated disc, 2 inputs", machine, SVC(), X, y)
     folder = os.environ.get("DPFDA_DATA_DIR")
     if folder is not None:
@@ -153,7 +156,7 @@ def regressions() -> None:
     heading("Regression (share of variance explained at epsilon = 1)")
     X, y = load_diabetes(return_X_y=True, scaled=False)
     columns = LinearFeatures.of_columns(10, norm_bound=2.0)
-    base = PrivateKernelRegressor(bounds=DIABETES_LIMITS, target_bounds=(0, 350), features=columns)
+    base = PrivateKernelRegressor(1.0, bounds=DIABETES_LIMITS, target_bounds=(0, 350), features=columns)
     usual: Any = make_pipeline(StandardScaler(), Ridge())
     ways: tuple[tuple[str, str], ...] = (
         ("huber", "objective"),
@@ -164,7 +167,7 @@ def regressions() -> None:
         made = clone(base).set_params(loss=loss, road=road)
         compare(f"diabetes, {loss}, {road}", made, usual, X, y, False)
     X, y = wave()
-    base = PrivateKernelRegressor(bounds=(0, 1), target_bounds=(-2, 2))
+    base = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-2, 2))
     for loss, road in ways:
         made = clone(base).set_params(loss=loss, road=road)
         usual = KernelRidge(kernel="rbf", gamma=50, alpha=0.1)
@@ -181,7 +184,7 @@ def picture(path: str) -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
     X, y = disc()
     labels = {"domain": "first input, second input"}
-    PrivateKernelClassifier(bounds=(-1, 1), classes=("outside", "inside"), labels=labels).fit(
+    PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=("outside", "inside"), labels=labels).fit(
         X, np.array(["outside", "inside"])[y]
     ).release_.plot(left)
     around = np.linspace(0, 2 * np.pi, 200)
@@ -190,7 +193,7 @@ def picture(path: str) -> None:
     left.set_aspect("equal")
     X, y = wave()
     labels = {"domain": "input", "value": "target"}
-    machine = PrivateKernelRegressor(bounds=(0, 1), target_bounds=(-2, 2), labels=labels)
+    machine = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-2, 2), labels=labels)
     machine.fit(X, y).release_.plot(right)
     at = np.linspace(0, 1, 300)
     right.plot(

@@ -462,9 +462,9 @@ def long_curves(ids: Any, times: Any, values: Any) -> list[bytes]:
 
 def targets(y: Any) -> Any:
     """Real targets as a regressor reads them."""
-    return PrivateKernelRegressor(target_bounds=(-1, 1), invalid="repair")._targets(y, RECORDS)[0]
+    return PrivateKernelRegressor(1.0, target_bounds=(-1, 1), invalid="repair")._targets(y, RECORDS)[0]
 
 
 def classes(y: Any) -> Any:
     """Signs of classes as a classifier reads them."""
-    return PrivateKernelClassifier(classes=(0, 1), invalid="repair")._targets(y, RECORDS)[0]
+    return PrivateKernelClassifier(1.0, classes=(0, 1), invalid="repair")._targets(y, RECORDS)[0]

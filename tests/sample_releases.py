@@ -29,7 +29,13 @@ def custom_kernel(s: Any, t: Any) -> Any:
 
 
 def _fit(**parameters: Any) -> ReleasedFunction:
-    made = {"bounds": (-3.0, 3.0), "grid_points": GRID, "kernel": Matern(0.3, nu=1.5), **parameters}
+    made = {
+        "epsilon": 1.0,
+        "bounds": (-3.0, 3.0),
+        "grid_points": GRID,
+        "kernel": Matern(0.3, nu=1.5),
+        **parameters,
+    }
     release: ReleasedFunction = PrivateMean(**made).fit(CURVES).release_
     return release
 

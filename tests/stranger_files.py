@@ -57,7 +57,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     "two stages, private spread": lambda: _staged(spread="private"),
     "covariance": lambda: PrivateCovariance(5.0, center=0.0, radius=0.4).fit(WAVES).release_,
     "components": lambda: (
-        PrivateFPCA(2, epsilon=5.0, center="private", bounds=(-1, 1), radius=0.4).fit(WAVES).release_
+        PrivateFPCA(5.0, n_components=2, center="private", bounds=(-1, 1), radius=0.4)
+        .fit(WAVES)
+        .release_
     ),
     "comparison": lambda: (
         PrivateComparison(1.0, bounds=(-3, 3), grid_points=GRID)

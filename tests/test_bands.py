@@ -44,7 +44,12 @@ class Study:
     """Exact releases of one mean by one mechanism, and the curve that their noise hides."""
 
     def __init__(self, name: str) -> None:
-        made = {"bounds": (-2.0, 2.0), "grid_points": GRID, "kernel": Matern(0.2, nu=1.5)}
+        made = {
+            "epsilon": 1.0,
+            "bounds": (-2.0, 2.0),
+            "grid_points": GRID,
+            "kernel": Matern(0.2, nu=1.5),
+        }
         estimator = PrivateMean(**(made | MECHANISMS[name]))
         self.prepared = estimator.prepare(CURVES)
         # The band is about what was measured, before a prior comes in.

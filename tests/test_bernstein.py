@@ -365,14 +365,20 @@ def test_unusable_degrees_are_refused(degree):
         BernsteinBasis.on_grid(degree, GRID)
     if degree is not None:
         with pytest.raises(ParameterError, match="degree must be an integer from 1 to 1000; found"):
-            PrivateMean(bounds=(0, 1), mechanism=Bernstein(degree)).fit(np.zeros((3, 5)))
+            PrivateMean(1.0, bounds=(0, 1), mechanism=Bernstein(degree)).fit(np.zeros((3, 5)))
 
 
 # Privacy of the mechanism: the loss, recomputed from exact sums of worst data.
 
 
 def prepared(curves: np.ndarray, **parameters: Any) -> Any:
-    settled = {"bounds": (-1.0, 2.0), "grid_points": GRID, "mechanism": "bernstein", **parameters}
+    settled = {
+        "epsilon": 1.0,
+        "bounds": (-1.0, 2.0),
+        "grid_points": GRID,
+        "mechanism": "bernstein",
+        **parameters,
+    }
     return PrivateMean(**settled).prepare(curves)
 
 
@@ -445,7 +451,7 @@ def test_adding_a_record_costs_at_most_epsilon_and_nearly_all():
 
 
 def test_a_release_states_the_recomputed_epsilon():
-    release = PrivateMean(bounds=(0, 1), mechanism=Bernstein(12)).fit(np.zeros((9, 20))).release_
+    release = PrivateMean(1.0, bounds=(0, 1), mechanism=Bernstein(12)).fit(np.zeros((9, 20))).release_
     scales = release.noise.scales
     radius = IntegerBall.of("linf", 0.5, 13).radius
     assert release.achieved.epsilon == sum(Fraction(2 * radius, scale) for scale in scales)
@@ -657,7 +663,7 @@ def test_private_sizes_are_released_with_the_curve():
 
 
 def test_the_release_survives_its_file(tmp_path):
-    release = PrivateMean(bounds=(0, 1), mechanism="bernstein").fit(np.zeros((50, 9))).release_
+    release = PrivateMean(1.0, bounds=(0, 1), mechanism="bernstein").fit(np.zeros((50, 9))).release_
     again = load(release.save(tmp_path / "mean.json"))
     points = np.linspace(0, 1, 21)
     assert np.array_equal(again(points), release(points))
@@ -921,7 +927,7 @@ def test_released_functions_survive_their_file(tmp_path):
     path.write_text(json.dumps(written | {"noisy_values": [1, 2]}))
     with pytest.raises(StorageError, match="is damaged"):
         LatticeRelease.load(path)
-    mean = PrivateMean(bounds=(0, 1)).fit(np.zeros((5, 9))).release_
+    mean = PrivateMean(1.0, bounds=(0, 1)).fit(np.zeros((5, 9))).release_
     assert isinstance(mean, ReleasedFunction)
     with pytest.raises(StorageError, match=r"must be a dpfda release on a lattice; .*dpfda\.load"):
         LatticeRelease.load(mean.save(tmp_path / "mean.json"))

@@ -400,7 +400,7 @@ def test_what_has_no_common_kind_is_refused_in_words():
 
 
 def released(**parameters):
-    estimator = PrivateMean(**{"bounds": L2Ball(1.0), "grid_points": GRID, **parameters})
+    estimator = PrivateMean(**{"epsilon": 1.0, "bounds": L2Ball(1.0), "grid_points": GRID, **parameters})
     return estimator, estimator.fit(CURVES).release_
 
 

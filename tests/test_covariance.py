@@ -745,9 +745,9 @@ class TestRefusals:
 @pytest.mark.parametrize(
     "estimator",
     [
-        PrivateCovariance(bounds=(-1, 1)),
-        dpfda.PrivateFPCA(1, bounds=(-1, 1)),
-        dpfda.PrivateComparison(bounds=(-1, 1)),
+        PrivateCovariance(1.0, bounds=(-1, 1)),
+        dpfda.PrivateFPCA(1.0, n_components=1, bounds=(-1, 1)),
+        dpfda.PrivateComparison(1.0, bounds=(-1, 1)),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

@@ -201,7 +201,7 @@ class TestShow:
     def test_a_private_mean_and_directions_are_accounted_for(self):
         curves = np.outer(np.linspace(-0.5, 0.5, 60), np.sin(np.pi * GRID))
         fpca = dpfda.PrivateFPCA(
-            1, method="exponential", epsilon=2.0, center="private", bounds=(-1, 1), radius=0.6
+            2.0, n_components=1, method="exponential", center="private", bounds=(-1, 1), radius=0.6
         ).fit(curves)
         words = " ".join(describe_second_order(fpca.release_).split())
         assert "mean, 1-differential privacy (pure); second moments, 1-differential" in words

@@ -50,7 +50,9 @@ def waves(count, points=25, seed=0):
 
 def fpca(n_components=None, curves=None, **parameters):
     settings_ = {"epsilon": 5.0, "center": 0.0, "radius": 0.4, **parameters}
-    return PrivateFPCA(n_components, **settings_).fit(waves(400) if curves is None else curves)
+    return PrivateFPCA(n_components=n_components, **settings_).fit(
+        waves(400) if curves is None else curves
+    )
 
 
 class TestSampler:
@@ -289,7 +291,15 @@ class TestEstimator:
                 "must be below the number",
             ),
             ({"method": "exponential", "mechanism": "knorm"}, "mechanism must be 'auto' for method"),
-            ({"method": "exponential", "epsilon": 1e11}, "1e12 over the number of units"),
+            (
+                {
+                    "method": "exponential",
+                    "epsilon": 1e9,
+                    "neighbours": "add-remove",
+                    "public_size": 10**6,
+                },
+                "1e12 over the number of units",
+            ),
         ],
     )
     def test_refusals_are_free_of_charge(self, parameters, words):
@@ -305,7 +315,7 @@ class TestEstimator:
 
     def test_other_errors(self):
         with pytest.raises(NotFittedError):
-            PrivateFPCA().transform(np.zeros((1, 3)))
+            PrivateFPCA(1.0).transform(np.zeros((1, 3)))
         found = fpca(1)
         with pytest.raises(ParameterError, match="one column a grid point"):
             found.transform(np.zeros((1, 3)))

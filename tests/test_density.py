@@ -507,7 +507,7 @@ BAD = {
 def test_bad_parameters_are_refused_before_anything_is_drawn(name, monkeypatch) -> None:
     changes, words = BAD[name]
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
-    density = PrivateDensity(**{"domain_range": (0, 1), **changes})
+    density = PrivateDensity(**{"epsilon": 1.0, "domain_range": (0, 1), **changes})
     points = np.stack([POINTS, POINTS], axis=1) if name == "kernel on a box" else POINTS
     with pytest.raises(ParameterError, match=words):
         density.fit(points)

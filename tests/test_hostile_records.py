@@ -54,7 +54,7 @@ def test_integers_that_would_wrap_around_are_outside(norm):
 def test_the_average_of_a_units_largest_doubles_stays_finite_and_in_the_ball(bounds, copies):
     curves = np.vstack([np.zeros((2, 20)), np.full((copies, 20), LARGEST)])
     groups = [0, 1] + [2] * copies
-    mean = PrivateMean(bounds=bounds, invalid="repair")
+    mean = PrivateMean(1.0, bounds=bounds, invalid="repair")
     whole = mean.prepare(curves, groups).total._total
     rest = mean.prepare(curves[:2], groups[:2]).total._total
     ball = mean.prepare(curves, groups).request.ball
@@ -70,8 +70,8 @@ def test_repair_is_silent_even_where_numpy_is_set_to_raise(cell):
     matrix = np.zeros((4, 6), dtype=object)
     matrix[2, 3] = cell
     with np.errstate(all="raise"):
-        mean = PrivateMean(bounds=(-1, 1), invalid="repair", standardize=False).fit(matrix)
-        PrivateMean(standardize=True, invalid="repair").fit(matrix)
+        mean = PrivateMean(1.0, bounds=(-1, 1), invalid="repair", standardize=False).fit(matrix)
+        PrivateMean(1.0, standardize=True, invalid="repair").fit(matrix)
     assert mean.release_.count == 4
 
 
@@ -79,19 +79,19 @@ def test_repair_smooths_any_irregular_record():
     times = [0.5] * 50 + [0.1, 0.1, 0.9]
     values = [LARGEST, -LARGEST] * 25 + [10**400, 1.0, 5e-324]
     long = LongCurves(["a"] * 50 + ["b", "b", "c"], times, values)
-    mean = PrivateMean(bounds=(-1, 1), domain_range=(0, 1), invalid="repair", smoothing=1e-8)
+    mean = PrivateMean(1.0, bounds=(-1, 1), domain_range=(0, 1), invalid="repair", smoothing=1e-8)
     with np.errstate(all="raise"):
         assert mean.fit(long).release_.count == 3
     with pytest.raises(ParameterError, match="smoothing must be finite and at least 1e-08"):
-        PrivateMean(bounds=(-1, 1), domain_range=(0, 1), smoothing=1e-17).fit(long)
+        PrivateMean(1.0, bounds=(-1, 1), domain_range=(0, 1), smoothing=1e-17).fit(long)
 
 
 def test_what_is_masked_is_missing():
     hidden = np.ma.masked_array(np.full((4, 6), 9.0), mask=[[True] * 6] + [[False] * 6] * 3)
     with pytest.raises(DataError, match=r"missing value \(NaN\) in row 0, column 0"):
-        PrivateMean(bounds=(0, 10)).fit(hidden)
-    prepared = PrivateMean(bounds=(-9, 9), invalid="repair").prepare(hidden)
-    shown = PrivateMean(bounds=(-9, 9)).prepare(np.full((3, 6), 9.0))
+        PrivateMean(1.0, bounds=(0, 10)).fit(hidden)
+    prepared = PrivateMean(1.0, bounds=(-9, 9), invalid="repair").prepare(hidden)
+    shown = PrivateMean(1.0, bounds=(-9, 9)).prepare(np.full((3, 6), 9.0))
     assert prepared.total._total == shown.total._total
 
 
@@ -105,7 +105,7 @@ def test_what_is_masked_is_missing():
 )
 def test_no_error_nor_its_context_shows_a_label_or_a_cell(frame):
     with pytest.raises((DataError, ParameterError)) as caught:
-        PrivateMean(bounds=(0, 1)).fit(frame)
+        PrivateMean(1.0, bounds=(0, 1)).fit(frame)
     shown = "".join(traceback.format_exception(caught.value))
     shown += str(caught.value.__context__) + str(caught.value.__cause__)
     for secret in ("0.61", "0.42", "Secret", "secret-42"):

@@ -50,11 +50,15 @@ LOUD = 1e9
 
 
 def classifier(**settings: Any) -> PrivateKernelClassifier:
-    return PrivateKernelClassifier(**{"bounds": (-1, 1), "classes": ("down", "up"), **settings})
+    return PrivateKernelClassifier(
+        **{"epsilon": 1.0, "bounds": (-1, 1), "classes": ("down", "up"), **settings}
+    )
 
 
 def regressor(**settings: Any) -> PrivateKernelRegressor:
-    return PrivateKernelRegressor(**{"bounds": (-1, 1), "target_bounds": (-1, 2), **settings})
+    return PrivateKernelRegressor(
+        **{"epsilon": 1.0, "bounds": (-1, 1), "target_bounds": (-1, 2), **settings}
+    )
 
 
 @pytest.fixture

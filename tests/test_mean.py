@@ -1,6 +1,8 @@
 """The estimator: what it releases, what it refuses and in which words, and what a refusal costs."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -35,13 +37,20 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"epsilon": -1.0}, ParameterError, "epsilon must be positive; found -1"),
     ({"epsilon": math.inf}, ParameterError, "epsilon must be finite; found inf"),
     ({"epsilon": math.nan}, ParameterError, "epsilon must be finite; found nan"),
-    ({"epsilon": "abc"}, ParameterError, "epsilon must be a finite number; found 'abc'"),
+    ({"epsilon": "abc"}, ParameterError, "epsilon must be a number; found 'abc'. Write epsilon=0.1"),
     ({"epsilon": True}, ParameterError, "epsilon must be a number; found True"),
-    ({"epsilon": None}, ParameterError, "epsilon must be a finite number; found None"),
+    ({"epsilon": None}, ParameterError, "epsilon must be a number; found None. It has no default"),
     ({"delta": 1}, ParameterError, "delta must lie strictly between 0 and 1; found 1"),
     ({"delta": -1}, ParameterError, "delta must lie strictly between 0 and 1; found -1"),
     ({"delta": math.nan}, ParameterError, "delta must be finite; found nan"),
-    ({"delta": "small"}, ParameterError, "delta must be a finite number; found 'small'"),
+    ({"epsilon": "1"}, ParameterError, "text is not read"),
+    ({"epsilon": [1]}, ParameterError, "epsilon must be a finite number; found .1."),
+    ({"epsilon": 1e13}, ParameterError, "epsilon must lie between 1e-9 and 1e9; found 10000000000000.0"),
+    ({"epsilon": 1e8, "delta": 1e-5}, ParameterError, "1e-9 and 1e6 where delta is positive"),
+    ({"epsilon": 1e-160}, ParameterError, "epsilon must lie between 1e-9 and 1e9; found 1e-160"),
+    ({"delta": (0, 1)}, ParameterError, "Bounds are given by their name: bounds="),
+    ({"delta": 1e-160}, ParameterError, "delta must be 0 or at least 1e-100; found 1e-160"),
+    ({"delta": "small"}, ParameterError, "delta must be a number; found 'small'"),
     (
         {"bounds": (1, -1)},
         ParameterError,
@@ -199,7 +208,13 @@ class TestRefusals:
         self, parameters: dict[str, Any], kind: type[Exception], words: str
     ) -> None:
         ledger = Recorder()
-        made = {"bounds": (-3, 3), "grid_points": GRID, "kernel": Matern(0.2, nu=1.5), **parameters}
+        made = {
+            "epsilon": 1.0,
+            "bounds": (-3, 3),
+            "grid_points": GRID,
+            "kernel": Matern(0.2, nu=1.5),
+            **parameters,
+        }
         with pytest.raises(kind, match=words) as e:
             PrivateMean(**made, ledger=ledger, dataset="d").fit(CURVES)
         assert type(e.value) is kind
@@ -209,11 +224,11 @@ class TestRefusals:
     @pytest.mark.usefixtures("no_noise")
     def test_the_fixture_catches_noise(self) -> None:
         with pytest.raises(AssertionError, match="noise was drawn"):
-            PrivateMean(bounds=(-3, 3)).fit(CURVES)
+            PrivateMean(1.0, bounds=(-3, 3)).fit(CURVES)
 
     def test_reasons_carry_their_theorem(self) -> None:
         with pytest.raises(RefusedMechanismError) as e:
-            PrivateMean(bounds=(-3, 3), mechanism="gaussian").fit(CURVES)
+            PrivateMean(1.0, bounds=(-3, 3), mechanism="gaussian").fit(CURVES)
         assert e.value.theorem == "Reimherr & Awan 2019, Theorem 4"
         assert e.value.theorem in str(e.value)
         assert (e.value.parameter, e.value.found) == ("delta", "0")
@@ -234,7 +249,7 @@ class TestRefusals:
     @pytest.mark.parametrize("eta", [0.63, 1.0, 3.0])
     def test_eta_that_is_large_enough(self, eta: float) -> None:
         # On the l2 ball sum lambda^(2 eta - 1) must converge: (2 eta - 1) 4 > 1, eta > 0.625.
-        PrivateMean(bounds=(-3, 3), kernel=Matern(0.2, nu=1.5), mechanism=ICLP(eta=eta)).fit(CURVES)
+        PrivateMean(1.0, bounds=(-3, 3), kernel=Matern(0.2, nu=1.5), mechanism=ICLP(eta=eta)).fit(CURVES)
 
 
 class TestLedger:
@@ -248,7 +263,7 @@ class TestLedger:
             ({"neighbours": "add-remove"}, PureDP(1)),
         ):
             ledger = Recorder()
-            fitted = PrivateMean(bounds=(-3, 3), ledger=ledger, dataset="scans", **parameters).fit(
+            fitted = PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="scans", **parameters).fit(
                 CURVES
             )
             assert [charge[:2] for charge in ledger.charges] == [("scans", charged)]
@@ -259,7 +274,7 @@ class TestLedger:
     def test_a_refusal_stops_before_the_noise(self) -> None:
         for neighbours in ("replace-one", "add-remove"):
             estimator = PrivateMean(
-                bounds=(-3, 3), ledger=Recorder(refuse=True), dataset="d", neighbours=neighbours
+                1.0, bounds=(-3, 3), ledger=Recorder(refuse=True), dataset="d", neighbours=neighbours
             )
             with pytest.raises(BudgetError, match="Nothing is left"):
                 estimator.fit(CURVES)
@@ -269,7 +284,7 @@ class TestLedger:
     def test_what_fails_after_the_charge_stays_charged(self) -> None:
         ledger = Recorder()
         with pytest.raises(AssertionError, match="noise was drawn"):
-            PrivateMean(bounds=(-3, 3), ledger=ledger, dataset="d").fit(CURVES)
+            PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="d").fit(CURVES)
         assert len(ledger.charges) == 1
 
     def test_the_data_set_must_be_named(self) -> None:
@@ -277,13 +292,13 @@ class TestLedger:
         with pytest.raises(
             ParameterError, match="dataset must name the data set that the ledger charges"
         ):
-            PrivateMean(bounds=(-3, 3), ledger=ledger).fit(CURVES)
+            PrivateMean(1.0, bounds=(-3, 3), ledger=ledger).fit(CURVES)
         assert ledger.charges == []
 
     def test_the_history_holds_no_private_number(self) -> None:
         ledger = Recorder()
         marked = np.full((77, 15), 2.718281)
-        PrivateMean(bounds=(-3, 3), ledger=ledger, dataset="d", neighbours="add-remove").fit(marked)
+        PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="d", neighbours="add-remove").fit(marked)
         (dataset, charged, entry) = ledger.charges[0]
         # Digits of the random identity may be any.
         told = repr((dataset, charged, {**entry, "release": None}))
@@ -317,7 +332,7 @@ class TestReleases:
     def test_large_budgets_give_the_mean(self, parameters: dict[str, Any]) -> None:
         # Also shows that centre, scale, divisor and basis go together.
         made = {"bounds": (-6, 6), "grid_points": GRID, **parameters}
-        release = PrivateMean(1e7, **made).fit(CURVES).release_
+        release = PrivateMean(1e6 if "delta" in made else 1e7, **made).fit(CURVES).release_
         np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.05)
 
     def test_bounds_are_enforced_record_by_record(self) -> None:
@@ -325,7 +340,7 @@ class TestReleases:
         wild[0] = 1e12
         clipped = np.clip(wild, -3, 3).mean(axis=0)
         found = non_private_mean(
-            PrivateMean(bounds=(-3, 3), grid_points=GRID, mechanism="laplace"), wild
+            PrivateMean(1.0, bounds=(-3, 3), grid_points=GRID, mechanism="laplace"), wild
         )
         np.testing.assert_allclose(np.asarray(found), clipped, rtol=0, atol=1e-6)
 
@@ -338,29 +353,29 @@ class TestReleases:
 
     def test_a_norm_ball_shrinks_along_the_record(self) -> None:
         records = np.outer([1.0, 10.0], np.sin(math.pi * GRID))
-        estimator = PrivateMean(bounds=L2Ball(1.0), grid_points=GRID, mechanism="laplace")
+        estimator = PrivateMean(1.0, bounds=L2Ball(1.0), grid_points=GRID, mechanism="laplace")
         found = np.asarray(non_private_mean(estimator, records))
         # Norm of sin(pi t) is sqrt(1/2); the second record is scaled to norm one.
         np.testing.assert_allclose(found, (1 + math.sqrt(2)) / 2 * records[0], rtol=0, atol=1e-3)
 
     def test_two_fits_are_two_releases(self) -> None:
-        estimator = PrivateMean(bounds=(-3, 3))
+        estimator = PrivateMean(1.0, bounds=(-3, 3))
         first = estimator.fit(CURVES).release_
         second = estimator.fit(CURVES).release_
         assert first.noisy_sum != second.noisy_sum
 
-    def test_numbers_may_be_decimal_texts(self) -> None:
-        numbers = PrivateMean("0.1", "1e-7", bounds=(-3, 3), mechanism="gaussian")
+    def test_numbers_may_be_exact(self) -> None:
+        numbers = PrivateMean(Decimal("0.1"), Fraction("1e-7"), bounds=(-3, 3), mechanism="gaussian")
         release = numbers.fit(CURVES).release_
         assert release.guarantee == ApproximateDP("0.1", "1e-7")
 
     def test_the_default_kernel_is_in_units_of_the_domain(self) -> None:
-        release = PrivateMean(bounds=(-3, 3), domain_range=(0, 24)).fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=(-3, 3), domain_range=(0, 24)).fit(CURVES).release_
         assert "Matern(length_scale=7.2, nu=2.5)" in repr(release)
 
     def test_labels_and_unit_are_carried(self) -> None:
         labels = {"domain": "time (h)", "value": "load (MW)"}
-        release = PrivateMean(bounds=(-3, 3), labels=labels, unit="household").fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=(-3, 3), labels=labels, unit="household").fit(CURVES).release_
         assert release.about["domain"] == "time (h)"
         assert release.about["value"] == "load (MW)"
         assert release.unit == "household"
@@ -399,7 +414,7 @@ class TestAddRemove:
 
     def test_a_count_below_one_is_one(self) -> None:
         for _ in range(5):
-            made = PrivateMean("1e-6", bounds=(-3, 3), neighbours="add-remove", invalid="repair")
+            made = PrivateMean(1e-6, bounds=(-3, 3), neighbours="add-remove", invalid="repair")
             release = made.fit(CURVES[:2]).release_
             assert release.count >= 1.0
             assert np.isfinite(release(GRID)).all()
@@ -407,22 +422,22 @@ class TestAddRemove:
 
 class TestSimulation:
     def test_it_says_that_it_is_not_private(self) -> None:
-        curves = simulate_releases(PrivateMean(bounds=(-3, 3)), CURVES, 3, seed=1)
+        curves = simulate_releases(PrivateMean(1.0, bounds=(-3, 3)), CURVES, 3, seed=1)
         assert curves.not_private
         assert repr(curves).startswith("NOT PRIVATE")
         assert curves.shape == (3, 15)
-        assert repr(non_private_mean(PrivateMean(bounds=(-3, 3)), CURVES)).startswith("NOT PRIVATE")
+        assert repr(non_private_mean(PrivateMean(1.0, bounds=(-3, 3)), CURVES)).startswith("NOT PRIVATE")
 
     @pytest.mark.usefixtures("no_noise")
     def test_it_neither_charges_nor_draws_privacy_noise(self) -> None:
         ledger = Recorder()
-        estimator = PrivateMean(bounds=(-3, 3), ledger=ledger, dataset="d")
+        estimator = PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="d")
         simulate_releases(estimator, CURVES, 2, seed=1)
         assert ledger.charges == []
         assert not hasattr(estimator, "release_")
 
     def test_the_seed_decides(self) -> None:
-        estimator = PrivateMean(bounds=(-3, 3))
+        estimator = PrivateMean(1.0, bounds=(-3, 3))
         first, again, other = (simulate_releases(estimator, CURVES, 2, seed) for seed in (1, 1, 2))
         assert np.array_equal(first, again)
         assert not np.array_equal(first, other)

@@ -427,7 +427,7 @@ def test_design_and_release_depend_on_the_noisy_count_alone(mechanism, delta, mo
 @pytest.mark.parametrize("mechanism", ["iclp", "laplace", "knorm", "auto"])
 def test_the_private_path_before_the_noise_does_not_see_the_count(mechanism):
     chosen = MECHANISMS[mechanism]
-    mean = PrivateMean(bounds=L2Ball(1.0), basis=BASIS, mechanism=chosen, neighbours="add-remove")
+    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=chosen, neighbours="add-remove")
     for count in (2, 3, 500):
         asked = mean.prepare(np.ones((count, 3))).request
         assert asked.public_size is None

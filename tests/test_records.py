@@ -26,7 +26,7 @@ MARKERS = [314.159265, -27182.8182, 1.61803e17, 5.77215e-9]
 
 
 def mean(**parameters: Any) -> PrivateMean:
-    return PrivateMean(**{"bounds": (-10, 10), **parameters})
+    return PrivateMean(**{"epsilon": 1.0, "bounds": (-10, 10), **parameters})
 
 
 class TestOrientation:
@@ -206,7 +206,7 @@ class TestMissing:
         values = np.full((10, 8), 3.0)
         values[5:] = np.nan
         # All coefficients: what "auto" sums up depends on the number of records.
-        fixed = {"bounds": (1.0, 3.0), "mechanism": "laplace"}
+        fixed = {"epsilon": 1.0, "bounds": (1.0, 3.0), "mechanism": "laplace"}
         total = PrivateMean(**fixed, invalid="repair").prepare(values).total
         full = PrivateMean(**fixed).prepare(np.full((5, 8), 3.0)).total
         shared = len(full._total)
@@ -379,7 +379,7 @@ class TestStandardize:
             assert alone.values[0].tobytes() == together.values[row].tobytes()
 
     def test_the_bound_one_is_implied(self) -> None:
-        request = PrivateMean(standardize=True).prepare(CURVES).request
+        request = PrivateMean(1.0, standardize=True).prepare(CURVES).request
         assert request.bound.radius_on(GRID, WEIGHTS) == 1.0
         assert request.about["standardized"] is True
 
@@ -644,7 +644,7 @@ def test_repair_raises_for_no_label_of_an_observation():
     # Observations of two units under one label are two records, each of its own unit.
     assert long.record_groups("repair") == ["a", "b", None, "c"]
     assert [list(rows) for rows in long.records()] == [[0], [1], [2], [3]]
-    mean = PrivateMean(bounds=(0, 3), domain_range=(0, 1), invalid="repair").fit(long)
+    mean = PrivateMean(1.0, bounds=(0, 3), domain_range=(0, 1), invalid="repair").fit(long)
     assert mean.release_.count == 4
 
 
@@ -664,7 +664,9 @@ def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
 
     totals = []
     for first in ("shared", "apart"):
-        mean = PrivateMean(bounds=(-1, 1), domain_range=(0, 1), invalid="repair", mechanism="laplace")
+        mean = PrivateMean(
+            1.0, bounds=(-1, 1), domain_range=(0, 1), invalid="repair", mechanism="laplace"
+        )
         prepared = mean.prepare(observed(first))
         assert prepared.total.count_with_noise(0, 1) == 3
         totals.append(prepared.total.with_noise([0] * prepared.request.components()))

@@ -128,7 +128,7 @@ class TestDerivative:
             assert math.isclose(slope.integral(0.1, 1.9), rise, rel_tol=1e-5, abs_tol=1e-6)
 
     def test_refused_where_the_basis_has_none(self) -> None:
-        release = PrivateMean(bounds=(-3, 3), kernel="exponential:0.3").fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=(-3, 3), kernel="exponential:0.3").fit(CURVES).release_
         with pytest.raises(ParameterError, match="kernel must be smooth enough for the derivative"):
             release.derivative()
 
@@ -169,7 +169,9 @@ class TestInner:
     def test_with_a_kernel_basis_gives_them_to_quadrature(self) -> None:
         grid = np.linspace(0, 2, 201)
         curves = np.sin(3 * grid) + np.zeros((50, 1))
-        release = PrivateMean(bounds=L2Ball(3.0), grid_points=grid, kernel=RBF(0.3)).fit(curves).release_
+        release = (
+            PrivateMean(1.0, bounds=L2Ball(3.0), grid_points=grid, kernel=RBF(0.3)).fit(curves).release_
+        )
         found = [
             release.inner(lambda t, j=j: release.basis.evaluate(t)[:, j])
             for j in range(release.coefficients.size)
@@ -213,7 +215,7 @@ class TestImmutability:
 
     def test_the_callers_kernel_may_change(self) -> None:
         kernel = Matern(0.3, nu=1.5)
-        release = PrivateMean(bounds=(-3, 3), grid_points=GRID, kernel=kernel).fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=(-3, 3), grid_points=GRID, kernel=kernel).fit(CURVES).release_
         before = release(GRID + 0.0)
         kernel.length_scale = 9.0
         assert np.array_equal(release(GRID), before)
@@ -258,7 +260,7 @@ class TestWords:
             assert repr(release).count(part) == 1
 
     def test_groups_name_the_unit(self) -> None:
-        fitted = PrivateMean(bounds=(-3, 3)).fit(CURVES, groups=np.arange(61) // 2)
+        fitted = PrivateMean(1.0, bounds=(-3, 3)).fit(CURVES, groups=np.arange(61) // 2)
         assert "privacy unit: group" in repr(fitted.release_)
         assert fitted.release_.count == 31
 
@@ -352,7 +354,7 @@ class Case:
     """A fitted estimator, used in every way, and the numbers that nobody may find in it."""
 
     def __init__(self, parameters: dict[str, Any], layout: str) -> None:
-        made = {"bounds": (0.0, 100.0), "domain_range": (0.0, 1.0), **parameters}
+        made = {"epsilon": 1.0, "bounds": (0.0, 100.0), "domain_range": (0.0, 1.0), **parameters}
         data: Any = SECRET
         groups: Any = NAMES
         if layout == "long":

@@ -21,7 +21,7 @@ def curves(size=SIZE):
 
 
 def released(groups=None, **settings):
-    settings = {"bounds": (0.0, 1.2)} | settings
+    settings = {"epsilon": 1.0, "bounds": (0.0, 1.2)} | settings
     return PrivateMean(**settings).fit(curves(), groups=groups).release_
 
 

@@ -1,6 +1,7 @@
 """scikit-learn's conventions: its own checks, with every expected failure and its reason."""
 
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,9 @@ class TestChecks:
     @pytest.mark.parametrize(
         "estimator",
         [
-            PrivateMean(bounds=(-10, 10)),
-            PrivateMean(bounds=(-10, 10), delta=1e-6, neighbours="add-remove"),
-            PrivateMean(bounds=(-10, 10), missing="complete"),
+            PrivateMean(1.0, bounds=(-10, 10)),
+            PrivateMean(1.0, bounds=(-10, 10), delta=1e-6, neighbours="add-remove"),
+            PrivateMean(1.0, bounds=(-10, 10), missing="complete"),
         ],
         ids=["plain", "approximate, add-remove", "missing values"],
     )
@@ -54,19 +55,24 @@ class TestChecks:
         assert len(by_status["passed"]) > 30
 
     def test_tags(self) -> None:
-        tags = get_tags(PrivateMean())
+        tags = get_tags(PrivateMean(1.0))
         assert tags.non_deterministic
         assert tags.requires_fit
         assert not tags.target_tags.required
         assert not tags.input_tags.allow_nan
         assert not tags.input_tags.sparse
-        assert get_tags(PrivateMean(missing="complete")).input_tags.allow_nan
-        assert get_tags(PrivateMean(invalid="repair")).input_tags.allow_nan
+        assert get_tags(PrivateMean(1.0, missing="complete")).input_tags.allow_nan
+        assert get_tags(PrivateMean(1.0, invalid="repair")).input_tags.allow_nan
 
 
 class TestParameters:
     def test_are_kept_as_they_were_given(self) -> None:
-        given = {"epsilon": "0.1", "bounds": [-1, 1], "kernel": Matern(0.3), "grid_points": [0, 1, 2]}
+        given = {
+            "epsilon": Fraction(1, 10),
+            "bounds": [-1, 1],
+            "kernel": Matern(0.3),
+            "grid_points": [0, 1, 2],
+        }
         estimator = PrivateMean(**given)
         for name, value in given.items():
             assert getattr(estimator, name) is value
@@ -79,7 +85,7 @@ class TestParameters:
 
     def test_fit_changes_none(self) -> None:
         for parameters in ({"bounds": (-9, 9)}, {"standardize": True}, {"bounds": L2Ball(3.0)}):
-            estimator = PrivateMean(**parameters)
+            estimator = PrivateMean(1.0, **parameters)
             before = estimator.get_params()
             estimator.fit(CURVES)
             after = estimator.get_params()
@@ -97,7 +103,7 @@ class TestParameters:
         assert copy.release_.noisy_sum != estimator.release_.noisy_sum
 
     def test_set_params_reaches_into_the_kernel(self) -> None:
-        estimator = PrivateMean(bounds=(-9, 9), kernel=Matern(0.3, nu=2.5))
+        estimator = PrivateMean(1.0, bounds=(-9, 9), kernel=Matern(0.3, nu=2.5))
         estimator.set_params(kernel__length_scale=0.7, epsilon=3)
         assert "length_scale=0.7" in repr(estimator.fit(CURVES).release_)
         assert "3-differential privacy" in repr(estimator.release_)
@@ -105,15 +111,15 @@ class TestParameters:
     def test_a_grid_of_parameters(self) -> None:
         grid = ParameterGrid({"epsilon": [0.5, 1], "mechanism": ["knorm", "laplace"]})
         for parameters in grid:
-            release = PrivateMean(bounds=(-9, 9)).set_params(**parameters).fit(CURVES).release_
+            release = PrivateMean(1.0, bounds=(-9, 9)).set_params(**parameters).fit(CURVES).release_
             assert release.guarantee.epsilon == parameters["epsilon"]
             assert release.mechanism["name"] == parameters["mechanism"]
 
     def test_unknown_ones_are_refused(self) -> None:
         with pytest.raises(ValueError, match="Invalid parameter 'random_state'"):
-            PrivateMean().set_params(random_state=0)
+            PrivateMean(1.0).set_params(random_state=0)
         with pytest.raises(TypeError, match="random_state"):
-            PrivateMean(random_state=0)  # type: ignore[call-arg]
+            PrivateMean(1.0, random_state=0)  # type: ignore[call-arg]
 
     def test_all_but_the_budget_are_keywords(self) -> None:
         with pytest.raises(TypeError, match="positional"):
@@ -122,22 +128,24 @@ class TestParameters:
 
 class TestFeatures:
     def test_their_number_is_that_of_the_grid(self) -> None:
-        estimator = PrivateMean(bounds=(-9, 9)).fit(CURVES)
+        estimator = PrivateMean(1.0, bounds=(-9, 9)).fit(CURVES)
         assert estimator.n_features_in_ == 9
         assert not hasattr(estimator, "feature_names_in_")
 
     def test_names_come_from_text_labels(self) -> None:
         names = [f"point_{j}" for j in range(9)]
-        estimator = PrivateMean(bounds=(-9, 9)).fit(pd.DataFrame(CURVES, columns=names))
+        estimator = PrivateMean(1.0, bounds=(-9, 9)).fit(pd.DataFrame(CURVES, columns=names))
         assert list(estimator.feature_names_in_) == names
         assert estimator.feature_names_in_.dtype == object
         assert not hasattr(estimator.fit(CURVES), "feature_names_in_")
 
     def test_numbers_are_no_names(self) -> None:
-        assert not hasattr(PrivateMean(bounds=(-9, 9)).fit(pd.DataFrame(CURVES)), "feature_names_in_")
+        assert not hasattr(
+            PrivateMean(1.0, bounds=(-9, 9)).fit(pd.DataFrame(CURVES)), "feature_names_in_"
+        )
 
     def test_a_failed_fit_leaves_no_release(self) -> None:
-        estimator = PrivateMean(bounds=(-9, 9))
+        estimator = PrivateMean(1.0, bounds=(-9, 9))
         bad: Any = CURVES.copy()
         bad[0, 0] = np.nan
         with pytest.raises(ValueError, match="row 0, column 0"):
@@ -146,5 +154,5 @@ class TestFeatures:
         assert not hasattr(estimator, "n_features_in_")
 
     def test_y_is_ignored(self) -> None:
-        estimator = PrivateMean(bounds=(-9, 9))
+        estimator = PrivateMean(1.0, bounds=(-9, 9))
         assert estimator.fit(CURVES, y=["anything"] * 3) is estimator

@@ -90,7 +90,7 @@ class TestRoundTrip:
 class TestCustomKernels:
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
-        fitted = PrivateMean(bounds=(-3, 3), grid_points=GRID, kernel=custom_kernel).fit(CURVES)
+        fitted = PrivateMean(1.0, bounds=(-3, 3), grid_points=GRID, kernel=custom_kernel).fit(CURVES)
         self.release = fitted.release_
         return fitted.release_.save(tmp_path / "custom.json")
 

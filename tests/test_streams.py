@@ -24,7 +24,7 @@ BOUNDS = {"values": (-1.0, 1.5), "length": L2Ball(0.6), "l1": L1Ball(1.1)}
 
 
 def mean(**parameters) -> PrivateMean:
-    return PrivateMean(**{"bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters})
+    return PrivateMean(**{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters})
 
 
 def exact(prepared) -> list[int]:

@@ -464,5 +464,5 @@ def test_integers_beyond_float64_are_no_numbers_and_do_not_warn(bounds):
     # Warnings are errors here; one would depend on the value of a record.
     records = np.zeros((compiled.WORTHWHILE // 16, 16), dtype=np.int64)
     records[5, 3], records[6, 4] = 2**53, -(2**63)
-    prepared = PrivateMean(bounds=bounds, invalid="repair", mechanism="laplace").prepare(records)
+    prepared = PrivateMean(1.0, bounds=bounds, invalid="repair", mechanism="laplace").prepare(records)
     assert not any(prepared.total.with_noise([0] * 16))

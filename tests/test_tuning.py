@@ -48,7 +48,7 @@ class TestPlugIn:
     @pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
     @pytest.mark.parametrize("bound", [L1Ball(1.0), L2Ball(1.0)])
     def test_the_mechanisms_use_it(self, smoothness: float, bound: Any) -> None:
-        basis = KernelBasis.on_grid(PrivateMean().kernel or _matern(smoothness), GRID)
+        basis = KernelBasis.on_grid(PrivateMean(1.0).kernel or _matern(smoothness), GRID)
         problem = make_problem(basis, bound, 300, PureDP("0.7"))
         decay = matern_decay(smoothness)
         rkhs, l1 = ICLP().design(problem).parameters, ICLPL1().design(problem).parameters
@@ -162,7 +162,7 @@ class TestCrossValidation:
             (
                 {
                     "candidates": [
-                        PrivateMean(bounds=L2Ball(1.0), neighbours="add-remove", mechanism="knorm")
+                        PrivateMean(1.0, bounds=L2Ball(1.0), neighbours="add-remove", mechanism="knorm")
                     ]
                 },
                 "public_size must be given in candidates with add-remove neighbours",
@@ -465,11 +465,11 @@ class TestPrivateSelection:
     def test_so_do_releases_that_hold_releases(self, kind: str, tmp_path: Any) -> None:
         whole = 3
         estimators: dict[str, Any] = {
-            "density": PrivateDensity(domain_range=(-2, 2)),
-            "kernel": PrivateDensity(domain_range=(-2, 2), mechanism="kernel"),
-            "components": PrivateFPCA(1, bounds=(-2, 2), center="private"),
-            "covariance": PrivateCovariance(bounds=(-2, 2), center="private"),
-            "comparison": PrivateComparison(bounds=(-2, 2)),
+            "density": PrivateDensity(1.0, domain_range=(-2, 2)),
+            "kernel": PrivateDensity(1.0, domain_range=(-2, 2), mechanism="kernel"),
+            "components": PrivateFPCA(1.0, n_components=1, bounds=(-2, 2), center="private"),
+            "covariance": PrivateCovariance(1.0, bounds=(-2, 2), center="private"),
+            "comparison": PrivateComparison(1.0, bounds=(-2, 2)),
         }
         labels = ["a", "b"] * (len(CURVES) // 2)
 

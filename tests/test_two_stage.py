@@ -115,7 +115,7 @@ def quick(monkeypatch, shares, epsilon):
     design = {}
     monkeypatch.setattr(two_stage, "choose", lambda p: design.get(p.width) or remembered(design, p))
     made = plan_stages(
-        PrivateMean(bounds=L2Ball(1.0), basis=ONE).prepare(np.ones((3, 3))).request.problem(3), 0.5
+        PrivateMean(1.0, bounds=L2Ball(1.0), basis=ONE).prepare(np.ones((3, 3))).request.problem(3), 0.5
     )
     plan = replace(made, first=parts[0], selection=parts[1], last=parts[2], one=1.0, two=0.5)
     monkeypatch.setattr(two_stage, "plan_stages", lambda problem, spread: plan)
@@ -220,7 +220,9 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(neighbours):
     first, last = release.first, release.noise
     width = (
         moves
-        * PrivateMean(bounds=L2Ball(5.0), basis=ONE_OF_TWELVE).prepare(curves_of()).request.ball.radius
+        * PrivateMean(1.0, bounds=L2Ball(5.0), basis=ONE_OF_TWELVE)
+        .prepare(curves_of())
+        .request.ball.radius
     )
     parts = [first.guarantee.epsilon, release.selection.achieved.epsilon, release.last.epsilon]
     last_width = moves * math.floor(Fraction(release.radius) * 2**release.exponent)
@@ -310,7 +312,7 @@ def test_values_are_clipped_before_differences_are_taken():
 
 
 def test_add_remove_moves_half_as_far():
-    parameters = {"bounds": L2Ball(1.0), "basis": ONE, "spread": "private"}
+    parameters = {"epsilon": 1.0, "bounds": L2Ball(1.0), "basis": ONE, "spread": "private"}
     replaced = TwoStageMean(**parameters).prepare_stages(np.ones((9, 3)))
     removed = TwoStageMean(neighbours="add-remove", public_size=9, **parameters).prepare_stages(
         np.ones((9, 3))
@@ -322,7 +324,13 @@ def test_add_remove_moves_half_as_far():
 
 
 def test_under_add_remove_the_number_of_records_shows_nowhere():
-    made = {"bounds": L2Ball(1.0), "grid_points": GRID, "neighbours": "add-remove", "public_size": 40}
+    made = {
+        "epsilon": 1.0,
+        "bounds": L2Ball(1.0),
+        "grid_points": GRID,
+        "neighbours": "add-remove",
+        "public_size": 40,
+    }
     plans = [TwoStageMean(spread=0.2, **made).prepare_stages(np.zeros((n, 12))).plan for n in (3, 400)]
     assert plans[0] == plans[1]
     release = TwoStageMean(spread="private", **made).fit(np.zeros((3, 12))).release_
@@ -582,7 +590,7 @@ def test_a_spread_that_is_none(spread):
     with pytest.raises(
         ParameterError, match="spread must be a positive finite number or 'private'"
     ) as e:
-        TwoStageMean(bounds=(-5, 5), spread=spread).fit(curves_of(5))
+        TwoStageMean(1.0, bounds=(-5, 5), spread=spread).fit(curves_of(5))
     assert "never from these data" in str(e.value)
 
 
@@ -603,11 +611,13 @@ def test_a_spread_that_is_none(spread):
 def test_parameters_that_are_refused(parameters, words, monkeypatch):
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
     with pytest.raises(ParameterError, match=words):
-        TwoStageMean(**{"bounds": (-5, 5), "spread": 0.3, **parameters}).fit(curves_of(6))
+        TwoStageMean(**{"epsilon": 1.0, "bounds": (-5, 5), "spread": 0.3, **parameters}).fit(
+            curves_of(6)
+        )
 
 
 def test_what_needs_one_stage_is_refused(tmp_path):
-    mean = TwoStageMean(bounds=(-5, 5), spread=0.3)
+    mean = TwoStageMean(1.0, bounds=(-5, 5), spread=0.3)
     for refused in (
         mean.stream,
         lambda: mean.fit_blocks([curves_of(5)]),
@@ -619,7 +629,7 @@ def test_what_needs_one_stage_is_refused(tmp_path):
         ):
             refused()
     boxed = TwoStageMean(
-        bounds=(-5, 5), spread=0.3, basis=BoxBasis.on_grid("cosine", (4, 4), [(0, 1)] * 2)
+        1.0, bounds=(-5, 5), spread=0.3, basis=BoxBasis.on_grid("cosine", (4, 4), [(0, 1)] * 2)
     )
     with pytest.raises(ParameterError, match="functions on boxes"):
         boxed.fit(np.zeros((5, 4, 4)))
@@ -629,7 +639,7 @@ def test_bad_data_are_refused_before_anything_is_charged():
     order = []
     bad = curves_of(6)
     bad[3, 4] = np.nan
-    mean = TwoStageMean(bounds=(-5, 5), spread=0.3, ledger=Watched(order), dataset="d")
+    mean = TwoStageMean(1.0, bounds=(-5, 5), spread=0.3, ledger=Watched(order), dataset="d")
     with pytest.raises(DataError, match="row 3, column 4"):
         mean.fit(bad)
     assert not order
@@ -640,7 +650,7 @@ def test_repair_is_silent_where_numpy_raises():
     rows[1], rows[2], rows[3] = LARGEST, 5e-324, np.nan
     for bounds in (L2Ball(5.0), (-5.0, 5.0), L1Ball(5.0)):
         with np.errstate(all="raise"):
-            mean = TwoStageMean(bounds=bounds, spread="private", invalid="repair").fit(rows)
+            mean = TwoStageMean(1.0, bounds=bounds, spread="private", invalid="repair").fit(rows)
         assert np.all(np.isfinite(mean.release_(GRID)))
 
 
@@ -656,4 +666,4 @@ def test_center_and_radius_of_a_ball_are_checked():
 def test_it_is_an_estimator_with_parameters():
     mean = clone(TwoStageMean(2.0, bounds=(-5, 5), spread=0.3))
     assert mean.get_params()["spread"] == 0.3
-    assert set(mean.get_params()) == {*PrivateMean().get_params(), "spread"}
+    assert set(mean.get_params()) == {*PrivateMean(1.0).get_params(), "spread"}

@@ -15,6 +15,8 @@ from dpfda.errors import ParameterError
 
 _RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
 _LONGEST = 4300
+# Decimal places of a number, before or behind the point.
+LARGEST_EXPONENT = 5000
 
 Number = int | float | Fraction | Decimal | str
 
@@ -24,8 +26,10 @@ def exact(value: Any, parameter: str) -> Fraction:
 
     A float is taken at its shortest decimal form, so that ten charges of 0.1 add up to exactly 1.
     """
-    if type(value).__name__ == "bool":  # Python's and numpy's
+    if type(value).__name__ in ("bool", "complex64", "complex128", "clongdouble"):  # also numpy's
         raise ParameterError(parameter, "be a number", repr(value))
+    if _too_long(value):
+        raise ParameterError(parameter, "be a number of at most 5000 digits", "another")
     if isinstance(value, float) or type(value).__module__ == "numpy":
         try:
             number = float(value)
@@ -52,6 +56,18 @@ def rational(written: Any) -> Fraction:
     if match is None or max(len(part or "") for part in match.groups()) > _LONGEST:
         raise ValueError("not an exact number")
     return Fraction(int(match[1]), int(match[2] or 1))
+
+
+def _too_long(value: Any) -> bool:
+    """Whether a number is written briefly whose digits would fill the memory, such as 1e999999999."""
+    if isinstance(value, Decimal):
+        return value.is_finite() and abs(value.adjusted()) > LARGEST_EXPONENT
+    if not isinstance(value, str):
+        return False
+    power = re.search(r"e([+-]?[\d_]+)\s*$", value, re.IGNORECASE)
+    if len(value) > LARGEST_EXPONENT or (power and len(power[1]) > len(str(LARGEST_EXPONENT)) + 1):
+        return True
+    return power is not None and abs(int(power[1])) > LARGEST_EXPONENT
 
 
 def readable(value: Fraction) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,11 +15,14 @@ from scipy.fft import dctn, idctn
 from dpfda.bases.encoding import check_grid_size, floats
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.errors import ParameterError
+from dpfda.parameters import shown
 
 Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]
 
 LARGEST_DIMENSION = 3
+# More cells than this would not fit into the memory of what works on them.
+LARGEST_CELLS = 2**24
 # Edges count as equally spaced where no width is off by more than this share.
 EQUAL = 1e-9
 
@@ -56,11 +59,16 @@ class CellGrid:
             Ends of the box.
         """
         domain = box_domain(domain_range)
-        counts: list[Any] = [shape] * len(domain) if np.ndim(shape) == 0 else list(np.asarray(shape))
+        several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim > 0)
+        counts: list[Any] = (
+            list(shape) if isinstance(shape, Iterable) and several else [shape] * len(domain)
+        )
         if len(counts) != len(domain) or not all(_positive(count) for count in counts):
             raise ParameterError(
-                "cells", f"be a positive integer or {len(domain)} of them, one an axis", repr(shape)
+                "cells", f"be a positive integer or {len(domain)} of them, one an axis", shown(shape)
             )
+        if math.prod(int(count) for count in counts) > LARGEST_CELLS:
+            raise ParameterError("cells", f"be at most {LARGEST_CELLS} in all", shown(shape))
         ends = zip(domain, counts, strict=True)
         return cls(tuple(frozen(np.linspace(a, b, int(count) + 1)) for (a, b), count in ends))
 
@@ -170,17 +178,20 @@ def box_domain(domain_range: Any) -> Domain:
     ParameterError
         If they are missing or anything else.
     """
-    pairs = list(domain_range) if isinstance(domain_range, list | tuple | np.ndarray) else []
-    if len(pairs) == 2 and np.ndim(pairs[0]) == 0 and np.ndim(pairs[1]) == 0:
+    several = isinstance(domain_range, list | tuple) or (
+        isinstance(domain_range, np.ndarray) and domain_range.ndim > 0
+    )
+    pairs = list(domain_range) if several else []
+    if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
         return (check_domain(tuple(pairs)),)
     if not 1 <= len(pairs) <= LARGEST_DIMENSION:
         raise ParameterError(
             "domain_range",
             "be (a, b), or one to three pairs (a, b)",
-            repr(domain_range),
+            shown(domain_range),
             "The ends must be public: the span of the data is private.",
         )
-    return tuple(check_domain(tuple(pair)) for pair in pairs)
+    return tuple(check_domain(pair) for pair in pairs)
 
 
 def cosines(modes: int, position: Floats) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
+from dpfda.parameters import LARGEST, SMALLEST, reals, shown
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +39,8 @@ def check_grid(grid_points: Any, shown: bool = True) -> Floats:
         If it is anything else.
     """
     try:
-        grid = np.array(grid_points, dtype=np.float64)
-    except (TypeError, ValueError):
+        grid = reals(grid_points, "grid_points")
+    except ParameterError:
         raise ParameterError("grid_points", "be numbers", "something else") from None
     if grid.ndim != 1 or grid.size < 2:
         raise ParameterError(
@@ -50,6 +51,8 @@ def check_grid(grid_points: Any, shown: bool = True) -> Floats:
         )
     if not np.all(np.isfinite(grid)):
         raise ParameterError("grid_points", "be finite", "NaN or infinity")
+    if np.abs(grid).max() > LARGEST:
+        raise ParameterError("grid_points", "be of size at most 1e100", "larger ones")
     steps = np.diff(grid)
     if np.any(steps <= 0):
         place = int(np.argmax(steps <= 0))
@@ -78,12 +81,19 @@ def check_domain(domain_range: Any, grid: Floats | None = None) -> tuple[float, 
             return (0.0, 1.0)
         return (float(grid[0]), float(grid[-1]))
     try:
-        start, end = (float(value) for value in domain_range)
+        first, last = domain_range
+        start, end = (float(reals(value, "domain_range")) for value in (first, last))
     except (TypeError, ValueError):
-        raise ParameterError("domain_range", "be two numbers (a, b)", repr(domain_range)) from None
+        raise ParameterError("domain_range", "be two numbers (a, b)", shown(domain_range)) from None
     if not (math.isfinite(start) and math.isfinite(end) and start < end):
         raise ParameterError(
             "domain_range", "be finite with a < b", f"({start!r}, {end!r})", "Swap the ends?"
+        )
+    if max(abs(start), abs(end)) > LARGEST or end - start < SMALLEST:
+        raise ParameterError(
+            "domain_range",
+            "have ends of size at most 1e100 and a length of at least 1e-100",
+            f"({start!r}, {end!r})",
         )
     if grid is not None and not (start <= grid[0] and grid[-1] <= end):
         raise ParameterError(
@@ -122,7 +132,12 @@ def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float
                 "quadrature", "be 'trapezoid', 'uniform' or an array of weights", repr(rule)
             )
     else:
-        weights = np.array(rule, dtype=np.float64)
+        try:
+            weights = reals(rule, "quadrature")
+        except ParameterError:
+            raise ParameterError(
+                "quadrature", "be 'trapezoid', 'uniform' or an array of weights", shown(rule)
+            ) from None
         if weights.shape != grid.shape or not np.all(np.isfinite(weights) & (weights > 0)):
             raise ParameterError(
                 "quadrature",
@@ -134,7 +149,7 @@ def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float
 
 def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:
     """Read points at which a function is evaluated: finite and inside the domain."""
-    values = np.atleast_1d(np.asarray(points, dtype=np.float64))
+    values = np.atleast_1d(reals(points, "points"))
     if values.ndim != 1:
         raise ParameterError("points", "be a number or one-dimensional", f"shape {values.shape}")
     start, end = domain_range
@@ -165,7 +180,7 @@ def check_box_points(points: Any, domain_range: Sequence[tuple[float, float]]) -
     array (q, d), bool
         The points, inside the domain; and whether a single one was given.
     """
-    given = np.asarray(points, dtype=np.float64)
+    given = reals(points, "points")
     axes = len(domain_range)
     single = given.ndim == 0 or (given.ndim == 1 and axes > 1)
     at = given.reshape(-1, 1) if axes == 1 and given.ndim < 2 else np.atleast_2d(given)

@@ -13,6 +13,7 @@ from dpfda.bounds.balls import IntegerBall, Norm
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.bounds.sized import BoxBound, Ellipsoid
 from dpfda.errors import ParameterError
+from dpfda.parameters import SMALLEST, curve, length
 
 Floats = NDArray[np.float64]
 
@@ -74,9 +75,8 @@ class ValueBounds:
                 f"({lower!r}, {upper!r})" if np.ndim(lower) + np.ndim(upper) == 0 else "curves",
                 "Give (lower, upper) in the units of the data.",
             )
-        with np.errstate(over="ignore"):
-            if not np.all(np.isfinite(np.asarray(upper) - np.asarray(lower))):
-                raise ParameterError("bounds", "be a finite distance apart", "an overflow")
+        if not np.all(np.asarray(upper) - np.asarray(lower) >= SMALLEST):
+            raise ParameterError("bounds", "be at least 1e-100 apart", "closer ones")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
@@ -264,24 +264,8 @@ def ball_of(
 
 
 def _numbers(value: ArrayLike, name: str) -> Any:
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} bound", "be a number or a curve", repr(value)) from None
-    if array.ndim > 1 or not np.all(np.isfinite(array)):
-        found = repr(value) if array.ndim == 0 else "an array with NaN, infinity or two dimensions"
-        raise ParameterError(f"{name} bound", "be finite", found)
-    if array.ndim == 0:
-        return float(array)
-    array.setflags(write=False)
-    return array
+    return curve(value, f"{name} bound")
 
 
 def _radius(value: Any, name: str) -> float:
-    try:
-        radius = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(name, "be a number", repr(value)) from None
-    if not (math.isfinite(radius) and radius > 0):
-        raise ParameterError(name, "be positive and finite", repr(radius))
-    return radius
+    return length(value, name)

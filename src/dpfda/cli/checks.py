@@ -10,7 +10,8 @@ from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
 from dpfda.cli.declared import Given
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, exact
+from dpfda.parameters import budget
 
 CHOICES = (
     "be exactly one of --bounds LO HI, --l2-bound TAU, --l1-bound TAU and --standardize "
@@ -20,12 +21,7 @@ CHOICES = (
 
 def guarantee_of(epsilon: str, delta: str) -> PureDP | ApproximateDP:
     """The guarantee that a command line asks for: text is read as the decimal that it is."""
-    guarantee = guarantee_for(epsilon, delta)
-    for name, text in (("epsilon", epsilon), ("delta", delta)):
-        # Beyond these an exact number has no float for the design to work with.
-        if not 1e-300 < getattr(guarantee, name, 1) < 1e300:
-            raise ParameterError(name, "lie between 1e-300 and 1e300", repr(text))
-    return guarantee
+    return budget(exact(epsilon, "epsilon"), exact(delta, "delta"))
 
 
 def bound_from(given: Given) -> Bound:

@@ -12,6 +12,7 @@ from dpfda.calibration.symmetric import NAMES, OuterDifference, symmetric_noise
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.parameters import shown
 
 Floats = NDArray[np.float64]
 
@@ -80,8 +81,8 @@ def symmetric_laws(
     largest = min(LARGEST_SIZE, functions)
     if components is not None and not (_is_whole(components) and 1 <= components <= largest):
         raise ParameterError("components", f"be an integer from 1 to {largest}", repr(components))
-    if mechanism != "auto" and mechanism not in NAMES:
-        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(NAMES)}", repr(mechanism))
+    if not isinstance(mechanism, str) or mechanism not in ("auto", *NAMES):
+        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(NAMES)}", shown(mechanism))
     names = [mechanism]
     if mechanism == "auto":
         names = [name for name in NAMES if name != "gaussian" or not isinstance(guarantee, PureDP)]

@@ -79,7 +79,7 @@ def adapted(
     """
     if isinstance(bound, BoxBound | Ellipsoid):
         bound = bound.on_basis(basis.eigenvalues)
-    if mechanism != "auto":
+    if not (isinstance(mechanism, str) and mechanism == "auto"):
         made = read_mechanism(mechanism)
         if isinstance(made, AdaptingMechanism):
             return made.adapt(basis, bound, size, guarantee, neighbours)

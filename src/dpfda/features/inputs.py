@@ -12,6 +12,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
 from dpfda.embedding import Rows
 from dpfda.errors import ParameterError
+from dpfda.parameters import LARGEST, SMALLEST, reals, shown
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -69,19 +70,22 @@ class InputBox:
                 "and never from these data.",
             )
         try:
-            lower, upper = (np.array(end, dtype=np.float64) for end in bounds)
+            first, last = bounds
+            lower, upper = (reals(end, "bounds") for end in (first, last))
         except (TypeError, ValueError):
-            raise ParameterError("bounds", "be (lower, upper)", repr(bounds)) from None
+            raise ParameterError("bounds", "be (lower, upper)", shown(bounds)) from None
         if any(end.ndim > 1 or (end.ndim == 1 and end.size != inputs) for end in (lower, upper)):
             raise ParameterError(
                 "bounds", f"be numbers or one a column ({inputs})", f"{lower.shape}, {upper.shape}"
             )
         with np.errstate(all="ignore"):
             wide = upper - lower
-        if not np.all(np.isfinite(lower) & np.isfinite(upper) & np.isfinite(wide) & (wide > 0)):
+        if not np.all(np.isfinite(lower) & np.isfinite(upper) & (wide > 0)):
             raise ParameterError(
                 "bounds", "be finite with lower < upper in every column", "others", "Swap the ends?"
             )
+        if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
+            raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
         ends = (frozen(np.broadcast_to(end, (inputs,)).copy()) for end in (lower, upper))
         return cls(*ends)
 

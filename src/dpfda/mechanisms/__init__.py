@@ -11,6 +11,7 @@ from typing import Any
 
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import AdaptingMechanism, Design, Mechanism, Problem
+from dpfda.parameters import shown
 
 _SHARED = {"protocol", "blocks", "bodies"}
 
@@ -44,7 +45,7 @@ def read_mechanism(mechanism: Any) -> Mechanism:
         return made
     if isinstance(mechanism, type) or not hasattr(mechanism, "design"):
         raise ParameterError(
-            "mechanism", "be a name or a mechanism object", repr(mechanism), "Add parentheses?"
+            "mechanism", "be a name or a mechanism object", shown(mechanism), "Add parentheses?"
         )
     given: Mechanism = mechanism
     return given

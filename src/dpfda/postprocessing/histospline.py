@@ -38,10 +38,12 @@ from scipy.linalg import eigh
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
 from dpfda.errors import ParameterError
+from dpfda.parameters import number, shown
 
 Floats = NDArray[np.float64]
 
 ADAPTIVE = ("adaptive", "monotone")
+SMOOTHING = "be 'adaptive', 'monotone' or a positive bandwidth"
 # Public constants of the prior. Smoothness b beyond d/2: from densities with jumps to very smooth ones.
 SMOOTHNESS = (0.5, 1.0, 2.0, 4.0)
 SCALES = 7
@@ -151,16 +153,13 @@ def adaptive_smoother(cells: CellGrid, shares: Floats, privacy: float, size: flo
 
 def bandwidth_smoother(cells: CellGrid, bandwidth: float) -> Smoother:
     """Convolution with a normal density of this standard deviation, in the units of the axes."""
-    if not (isinstance(bandwidth, int | float) and bandwidth > 0 and math.isfinite(bandwidth)):
-        raise ParameterError(
-            "smoothing", "be 'adaptive', 'monotone' or a positive bandwidth", repr(bandwidth)
-        )
+    bandwidth = number(bandwidth, "smoothing", 1e-100, 1e100, SMOOTHING)
     modes = mode_counts(cells)
     damping = np.ones(())
     for count, (a, b) in zip(modes, cells.domain_range, strict=True):
-        damping = np.multiply.outer(
-            damping, np.exp(-((np.pi * np.arange(count) * bandwidth / (b - a)) ** 2) / 2)
-        )
+        with np.errstate(over="ignore"):
+            squares = (np.pi * np.arange(count) * bandwidth / (b - a)) ** 2
+        damping = np.multiply.outer(damping, np.exp(-squares / 2))
     if not cells.is_regular:
         return Smoother(
             cells, modes, damping[:, None] * cell_averages(modes[0], _unit(cells.edges[0])).T
@@ -346,12 +345,15 @@ def check_smoothing(smoothing: Any, cells: CellGrid) -> Any:
     ParameterError
     """
     mode_counts(cells)
+    if not isinstance(smoothing, str):
+        bandwidth_smoother(cells, smoothing)
+        return smoothing
     if smoothing == "monotone" and cells.dimensions > 1:
         raise ParameterError(
             "smoothing", "be 'adaptive' or a bandwidth on a box", repr(smoothing), "It has no one order."
         )
     if smoothing not in ADAPTIVE:
-        bandwidth_smoother(cells, smoothing)
+        raise ParameterError("smoothing", SMOOTHING, shown(smoothing))
     return smoothing
 
 

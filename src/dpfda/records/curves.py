@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.embedding import sum_columns
-from dpfda.errors import DataError, OrientationError, ParameterError
+from dpfda.errors import DataError, OrientationError
 from dpfda.interop.native_arrays import doubles
+from dpfda.parameters import choice
 from dpfda.records.cells import TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 
@@ -48,9 +49,7 @@ class Curves:
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """Read one of a few words."""
-    if value not in choices:
-        raise ParameterError(name, f"be one of {', '.join(map(repr, choices))}", repr(value))
-    return str(value)
+    return choice(value, name, choices)
 
 
 def curves_from_array(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -112,8 +113,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         bounds: Any = None,
         classes: Any = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,13 @@ from sklearn.base import BaseEstimator
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours
+from dpfda.parameters import shown, whole
 from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
-from dpfda.records.curves import check_choice
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 from dpfda.releases.comparison import ReleasedComparison
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 from dpfda.summaries.shared_design import shared_design
 from dpfda.summaries.sums import matrix_on
@@ -88,8 +90,8 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         bounds: Any = None,
         levels: Sequence[Any] | None = None,
@@ -191,8 +193,8 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         list of str, list of PreparedMean
             Names of the groups, and the private sum of each with its request.
         """
+        check_choices(self)
         neighbours = Neighbours.parse(self.neighbours)
-        check_choice(self.invalid, "invalid", ("refuse", "repair"))
         # One basis for all, from the public side of X: it may not depend on who is in a group.
         values, basis, groups = self._reader(None, self.mechanism)._read(X, groups)
         if not isinstance(X, LongCurves):
@@ -234,9 +236,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         size = self.design_size
         if size is None:
             return max(1, min(sizes, default=DESIGN_SIZE))
-        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
-            raise ParameterError("design_size", "be None or a positive integer", repr(size))
-        return int(size)
+        return whole(size, "design_size", words="be None or a positive integer")
 
     def _reader(self, size: int | None, mechanism: Any) -> PrivateMean:
         shared = (
@@ -308,7 +308,7 @@ def _levels(
     given: Sequence[Any] | None, memberships: list[Key], y: Any, neighbours: Neighbours
 ) -> list[Any]:
     if given is not None:
-        levels = list(given)
+        levels = _declared(given)
     elif neighbours is Neighbours.ADD_REMOVE:
         raise ParameterError(
             "levels",
@@ -326,6 +326,19 @@ def _levels(
             f"{len(levels)} (n_samples = {len(memberships)})",
             "Compare at least two.",
         )
+    return levels
+
+
+def _declared(given: Any) -> list[Any]:
+    """Names of groups as the caller lists them; each can be compared and counted."""
+    try:
+        if isinstance(given, str | bytes):
+            raise TypeError
+        levels = list(given)
+        set(levels)
+    except TypeError:
+        words = "be a list of the groups, such as ['a', 'b']"
+        raise ParameterError("levels", words, shown(given)) from None
     return levels
 
 

@@ -18,7 +18,7 @@ from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.certificates import Certificate
 from dpfda.embedding import project
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Neighbours, exact, guarantee_for
+from dpfda.guarantees import Neighbours, exact
 from dpfda.publication import Request, charge, check, publish
 from dpfda.publication.covariances import (
     MEAN,
@@ -33,6 +33,7 @@ from dpfda.records.labels import unit_codes
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.second_moments import OuterSum
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.deviations import (
     center_word,
     described_bound,
@@ -143,8 +144,8 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         bounds: Any = None,
         radius: float | None = None,
@@ -268,7 +269,7 @@ def prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
 
 
 def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
-    whole = guarantee_for(estimator.epsilon, estimator.delta)
+    whole = check_choices(estimator)
     neighbours = Neighbours.parse(estimator.neighbours)
     check_choice(estimator.shrinkage, "shrinkage", ("prior", "none"))
     word = center_word(estimator.center)
@@ -320,7 +321,12 @@ def _reader(estimator: Any, center: str | None) -> PrivateMean:
     bounds = estimator.bounds
     if bounds is None and center is None and not estimator.standardize and estimator.radius is not None:
         bounds = L2Ball(estimator.radius)
-    return PrivateMean(bounds=bounds, **{name: getattr(estimator, name) for name in names})
+    return PrivateMean(
+        estimator.epsilon,
+        estimator.delta,
+        bounds=bounds,
+        **{name: getattr(estimator, name) for name in names},
+    )
 
 
 def _read(

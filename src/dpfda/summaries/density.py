@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpfda.bounds import Norm
 from dpfda.certificates import Certificate
 from dpfda.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.noise import NoiseLaw
 from dpfda.postprocessing.histospline import check_smoothing
 from dpfda.publication import publish_integers, stamp
@@ -26,6 +27,7 @@ from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.density_kernel import DensityKernel
 from dpfda.summaries.labels import read_labels
 
@@ -163,8 +165,8 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         domain_range: Any = None,
         mechanism: Any = "histogram",
@@ -307,13 +309,12 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         return self._prepared(cells, weights, size, guarantee, neighbours, unit, smoothing)
 
     def _checked(self) -> tuple[PureDP | ApproximateDP, Neighbours]:
-        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        guarantee = check_choices(self)
         check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
-        read_labels(self.labels, boxes=True)
         self._kernel()
         if self.smoothing is not None:
             check_smoothing(self.smoothing, CellGrid.regular(1, (0, 1)))
-        return guarantee_for(self.epsilon, self.delta), Neighbours.parse(self.neighbours)
+        return guarantee, Neighbours.parse(self.neighbours)
 
     def _kernel(self) -> DensityKernel | None:
         if isinstance(self.mechanism, DensityKernel):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
+from dpfda.parameters import curve, shown
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
 from dpfda.summaries.mean import PrivateMean
@@ -28,13 +29,12 @@ def public_center(estimator: Any, basis: Basis) -> Floats:
     center, grid = estimator.center, basis.grid_points
     if center is None or isinstance(center, str):
         return stated_bound(estimator).center_on(grid)
+    if isinstance(center, type):
+        raise ParameterError("center", "be a curve, a number or a function", shown(center))
     if callable(center):
         center = center(grid)
-    try:
-        values = np.array(center, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("center", "be a curve, a number or a function", repr(center)) from None
-    if values.ndim > 1 or values.shape not in ((), grid.shape) or not np.all(np.isfinite(values)):
+    values = np.asarray(curve(center, "center"))
+    if values.shape not in ((), grid.shape):
         raise ParameterError(
             "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
         )

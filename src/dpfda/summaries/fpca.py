@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +44,8 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    epsilon, delta
+        As in `dpfda.PrivateCovariance`.
     n_components : int, optional
         Number k of components. By default, for "noisy", those whose eigenvalue exceeds the noise floor
         (at least one); for "exponential", one.
@@ -53,7 +56,7 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         variances along them.
     components : int, optional
         Number M of basis functions within which components are sought; by default from public numbers.
-    epsilon, delta, bounds, radius, center, mean_share, mechanism, shrinkage
+    bounds, radius, center, mean_share, mechanism, shrinkage
         As in `dpfda.PrivateCovariance`; the last two are for "noisy".
     standardize, kernel, basis, grid_points, domain_range, quadrature, neighbours, public_size
         As in `dpfda.PrivateMean`.
@@ -103,20 +106,20 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> waves = np.sin(np.linspace(0, 3, 20)) * np.linspace(-0.2, 0.2, 50)[:, None]
-    >>> fpca = PrivateFPCA(1, epsilon=1.0, center=0.0, radius=0.4, domain_range=(0, 3)).fit(waves)
+    >>> fpca = PrivateFPCA(1.0, n_components=1, center=0.0, radius=0.4, domain_range=(0, 3)).fit(waves)
     >>> fpca.transform(waves).shape
     (50, 1)
     """
 
     def __init__(
         self,
-        n_components: int | None = None,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
+        n_components: int | None = None,
         method: str = "noisy",
         direction_share: float = 0.5,
         components: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
         bounds: Any = None,
         radius: float | None = None,
         center: Any = None,
@@ -254,7 +257,7 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.covariance_ = covariance
 
     def _fit_exponential(self, prepared: PreparedCovariance) -> None:
-        if self.mechanism != "auto":
+        if not (isinstance(self.mechanism, str) and self.mechanism == "auto"):
             raise RefusedMechanismError(
                 "mechanism", "be 'auto' for method='exponential'", repr(self.mechanism)
             )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dpfda.errors import ParameterError
+from dpfda.parameters import shown
 
 
 def read_labels(labels: Any, boxes: bool = False) -> dict[str, str]:
@@ -22,9 +24,13 @@ def read_labels(labels: Any, boxes: bool = False) -> dict[str, str]:
     ParameterError
         If a key is none of those that releases know.
     """
+    if not (labels is None or isinstance(labels, Mapping)):
+        raise ParameterError("labels", "be a mapping such as {'domain': 'hour'}, or None", shown(labels))
     given = {} if labels is None else dict(labels)
     more = {"domain_2", "domain_3"} if boxes else set()
     if not set(given) <= {"domain", "value"} | more:
         also = " (on boxes also 'domain_2' and 'domain_3')" if boxes else ""
-        raise ParameterError("labels", f"have the keys 'domain' and 'value'{also}", sorted(given))
+        raise ParameterError("labels", f"have the keys 'domain' and 'value'{also}", shown(list(given)))
+    if not all(isinstance(words, str) for words in given.values()):
+        raise ParameterError("labels", "be words", shown(list(given.values())))
     return {key: str(words) for key, words in given.items()}

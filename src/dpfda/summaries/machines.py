@@ -25,9 +25,10 @@ from dpfda.features import (
     LinearFeatures,
     embedded,
 )
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, guarantee_for
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.ledger import Ledger
 from dpfda.noise import KNormNoise
+from dpfda.parameters import number
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
@@ -43,6 +44,7 @@ from dpfda.records.curves import check_choice
 from dpfda.records.frames import cells_handed, names_of
 from dpfda.records.labels import unit_codes
 from dpfda.releases.predictor import BOUND
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.defaults import (
     ROADS,
     default_components,
@@ -133,8 +135,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         X, y, groups
             As in `fit`.
         """
-        guarantee = guarantee_for(self.epsilon, self.delta)
-        check_choice(self.invalid, "invalid", ("refuse", "repair"))
+        guarantee = check_choices(self)
         relation = Neighbours.parse(self.neighbours)
         if relation is not Neighbours.REPLACE_ONE:
             raise ParameterError(
@@ -184,13 +185,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _width(self) -> Fraction:
-        try:
-            width = float(self.width)
-        except (TypeError, ValueError):
-            raise ParameterError("width", "be a number", repr(self.width)) from None
-        if not 1e-3 <= width <= 2:
-            raise ParameterError("width", "lie between 0.001 and 2", repr(width))
-        return Fraction(width)
+        return Fraction(number(self.width, "width", 1e-3, 2.0, "lie between 0.001 and 2"))
 
     def _features(self, inputs: int, units: int, guarantee: Guarantee) -> FeatureMap:
         if not isinstance(self.features, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,8 +20,9 @@ from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import Neighbours, guarantee_for
+from dpfda.guarantees import Neighbours
 from dpfda.interop.dask_arrays import is_dask
+from dpfda.parameters import budget
 from dpfda.publication import Request, publish
 from dpfda.records import (
     LongCurves,
@@ -30,10 +32,10 @@ from dpfda.records import (
     units,
 )
 from dpfda.records.containers import refuse_kinds, shape_of
-from dpfda.records.curves import check_choice
 from dpfda.records.frames import Handed, curves_handed, names_of
 from dpfda.records.labels import unit_codes
 from dpfda.session import FunctionalSession
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.streams import MeanStream, add_all
 from dpfda.summaries.sums import Summation, matrix_on
@@ -142,8 +144,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         bounds: Any = None,
         standardize: bool = False,
@@ -297,6 +299,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
             Wraps the iterator over records of irregular curves.
         """
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        check_choices(self)
         with np.errstate(all="ignore"):
             if is_dask(X):
                 return self._prepare_on_cluster(X, groups)
@@ -315,11 +318,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
     ) -> PreparedMean:
-        guarantee_for(self.epsilon, self.delta)
         neighbours = Neighbours.parse(self.neighbours)
         bound = read_bounds(self.bounds, self.standardize)
-        check_choice(self.missing, "missing", ("refuse", "complete"))
-        check_choice(self.invalid, "invalid", ("refuse", "repair"))
         values, basis, groups = self._read(X, groups)
         if isinstance(X, LongCurves):
             groups = X.record_groups(self.invalid) if groups is None else groups
@@ -349,7 +349,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         return Request(
             basis,
             bound,
-            guarantee_for(self.epsilon, self.delta),
+            budget(self.epsilon, self.delta),
             Neighbours.parse(self.neighbours),
             self.mechanism,
             size,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import RegressorMixin
 
 from dpfda.certificates import Certificate
 from dpfda.errors import ParameterError
+from dpfda.parameters import pair, shown
 from dpfda.records.curves import check_choice
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
@@ -76,8 +78,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         bounds: Any = None,
         target_bounds: Any = None,
@@ -159,16 +161,11 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
                 "Pass target_bounds=(lower, upper) in the units of the target, from knowledge of the "
                 "measurement and never from these data.",
             )
-        try:
-            low, high = (float(end) for end in self.target_bounds)
-        except (TypeError, ValueError):
-            raise ParameterError(
-                "target_bounds", "be two numbers (lower, upper)", repr(self.target_bounds)
-            ) from None
+        low, high = pair(self.target_bounds, "target_bounds")
         center, half = low / 2 + high / 2, high / 2 - low / 2
         if not (math.isfinite(center) and math.isfinite(half) and half > 0):
             raise ParameterError(
-                "target_bounds", "be finite with lower < upper", repr(self.target_bounds)
+                "target_bounds", "be finite with lower < upper", shown(self.target_bounds)
             )
         return center, half
 

@@ -54,16 +54,18 @@ from dpfda.design.two_stage import (
 )
 from dpfda.embedding import project, sum_columns
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, added, guarantee_for
+from dpfda.guarantees import Guarantee, Neighbours, added
 from dpfda.interop.dask_arrays import is_dask
 from dpfda.mechanisms import Design, Problem
 from dpfda.noise import KNormNoise
+from dpfda.parameters import length, shown
 from dpfda.publication import Request, certified, charge, check, publish, recomputed, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice
 from dpfda.records.labels import unit_codes
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.sums import Summation, matrix_on
 
@@ -122,8 +124,8 @@ class TwoStageMean(PrivateMean):
 
     def __init__(
         self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
         *,
         spread: Any = None,
         bounds: Any = None,
@@ -184,14 +186,14 @@ class TwoStageMean(PrivateMean):
 
     def prepare_stages(self, X: Any, groups: Any = None) -> PreparedStages:
         """Everything before the noise: check, plan, read the records. The result is private."""
-        guarantee = guarantee_for(self.epsilon, self.delta)
+        guarantee = check_choices(self)
         neighbours = Neighbours.parse(self.neighbours)
         spread = _spread(self.spread)
-        if self.mechanism != "auto":
+        if not (isinstance(self.mechanism, str) and self.mechanism == "auto"):
             raise ParameterError(
                 "mechanism",
                 "be 'auto' in two stages",
-                repr(self.mechanism),
+                shown(self.mechanism),
                 "Use PrivateMean for a mechanism of your choice.",
             )
         if neighbours is Neighbours.ADD_REMOVE and self.public_size is None:
@@ -507,7 +509,8 @@ def _spread(value: Any) -> float | None:
         "Declare an L2 distance within which nine records of ten lie of their mean, from knowledge of"
         " the measurement and never from these data; or pay for a choice with spread='private'."
     )
-    number = isinstance(value, int | float | np.integer | np.floating | Fraction)
-    if isinstance(value, bool) or not number or not 0 < float(value) < float("inf"):
-        raise ParameterError("spread", "be a positive finite number or 'private'", repr(value), remedy)
-    return float(value)
+    try:
+        return length(value, "spread")
+    except ParameterError:
+        words = "be a positive finite number, from 1e-100 to 1e100, or 'private'"
+        raise ParameterError("spread", words, shown(value), remedy) from None

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.calibration import gaussian_noise, knorm_noise
-from dpfda.errors import ParameterError
 from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import NoiseLaw
+from dpfda.parameters import number
 from dpfda.summaries.minimiser import Examples, Loss
 
 Floats = NDArray[np.float64]
@@ -147,10 +147,4 @@ def additive_noise(blocks: tuple[int, ...], width: int, guarantee: Budget) -> No
 
 def check_psi(psi: Any) -> Fraction:
     """Read a penalty: positive, and between 1e-9 and 1e9 so that floats can solve for it."""
-    try:
-        value = float(psi)
-    except (TypeError, ValueError):
-        raise ParameterError("psi", "be a number", repr(psi)) from None
-    if not 1e-9 <= value <= 1e9:
-        raise ParameterError("psi", "lie between 1e-9 and 1e9", repr(value))
-    return Fraction(value)
+    return Fraction(number(psi, "psi", 1e-9, 1e9, "lie between 1e-9 and 1e9"))

@@ -1,0 +1,203 @@
+"""What a public argument may be: one rule for each type of parameter.
+
+The ranges are wide enough for any measurement in any unit, and narrow enough that squares and fourth
+powers of lengths, scales of noise and their quotients stay far inside the range of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpfda.errors import ParameterError
+from dpfda.guarantees import ApproximateDP, PureDP, exact, guarantee_for
+
+SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
+# Where delta is positive: the profiles of larger ones take seconds.
+LARGEST_APPROXIMATE_EPSILON = Fraction(10**6)
+SMALLEST_DELTA = Fraction(1, 10**100)
+# Lengths, bounds, centers and ends of domains, in whatever units.
+SMALLEST, LARGEST = 1e-100, 1e100
+# Of counts: more records than this do not fit into a sum of 64-bit integers.
+LARGEST_COUNT = 2**53
+
+
+def shown(value: Any) -> str:
+    """A public argument in few words, whatever it is."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {value.shape}"
+    try:
+        text = repr(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= 120 else f"{text[:100]}... ({type(value).__name__})"
+
+
+def budget(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
+    """The guarantee that an estimator is asked for.
+
+    Parameters
+    ----------
+    epsilon : int, float, Fraction or Decimal
+        From 1e-9 to 1e9, or to 1e6 where delta is positive.
+    delta : int, float, Fraction or Decimal
+        0, or from 1e-100 to below 1.
+
+    Raises
+    ------
+    ParameterError
+        If either is text, no number or out of range.
+    """
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        _check_numeric(name, value)
+    found = guarantee_for(epsilon, delta)
+    approximate = isinstance(found, ApproximateDP)
+    if isinstance(found, ApproximateDP) and found.delta < SMALLEST_DELTA:
+        raise ParameterError("delta", "be 0 or at least 1e-100", shown(delta))
+    largest = LARGEST_APPROXIMATE_EPSILON if approximate else LARGEST_EPSILON
+    if not SMALLEST_EPSILON <= found.epsilon <= largest:
+        words = "1e6 where delta is positive" if approximate else "1e9"
+        raise ParameterError("epsilon", f"lie between 1e-9 and {words}", shown(epsilon))
+    return found
+
+
+def _check_numeric(name: str, value: Any) -> None:
+    remedy = ""
+    if isinstance(value, str | bytes):
+        remedy = f"Write {name}=0.1, or Fraction(1, 10), for a tenth; text is not read."
+    elif name == "delta" and isinstance(value, tuple | list):
+        remedy = "Bounds are given by their name: bounds=(lower, upper)."
+    elif value is None:
+        remedy = "It has no default: choose it."
+    elif not isinstance(value, np.ndarray) or value.ndim == 0:
+        return
+    raise ParameterError(name, "be a number", shown(value), remedy)
+
+
+def number(value: Any, name: str, low: float, high: float, words: str = "") -> float:
+    """A real number between two ends.
+
+    Raises
+    ------
+    ParameterError
+        If it is text, no number, not finite or outside.
+    """
+    constraint = words or f"be a number from {low:g} to {high:g}"
+    if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim):
+        raise ParameterError(name, constraint, shown(value))
+    try:
+        exactly = exact(value, name)
+    except ParameterError:
+        raise ParameterError(name, constraint, shown(value)) from None
+    if not Fraction(low) <= exactly <= Fraction(high):
+        raise ParameterError(name, constraint, shown(value))
+    return float(exactly)
+
+
+def length(value: Any, name: str) -> float:
+    """A positive length, in whatever units."""
+    return number(value, name, SMALLEST, LARGEST, "be positive and finite, from 1e-100 to 1e100")
+
+
+def whole(value: Any, name: str, low: int = 1, high: int = LARGEST_COUNT, words: str = "") -> int:
+    """An integer between two ends; True and False are none.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else or outside.
+    """
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not integer or not low <= value <= high:
+        raise ParameterError(name, words or f"be an integer from {low} to {high}", shown(value))
+    return int(value)
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False, Python's or numpy's."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(name, "be True or False", shown(value))
+    return bool(value)
+
+
+def choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(name, f"be one of {', '.join(map(repr, choices))}", shown(value))
+    return str(value)
+
+
+def pair(value: Any, name: str) -> tuple[float, float]:
+    """Two finite numbers (a, b) of size at most 1e100.
+
+    Raises
+    ------
+    ParameterError
+        If they are something else.
+    """
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise ParameterError(name, "be two numbers (a, b)", shown(value)) from None
+    words = f"be two numbers of size at most {LARGEST:g}"
+    return number(first, name, -LARGEST, LARGEST, words), number(second, name, -LARGEST, LARGEST, words)
+
+
+def reals(value: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Real numbers in an array of any shape, NaN and infinity among them.
+
+    Raises
+    ------
+    ParameterError
+        If it holds text, complex or masked entries, or rows of several lengths.
+    """
+    try:
+        given = np.asanyarray(value)
+        if given.dtype.kind not in "biufO" or isinstance(given, np.ma.MaskedArray):
+            raise TypeError
+        if given.dtype.kind == "O" and any(isinstance(v, str | bytes) or v is None for v in given.flat):
+            raise TypeError
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(name, "be real numbers", shown(value)) from None
+
+
+def curve(value: Any, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]]:
+    """A number, or numbers (m,), of size at most 1e100; read-only.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    words = f"be a number or a curve, finite and of size at most {LARGEST:g}"
+    try:
+        array = reals(value, name)
+    except ParameterError:
+        raise ParameterError(name, words, shown(value)) from None
+    if array.ndim > 1 or not array.size or not np.all(np.abs(array) <= LARGEST):
+        found = shown(value) if array.ndim == 0 else "an array with others, or of another shape"
+        raise ParameterError(name, words, found)
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array
+
+
+__all__ = [
+    "LARGEST",
+    "SMALLEST",
+    "budget",
+    "choice",
+    "curve",
+    "flag",
+    "length",
+    "number",
+    "pair",
+    "reals",
+    "shown",
+    "whole",
+]
