@@ -260,7 +260,7 @@ def test_value_bounds_may_be_curves():
     ("make", "words"),
     [
         (lambda: L2Ball(0.0), r"L2Ball radius must be positive and finite; found 0\.0"),
-        (lambda: L1Ball(-1), r"L1Ball radius must be positive and finite; found -1\.0"),
+        (lambda: L1Ball(-1), r"L1Ball radius must be positive and finite; found -1"),
         (lambda: L1Ball(float("nan")), "must be positive and finite; found nan"),
         (lambda: L2Ball(float("inf")), "must be positive and finite; found inf"),
         (lambda: L2Ball("wide"), "L2Ball radius must be a number; found 'wide'"),
@@ -268,7 +268,7 @@ def test_value_bounds_may_be_curves():
         (lambda: ValueBounds(2.0, 1.0), r"must have lower < upper; found \(2\.0, 1\.0\)"),
         (lambda: ValueBounds(0.0, float("inf")), "upper bound must be finite; found inf"),
         (lambda: ValueBounds(float("nan"), 1.0), "lower bound must be finite; found nan"),
-        (lambda: ValueBounds(-1.7e308, 1.7e308), "must be a finite distance apart"),
+        (lambda: ValueBounds(-1.7e308, 1.7e308), "be of size at most 1e100"),
         (lambda: ValueBounds([0.0, 1.0], [1.0, 2.0, 3.0]), "must have one length"),
         (lambda: read_bounds(None, False), "bounds must be given; found None.*never from these data"),
         (lambda: read_bounds(3.0, False), "bounds must be .*; found float"),

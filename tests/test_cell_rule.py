@@ -532,7 +532,9 @@ class TestScores:
     def test_scores_of_repaired_records_come_after_the_charge_and_do_not_raise(self, cell, method):
         X = CURVES.astype(object)
         X[3, 2] = cell
-        fpca = PrivateFPCA(n_components=1, method=method, epsilon=1.0, center=0.0, radius=1.0, invalid="repair")
+        fpca = PrivateFPCA(
+            n_components=1, method=method, epsilon=1.0, center=0.0, radius=1.0, invalid="repair"
+        )
         scores = fpca.fit_transform(X)
         assert scores.shape == (12, 1)
         assert scores[3, 0] == 0.0
@@ -541,7 +543,9 @@ class TestScores:
 
     def test_what_is_refused_is_refused_before_the_charge(self):
         ledger = MemoryLedger().create("d", PureDP(10), Neighbours.REPLACE_ONE, "record")
-        fpca = PrivateFPCA(n_components=1, epsilon=1.0, center=0.0, radius=1.0, ledger=ledger, dataset="d")
+        fpca = PrivateFPCA(
+            n_components=1, epsilon=1.0, center=0.0, radius=1.0, ledger=ledger, dataset="d"
+        )
         X = CURVES.copy()
         X[3, 2] = np.nan
         with pytest.raises(DataError, match="row 3, column 2"):
@@ -551,7 +555,9 @@ class TestScores:
     def test_gaps_are_filled_as_in_fit(self):
         X = CURVES.copy()
         X[3, 2] = np.nan
-        scores = PrivateFPCA(n_components=1, epsilon=1.0, center=0.0, radius=1.0, missing="complete").fit_transform(X)
+        scores = PrivateFPCA(
+            n_components=1, epsilon=1.0, center=0.0, radius=1.0, missing="complete"
+        ).fit_transform(X)
         assert scores[3, 0] != 0.0
 
     def test_long_curves_and_a_named_unit(self):

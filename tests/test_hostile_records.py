@@ -168,11 +168,15 @@ def test_unusable_shapes_are_refused_by_every_family(relative):
 
 def test_budgets_out_of_reach_are_refused_in_time():
     curves = np.zeros((3, 5))
-    for epsilon in ("1e-200", "1e200"):
-        with pytest.raises(ParameterError, match="lie between 1e-30 and 1e30"):
+    for epsilon in (1e-200, 1e200, Fraction(1, 10**400), 10**400):
+        with pytest.raises(ParameterError, match="epsilon must lie between 1e-9 and 1e9"):
             PrivateMean(epsilon, bounds=(0, 1)).fit(curves)
+    with pytest.raises(ParameterError, match="delta must be 0 or at least 1e-100"):
+        PrivateMean(1, Decimal("1e-4000"), bounds=(0, 1), mechanism="gaussian").fit(curves)
     with pytest.raises(ParameterError, match="at least 1e-300 for Gaussian noise"):
-        PrivateMean(1, "1e-4000", bounds=(0, 1), mechanism="gaussian").fit(curves)
+        gaussian_noise([1.0], 10, guarantee_for(1, "1e-4000"))
+    with pytest.raises(ParameterError, match="epsilon must be a number of at most 5000 digits"):
+        guarantee_for("1e999999999")
     with pytest.raises(ParameterError, match="at least 1e-60 for elliptical noise"):
         elliptical_noise(2, 10, guarantee_for(1, "1e-100"))
 

@@ -79,8 +79,8 @@ class TestPlugIn:
             ({"epsilon": -1}, "epsilon must be positive; found -1"),
             ({"decay": 1.0}, r"decay must exceed 1.*found 1.0.*matern_decay"),
             ({"radius": math.inf}, "radius must be positive and finite; found inf"),
-            ({"norm": "l3"}, "norm must be 'l1' or 'l2'; found 'l3'"),
-            ({"estimate": "ridge"}, "estimate must be 'rkhs' or 'l1'; found 'ridge'"),
+            ({"norm": "l3"}, "norm must be one of 'l1', 'l2'; found 'l3'"),
+            ({"estimate": "ridge"}, "estimate must be one of 'rkhs', 'l1'; found 'ridge'"),
         ],
     )
     def test_refusals(self, change: dict[str, Any], words: str) -> None:
@@ -399,13 +399,13 @@ class TestPrivateSelection:
             return Output(1.0, PureDP(epsilon))
 
         options: Any = {"expected_runs": 50, "eta": Fraction(1, 2), "ledger": ledger, "dataset": "d"}
-        chosen = private_selection([0, 1], fit, lambda out: out.value, "1.8", **options)
+        chosen = private_selection([0, 1], fit, lambda out: out.value, 1.8, **options)
         assert set(runs) == {Fraction(18, 25)}
-        assert chosen.guarantee == PureDP("1.8")
+        assert chosen.guarantee == PureDP(1.8)
         assert [record.action for record in ledger.history("d")] == ["create", "charge"]
         before = len(runs)
         with pytest.raises(BudgetError):
-            private_selection([0, 1], fit, lambda out: out.value, "1.8", **options)
+            private_selection([0, 1], fit, lambda out: out.value, 1.8, **options)
         assert len(runs) == before
 
     def test_what_is_published_and_recorded_does_not_tell_the_number_of_runs(self) -> None:

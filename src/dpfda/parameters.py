@@ -6,6 +6,7 @@ powers of lengths, scales of noise and their quotients stay far inside the range
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, PureDP, exact, guarantee_for
+from dpfda.guarantees import ApproximateDP, PureDP, exact, guarantee_for, readable
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
 # Where delta is positive: the profiles of larger ones take seconds.
@@ -30,7 +31,7 @@ def shown(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}"
     try:
-        text = repr(value)
+        text = readable(value) if isinstance(value, Fraction) else repr(value)
     except Exception:
         return f"an object of type {type(value).__name__}"
     return text if len(text) <= 120 else f"{text[:100]}... ({type(value).__name__})"
@@ -77,29 +78,36 @@ def _check_numeric(name: str, value: Any) -> None:
     raise ParameterError(name, "be a number", shown(value), remedy)
 
 
-def number(value: Any, name: str, low: float, high: float, words: str = "") -> float:
-    """A real number between two ends.
+def real(value: Any, name: str, low: float, high: float, words: str = "") -> float:
+    """A real number between two ends, which may be infinite.
 
     Raises
     ------
     ParameterError
-        If it is text, no number, not finite or outside.
+        If it is text, no number or outside.
     """
     constraint = words or f"be a number from {low:g} to {high:g}"
     if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim):
         raise ParameterError(name, constraint, shown(value))
     try:
-        exactly = exact(value, name)
+        found = float(exact(value, name))
+    except OverflowError:
+        found = math.inf if value > 0 else -math.inf
     except ParameterError:
-        raise ParameterError(name, constraint, shown(value)) from None
-    if not Fraction(low) <= exactly <= Fraction(high):
+        if not (isinstance(value, float | np.floating) and math.isinf(low)):
+            raise ParameterError(name, constraint, shown(value)) from None
+        found = float(value)
+    if found < low or found > high:
         raise ParameterError(name, constraint, shown(value))
-    return float(exactly)
+    return found
 
 
 def length(value: Any, name: str) -> float:
-    """A positive length, in whatever units."""
-    return number(value, name, SMALLEST, LARGEST, "be positive and finite, from 1e-100 to 1e100")
+    """A positive length, in whatever units: from 1e-100 to 1e100."""
+    found = real(value, name, -math.inf, math.inf, "be a number")
+    if not 0 < found < math.inf:
+        raise ParameterError(name, "be positive and finite", shown(value))
+    return real(value, name, SMALLEST, LARGEST, "lie between 1e-100 and 1e100")
 
 
 def whole(value: Any, name: str, low: int = 1, high: int = LARGEST_COUNT, words: str = "") -> int:
@@ -143,7 +151,7 @@ def pair(value: Any, name: str) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise ParameterError(name, "be two numbers (a, b)", shown(value)) from None
     words = f"be two numbers of size at most {LARGEST:g}"
-    return number(first, name, -LARGEST, LARGEST, words), number(second, name, -LARGEST, LARGEST, words)
+    return real(first, name, -LARGEST, LARGEST, words), real(second, name, -LARGEST, LARGEST, words)
 
 
 def reals(value: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -173,14 +181,17 @@ def curve(value: Any, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]
     ParameterError
         If it is something else.
     """
-    words = f"be a number or a curve, finite and of size at most {LARGEST:g}"
     try:
         array = reals(value, name)
     except ParameterError:
-        raise ParameterError(name, words, shown(value)) from None
-    if array.ndim > 1 or not array.size or not np.all(np.abs(array) <= LARGEST):
-        found = shown(value) if array.ndim == 0 else "an array with others, or of another shape"
-        raise ParameterError(name, words, found)
+        raise ParameterError(name, "be a number or a curve", shown(value)) from None
+    if array.ndim > 1 or not array.size or not np.all(np.isfinite(array)):
+        found = shown(value) if array.ndim == 0 else "an array with NaN, infinity or another shape"
+        raise ParameterError(name, "be finite", found)
+    if not np.all(np.abs(array) <= LARGEST):
+        raise ParameterError(
+            name, "be of size at most 1e100", shown(value) if array.ndim == 0 else "a larger one"
+        )
     if array.ndim == 0:
         return float(array)
     array.setflags(write=False)
@@ -195,7 +206,7 @@ __all__ = [
     "curve",
     "flag",
     "length",
-    "number",
+    "real",
     "pair",
     "reals",
     "shown",

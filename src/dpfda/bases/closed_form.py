@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.encoding import floats, integer, number
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.errors import ParameterError
+from dpfda.parameters import length, real, whole
 
 Floats = NDArray[np.float64]
 
@@ -76,15 +77,12 @@ class ClosedFormBasis(ABC):
         """
         grid = check_grid(grid_points)
         domain = check_domain(domain_range, grid)
-        whole = isinstance(components, int | np.integer) and not isinstance(components, bool)
-        if not (whole and 1 <= components <= grid.size):
-            raise ParameterError("components", f"be an integer from 1 to {grid.size}", repr(components))
-        scale = 0.1 * (domain[1] - domain[0]) if length_scale is None else float(length_scale)
-        if not (math.isfinite(scale) and scale > 0 and math.isfinite(nu) and nu > 0):
-            raise ParameterError("length_scale and nu", "be positive", f"{length_scale}, {nu}")
+        count = whole(components, "components", 1, grid.size)
+        width = domain[1] - domain[0]
+        scale = 0.1 * width if length_scale is None else length(length_scale, "length_scale")
         weights = quadrature_weights(quadrature, grid, domain)
-        count = int(components)
-        basis = cls(grid, domain, weights, count, scale, float(nu), count)
+        shape = real(nu, "nu", 1e-3, 1e3)
+        basis = cls(grid, domain, weights, count, scale, shape, count)
         condition = float(np.linalg.cond(basis._gram))
         if condition > 1e6:
             raise ParameterError(

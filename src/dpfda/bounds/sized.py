@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.errors import ParameterError
+from dpfda.parameters import LARGEST, SMALLEST, length, real, reals, shown
 
 Floats = NDArray[np.float64]
 
@@ -134,10 +135,10 @@ class Ellipsoid(_OnCoefficients):
             raise ParameterError(
                 "Ellipsoid", "have semi_axes or a radius, and not both", "both or neither"
             )
-        for name in ("radius", "power"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _positive(value, f"Ellipsoid {name}"))
+        if self.radius is not None:
+            object.__setattr__(self, "radius", length(self.radius, "Ellipsoid radius"))
+        power = length(self.power, "Ellipsoid power")
+        object.__setattr__(self, "power", real(power, "Ellipsoid power", 1e-100, 100.0))
         if self.semi_axes is not None:
             axes = _sizes(self.semi_axes, "semi_axes")
             object.__setattr__(self, "semi_axes", (axes,) if isinstance(axes, float) else axes)
@@ -186,24 +187,16 @@ def _without_basis(bound: Any) -> ParameterError:
 
 def _sizes(values: Any, name: str) -> float | tuple[float, ...]:
     try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(name, "be numbers", repr(values)) from None
+        array = reals(values, name)
+    except ParameterError:
+        raise ParameterError(name, "be numbers", shown(values)) from None
     if array.ndim == 0:
-        return _positive(values, name)
+        return length(values, name)
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(name, "be one number or a list of numbers", f"shape {array.shape}")
     wrong = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
     if wrong.size:
         raise ParameterError(name, "be positive and finite", f"{array[wrong[0]]} at position {wrong[0]}")
+    if array.min() < SMALLEST or array.max() > LARGEST:
+        raise ParameterError(name, "lie between 1e-100 and 1e100", "others")
     return tuple(array.tolist())
-
-
-def _positive(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(name, "be a number", repr(value)) from None
-    if not (math.isfinite(number) and number > 0):
-        raise ParameterError(name, "be positive and finite", repr(number))
-    return number

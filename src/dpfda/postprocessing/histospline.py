@@ -38,7 +38,7 @@ from scipy.linalg import eigh
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
 from dpfda.errors import ParameterError
-from dpfda.parameters import number, shown
+from dpfda.parameters import real, shown
 
 Floats = NDArray[np.float64]
 
@@ -153,7 +153,7 @@ def adaptive_smoother(cells: CellGrid, shares: Floats, privacy: float, size: flo
 
 def bandwidth_smoother(cells: CellGrid, bandwidth: float) -> Smoother:
     """Convolution with a normal density of this standard deviation, in the units of the axes."""
-    bandwidth = number(bandwidth, "smoothing", 1e-100, 1e100, SMOOTHING)
+    bandwidth = real(bandwidth, "smoothing", 1e-100, 1e100, SMOOTHING)
     modes = mode_counts(cells)
     damping = np.ones(())
     for count, (a, b) in zip(modes, cells.domain_range, strict=True):

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.errors import StorageError
+from dpfda.parameters import shown
 
 Made = TypeVar("Made")
 
@@ -77,6 +78,8 @@ def read_json(path: str | Path) -> Any:
     StorageError
         If it cannot be read, is too large, or is not JSON with finite numbers.
     """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise StorageError(f"path must name a file; found {shown(path)}.")
     content = _read_bytes(Path(path))
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
         raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")

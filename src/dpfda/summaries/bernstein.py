@@ -18,6 +18,7 @@ from dpfda.calibration import knorm_noise
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours, PureDP, exact, readable
 from dpfda.ledger import Ledger
+from dpfda.parameters import LARGEST, SMALLEST, budget, shown
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
@@ -126,7 +127,7 @@ def release_bernstein(
     >>> release([[0.5, 0.5], [1.0, 1.0]]).shape
     (2,)
     """
-    guarantee = PureDP(epsilon)
+    guarantee = PureDP(budget(epsilon).epsilon)
     relation = Neighbours.parse(neighbours)
     check_choice(invalid, "invalid", ("refuse", "repair"))
     if not isinstance(unit, str) or not unit.strip():
@@ -139,6 +140,8 @@ def release_bernstein(
             "degree", f"give at most {LARGEST_LATTICE} lattice points", f"{count}", "Lower it."
         )
     move = exact(sensitivity, "sensitivity")
+    if move > LARGEST or 0 < move < SMALLEST:
+        raise ParameterError("sensitivity", "lie between 1e-100 and 1e100", shown(sensitivity))
     if move <= 0:
         raise ParameterError(
             "sensitivity",
@@ -165,18 +168,19 @@ def release_bernstein(
 
 def _domain(domain_range: Any) -> Domain:
     """Ends for each variable; one pair of numbers is a domain of one variable."""
-    pairs = list(domain_range) if isinstance(domain_range, list | tuple | np.ndarray) else []
-    if len(pairs) == 2 and np.ndim(pairs[0]) == 0 and np.ndim(pairs[1]) == 0:
+    several = isinstance(domain_range, list | tuple) or getattr(domain_range, "ndim", 0) > 0
+    pairs = list(domain_range) if several else []
+    if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
         return (check_domain(pairs),)
     if not pairs:
-        raise ParameterError("domain_range", "be (a, b) or d pairs (a, b)", repr(domain_range))
+        raise ParameterError("domain_range", "be (a, b) or d pairs (a, b)", shown(domain_range))
     return tuple(check_domain(pair) for pair in pairs)
 
 
 def _values(target: Any, degree: int, domain: Domain, invalid: str) -> list[Fraction]:
     """Values of the target on the lattice, exactly, in the order of its points. Private."""
     shape: tuple[int, ...] = (degree + 1,) * len(domain)
-    if callable(target):
+    if callable(target) and not isinstance(target, type):
         target = target(lattice(degree, domain))
         shape = (math.prod(shape),)
     given = _cells(target)

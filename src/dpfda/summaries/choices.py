@@ -7,7 +7,7 @@ from typing import Any
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.parameters import budget, choice, flag, number, shown, whole
+from dpfda.parameters import budget, choice, flag, real, shown, whole
 from dpfda.summaries.labels import read_labels
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
@@ -31,7 +31,7 @@ def check_choices(estimator: Any) -> PureDP | ApproximateDP:
     choice(estimator.invalid, "invalid", ("refuse", "repair"))
     if hasattr(estimator, "missing"):
         choice(estimator.missing, "missing", ("refuse", "complete"))
-        number(estimator.smoothing, "smoothing", 0.0, 1e100)
+        real(estimator.smoothing, "smoothing", 0.0, 1e100)
         flag(estimator.standardize, "standardize")
         _check_basis(estimator.basis)
     _check_words(estimator)

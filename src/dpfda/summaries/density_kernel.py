@@ -24,6 +24,7 @@ from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw
+from dpfda.parameters import real, shown
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -77,12 +78,11 @@ class DensityKernel:
     components: int | None = None
 
     def __post_init__(self) -> None:
-        if self.noise not in NOISES:
-            raise ParameterError("noise", f"be one of {', '.join(NOISES)}", repr(self.noise))
-        if not (_is_number(self.eta) and self.eta >= 0.5):
-            raise ParameterError("eta", "be a number of at least 0.5", repr(self.eta))
-        if self.bandwidth is not None and not (_is_number(self.bandwidth) and self.bandwidth > 0):
-            raise ParameterError("bandwidth", "be a positive number", repr(self.bandwidth))
+        if not isinstance(self.noise, str) or self.noise not in NOISES:
+            raise ParameterError("noise", f"be one of {', '.join(NOISES)}", shown(self.noise))
+        real(self.eta, "eta", 0.5, 100.0, "be a number of at least 0.5, and at most 100")
+        if self.bandwidth is not None:
+            real(self.bandwidth, "bandwidth", 1e-9, 1e9, "be a positive number, from 1e-9 to 1e9")
         whole = isinstance(self.components, int | np.integer) and not isinstance(self.components, bool)
         if self.components is not None and not (whole and 1 <= self.components <= LARGEST_COMPONENTS):
             raise ParameterError(
@@ -242,7 +242,3 @@ def _integrals(basis: Any) -> Floats:
     if isinstance(basis, KernelBasis):
         return np.asarray(basis.weights @ basis.values)
     return np.asarray(basis.integrals)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

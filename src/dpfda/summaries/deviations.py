@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
-from dpfda.parameters import curve, shown
+from dpfda.parameters import curve, reals, shown
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
 from dpfda.summaries.mean import PrivateMean
@@ -33,6 +33,10 @@ def public_center(estimator: Any, basis: Basis) -> Floats:
         raise ParameterError("center", "be a curve, a number or a function", shown(center))
     if callable(center):
         center = center(grid)
+    try:
+        reals(center, "center")
+    except ParameterError:
+        raise ParameterError("center", "be a curve, a number or a function", shown(center)) from None
     values = np.asarray(curve(center, "center"))
     if values.shape not in ((), grid.shape):
         raise ParameterError(

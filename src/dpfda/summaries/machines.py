@@ -28,7 +28,7 @@ from dpfda.features import (
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.ledger import Ledger
 from dpfda.noise import KNormNoise
-from dpfda.parameters import number
+from dpfda.parameters import real
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
@@ -185,7 +185,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _width(self) -> Fraction:
-        return Fraction(number(self.width, "width", 1e-3, 2.0, "lie between 0.001 and 2"))
+        return Fraction(real(self.width, "width", 1e-3, 2.0, "lie between 0.001 and 2"))
 
     def _features(self, inputs: int, units: int, guarantee: Guarantee) -> FeatureMap:
         if not isinstance(self.features, str):

@@ -11,6 +11,7 @@ import numpy as np
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.guarantees import Neighbours
+from dpfda.parameters import shown, whole
 from dpfda.records import LongCurves
 from dpfda.records.containers import column_labels
 from dpfda.records.curves import check_choice
@@ -168,12 +169,14 @@ def row_blocks(array: Any, rows: int | None = None) -> Iterator[Any]:
     >>> [block.shape for block in row_blocks(np.zeros((5, 3)), rows=2)]
     [(2, 3), (2, 3), (1, 3)]
     """
-    count, points = array.shape[0], max(1, int(np.prod(array.shape[1:])))
+    shape = getattr(array, "shape", None)
+    if not isinstance(shape, tuple) or not shape:
+        raise ParameterError("array", "have rows", shown(type(array).__name__))
+    count, points = shape[0], max(1, int(np.prod(shape[1:])))
     if rows is None:
         own = int((getattr(array, "chunks", None) or (1,))[0])
         rows = max(1, NUMBERS_A_BLOCK // points // own) * own
-    if rows < 1:
-        raise ParameterError("rows", "be a positive integer", repr(rows))
+    rows = whole(rows, "rows", words="be a positive integer")
     for start in range(0, count, rows):
         # As it is: a conversion would lose a mask.
         yield array[start : start + rows]

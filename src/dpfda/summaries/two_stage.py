@@ -512,5 +512,5 @@ def _spread(value: Any) -> float | None:
     try:
         return length(value, "spread")
     except ParameterError:
-        words = "be a positive finite number, from 1e-100 to 1e100, or 'private'"
+        words = "be a positive finite number or 'private', the number from 1e-100 to 1e100"
         raise ParameterError("spread", words, shown(value), remedy) from None

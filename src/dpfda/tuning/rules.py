@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from typing import Any, Literal
 
 from dpfda.errors import ParameterError
-from dpfda.guarantees import exact
+from dpfda.parameters import budget, choice, length, real, shown, whole
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,10 @@ def matern_decay(smoothness: float, dimension: int = 1) -> float:
     >>> matern_decay(1.5)
     4.0
     """
-    if not smoothness > 0:
-        raise ParameterError("smoothness", "be positive", repr(smoothness))
-    _check_whole(dimension, "dimension")
-    return (2 * float(smoothness) + dimension) / dimension
+    if not real(smoothness, "smoothness", -math.inf, math.inf, "be positive") > 0:
+        raise ParameterError("smoothness", "be positive", shown(smoothness))
+    axes = _positive(dimension, "dimension")
+    return (2 * float(smoothness) + axes) / axes
 
 
 def plug_in(
@@ -114,30 +112,22 @@ def plug_in(
     >>> plug_in(400, 0.5, decay=matern_decay(1.5))
     PlugIn(eta=1.25, psi=0.01)
     """
-    _check_whole(size, "size")
-    signal = size * float(exact(epsilon, "epsilon")) ** 2
-    if not signal > 0 or not epsilon > 0:
-        raise ParameterError("epsilon", "be positive", repr(epsilon))
+    signal = _positive(size, "size") * float(budget(epsilon).epsilon) ** 2
+    words = "exceed 1, so that the eigenvalues have a sum"
+    given, decay = decay, real(decay, "decay", -math.inf, math.inf, words)
     if not decay > 1:
         raise ParameterError(
-            "decay",
-            "exceed 1, so that the eigenvalues have a sum",
-            repr(decay),
-            "A Matern kernel has matern_decay(smoothness, dimension).",
+            "decay", words, shown(given), "A Matern kernel has matern_decay(smoothness, dimension)."
         )
-    if not (radius > 0 and math.isfinite(radius)):
-        raise ParameterError("radius", "be positive and finite", repr(radius))
-    if norm not in ("l1", "l2"):
-        raise ParameterError("norm", "be 'l1' or 'l2'", repr(norm))
+    radius = length(radius, "radius")
+    choice(norm, "norm", ("l1", "l2"))
+    choice(estimate, "estimate", ("rkhs", "l1"))
     level = float(radius) ** 2 / signal
     if estimate == "rkhs":
         eta = 1 + 1 / float(decay)
         return PlugIn(eta, level**eta if norm == "l1" else level)
-    if estimate == "l1":
-        return PlugIn(2 + 2 / float(decay), 2 * float(radius) * level)
-    raise ParameterError("estimate", "be 'rkhs' or 'l1'", repr(estimate))
+    return PlugIn(2 + 2 / float(decay), 2 * float(radius) * level)
 
 
-def _check_whole(value: int, name: str) -> None:
-    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
-        raise ParameterError(name, "be a positive integer", repr(value))
+def _positive(value: Any, name: str) -> int:
+    return whole(value, name, words="be a positive integer")

@@ -16,6 +16,7 @@ from dpfda.errors import DpfdaError, ParameterError
 from dpfda.exactness import draw_rounded
 from dpfda.guarantees import Neighbours, PureDP, within
 from dpfda.ledger import Ledger
+from dpfda.parameters import budget, shown
 from dpfda.publication import already_charged, certified_entry, charge
 from dpfda.tuning.stopping import Stopping
 
@@ -151,7 +152,12 @@ def private_selection(
     1-differential privacy (pure)
     """
     _check_candidates(candidates)
-    whole = PureDP(epsilon)
+    for name, given in (("fit", fit), ("score", score)):
+        if not callable(given) or isinstance(given, type):
+            raise ParameterError(name, "be a function", shown(given))
+    if not (isinstance(unit, str) and unit):
+        raise ParameterError("unit", "be a word for who is protected", shown(unit))
+    whole = PureDP(budget(epsilon).epsilon)
     relation = Neighbours.parse(neighbours)
     runs = RUNS_EACH * len(candidates) if expected_runs is None else expected_runs
     stopping = Stopping.with_mean(eta, runs)
@@ -176,6 +182,9 @@ def private_selection(
 
 
 def _check_candidates(candidates: Sequence[Any]) -> None:
+    array = getattr(candidates, "ndim", 0) > 0
+    if not (array or isinstance(candidates, Sequence)) or isinstance(candidates, str | bytes):
+        raise ParameterError("candidates", "be a list of what to choose from", shown(candidates))
     if len(candidates) == 0:
         raise ParameterError("candidates", "hold at least one", "none")
     for index, candidate in enumerate(candidates):

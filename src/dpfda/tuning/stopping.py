@@ -16,6 +16,8 @@ from dpfda.exactness import BitSource, ball, draw_rounded
 from dpfda.guarantees import exact, readable
 
 # Below this the law is so wide that its draws leave the range of what can be run.
+# More runs than these would take for ever, and a larger shape leaves a run next to no budget.
+MOST_RUNS, LARGEST_SHAPE, SMALLEST_SHAPE = 10**6, 100, Fraction(1, 10**6)
 SMALLEST_GAMMA = 1e-12
 
 
@@ -76,6 +78,12 @@ class Stopping:
         eta, wanted = exact(eta, "eta"), exact(mean, "expected_runs")
         if not wanted > 1:
             raise ParameterError("expected_runs", "exceed 1", readable(wanted))
+        if wanted > MOST_RUNS:
+            raise ParameterError("expected_runs", "be at most 1e6", readable(wanted))
+        if eta > LARGEST_SHAPE or (eta != 0 and abs(eta) < SMALLEST_SHAPE):
+            raise ParameterError(
+                "eta", "be 0, or of size 1e-6 to 100", readable(eta), "1 is the geometric law."
+            )
         if eta == 1:
             return cls(eta, 1 / wanted)
         cls(eta, Fraction(1, 2))  # refuses eta where no law has it

@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from dpfda.errors import ParameterError
 from dpfda.interop.native_arrays import doubles
+from dpfda.parameters import flag, whole
 from dpfda.publication import Request
 from dpfda.records import curves_from_array, standardized, units
 from dpfda.records.containers import matrix_of
@@ -132,6 +133,8 @@ def cross_validate(
             " numbers, or private_selection, which charges the budget for the choice.",
         )
     _check(candidates, folds)
+    flag(private, "private")
+    whole(seed, "seed", 0, 2**32 - 1)
     values = doubles(matrix_of(curves, name="curves"))
     labels = None if groups is None else unit_codes(groups, len(values))
     splits = list(_splits(values, labels, folds, seed))
@@ -143,10 +146,10 @@ def cross_validate(
 
 
 def _check(candidates: Sequence[PrivateMean], folds: int) -> None:
-    if len(candidates) == 0 or not all(isinstance(each, PrivateMean) for each in candidates):
+    several = isinstance(candidates, list | tuple) and len(candidates) > 0
+    if not several or not all(isinstance(each, PrivateMean) for each in candidates):
         raise ParameterError("candidates", "be PrivateMean estimators, at least one", "others")
-    if not (isinstance(folds, int | np.integer) and not isinstance(folds, bool) and folds >= 2):
-        raise ParameterError("folds", "be an integer of at least 2", repr(folds))
+    whole(folds, "folds", 2, words="be an integer of at least 2")
 
 
 def _splits(values: Floats, labels: Any, folds: int, seed: int) -> Iterator[tuple[Any, Any]]:

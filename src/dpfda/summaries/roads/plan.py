@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import NoiseLaw
-from dpfda.parameters import number
+from dpfda.parameters import real
 from dpfda.summaries.minimiser import Examples, Loss
 
 Floats = NDArray[np.float64]
@@ -147,4 +147,4 @@ def additive_noise(blocks: tuple[int, ...], width: int, guarantee: Budget) -> No
 
 def check_psi(psi: Any) -> Fraction:
     """Read a penalty: positive, and between 1e-9 and 1e9 so that floats can solve for it."""
-    return Fraction(number(psi, "psi", 1e-9, 1e9, "lie between 1e-9 and 1e9"))
+    return Fraction(real(psi, "psi", 1e-9, 1e9, "lie between 1e-9 and 1e9"))
