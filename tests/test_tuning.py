@@ -401,7 +401,7 @@ class TestPrivateSelection:
         options: Any = {"expected_runs": 50, "eta": Fraction(1, 2), "ledger": ledger, "dataset": "d"}
         chosen = private_selection([0, 1], fit, lambda out: out.value, 1.8, **options)
         assert set(runs) == {Fraction(18, 25)}
-        assert chosen.guarantee == PureDP(1.8)
+        assert chosen.guarantee == PureDP("1.8")
         assert [record.action for record in ledger.history("d")] == ["create", "charge"]
         before = len(runs)
         with pytest.raises(BudgetError):
