@@ -399,13 +399,13 @@ class TestPrivateSelection:
             return Output(1.0, PureDP(epsilon))
 
         options: Any = {"expected_runs": 50, "eta": Fraction(1, 2), "ledger": ledger, "dataset": "d"}
-        chosen = private_selection([0, 1], fit, lambda out: out.value, 1.8, **options)
+        chosen = private_selection([0, 1], fit, lambda out: out.value, "1.8", **options)
         assert set(runs) == {Fraction(18, 25)}
         assert chosen.guarantee == PureDP("1.8")
         assert [record.action for record in ledger.history("d")] == ["create", "charge"]
         before = len(runs)
         with pytest.raises(BudgetError):
-            private_selection([0, 1], fit, lambda out: out.value, 1.8, **options)
+            private_selection([0, 1], fit, lambda out: out.value, "1.8", **options)
         assert len(runs) == before
 
     def test_what_is_published_and_recorded_does_not_tell_the_number_of_runs(self) -> None:

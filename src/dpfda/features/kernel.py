@@ -18,6 +18,7 @@ from dpfda.bases.kernels import kernel_to_json
 from dpfda.errors import ParameterError
 from dpfda.features.blocks import by_blocks, count, padded, product
 from dpfda.features.inputs import InputBox, inputs_words
+from dpfda.parameters import whole
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +74,7 @@ class FourierFeatures:
                 "kernel", "be RBF or Matern with one length scale for Fourier features", repr(kernel)
             )
         pairs = count(components, "components", 1) // 2 + components % 2
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(whole(seed, "seed", 0))
         draws = generator.standard_normal((inputs, pairs))
         nu = getattr(kernel, "nu", math.inf)
         if math.isfinite(nu):

@@ -18,7 +18,7 @@ from dpfda.calibration import knorm_noise
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours, PureDP, exact, readable
 from dpfda.ledger import Ledger
-from dpfda.parameters import LARGEST, SMALLEST, budget, shown
+from dpfda.parameters import budget, shown
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
@@ -61,8 +61,8 @@ def release_bernstein(
     sensitivity : number
         Largest |f_D(t) - f_D'(t)| over all lattice points t and all neighbouring data sets D, D', for
         the values as your program computes them, its rounding included. Public, positive.
-    epsilon : number
-        Privacy loss, positive.
+    epsilon : number or decimal text
+        Privacy loss, from 1e-9 to 1e9.
     degree : int
         Degree k in each variable. Public.
     domain_range : (a, b) or sequence of d pairs (a, b)
@@ -127,7 +127,7 @@ def release_bernstein(
     >>> release([[0.5, 0.5], [1.0, 1.0]]).shape
     (2,)
     """
-    guarantee = PureDP(budget(epsilon).epsilon)
+    guarantee = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
     relation = Neighbours.parse(neighbours)
     check_choice(invalid, "invalid", ("refuse", "repair"))
     if not isinstance(unit, str) or not unit.strip():
@@ -140,8 +140,6 @@ def release_bernstein(
             "degree", f"give at most {LARGEST_LATTICE} lattice points", f"{count}", "Lower it."
         )
     move = exact(sensitivity, "sensitivity")
-    if move > LARGEST or 0 < move < SMALLEST:
-        raise ParameterError("sensitivity", "lie between 1e-100 and 1e100", shown(sensitivity))
     if move <= 0:
         raise ParameterError(
             "sensitivity",

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from dpfda.certificates import Certificate
 from dpfda.errors import DataError, ParameterError
+from dpfda.parameters import shown
 from dpfda.records.containers import cells_in
 from dpfda.records.curves import check_choice
 from dpfda.records.labels import Key, key_order, label_key, plain_label
@@ -233,13 +234,13 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes='from-y' to declare that the labels in y are public.",
             )
         else:
-            pair = [_plain(label) for label in self.classes]
+            pair = [_plain(label) for label in _listed(self.classes)]
         named = [label_key(label) for label in pair]
         if len(pair) != 2 or named[0] == named[1] or None in named:
-            raise ParameterError("classes", "be two different labels", repr(self.classes))
+            raise ParameterError("classes", "be two different labels", shown(self.classes))
         if not all(isinstance(label, str | int | float) for label in pair):
             raise ParameterError(
-                "classes", "be words or numbers, so that a file can hold them", repr(self.classes)
+                "classes", "be words or numbers, so that a file can hold them", shown(self.classes)
             )
         return pair[0], pair[1]
 
@@ -260,6 +261,13 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _listed(classes: Any) -> list[Any]:
+    try:
+        return list(classes)
+    except TypeError:
+        raise ParameterError("classes", "be the two public classes", shown(classes)) from None
 
 
 def _plain(label: Any) -> Any:

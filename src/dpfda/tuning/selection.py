@@ -14,7 +14,7 @@ from dpfda.certificates import Certificate, Certified
 from dpfda.composition import Cost
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.exactness import draw_rounded
-from dpfda.guarantees import Neighbours, PureDP, within
+from dpfda.guarantees import Neighbours, PureDP, exact, within
 from dpfda.ledger import Ledger
 from dpfda.parameters import budget, shown
 from dpfda.publication import already_charged, certified_entry, charge
@@ -76,8 +76,8 @@ def private_selection(
         `score(output)` is the larger the better. It may use the output and public numbers, and nothing
         else of the private data: a score that looks at them voids the guarantee. NaN counts as the
         worst.
-    epsilon : number
-        Privacy loss of the whole selection. One run gets epsilon / (2 + eta).
+    epsilon : number or decimal text
+        Privacy loss of the whole selection, from 1e-9 to 1e9. One run gets epsilon / (2 + eta).
     eta : number
         Shape of the stopping law, above -1; 1 is geometric stopping at three times a run's loss.
     expected_runs : number, optional
@@ -157,7 +157,7 @@ def private_selection(
             raise ParameterError(name, "be a function", shown(given))
     if not (isinstance(unit, str) and unit):
         raise ParameterError("unit", "be a word for who is protected", shown(unit))
-    whole = PureDP(budget(epsilon).epsilon)
+    whole = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
     relation = Neighbours.parse(neighbours)
     runs = RUNS_EACH * len(candidates) if expected_runs is None else expected_runs
     stopping = Stopping.with_mean(eta, runs)
