@@ -8,7 +8,6 @@ import pytest
 from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.aggregate import soft_threshold
 from dpfda.bases.kernels import default_kernel
-from dpfda.calibration import stated_guarantee, within
 from dpfda.errors import ParameterError
 from dpfda.guarantees import (
     ApproximateDP,
@@ -16,10 +15,11 @@ from dpfda.guarantees import (
     PureDP,
     ZeroConcentratedDP,
     guarantee_for,
+    within,
 )
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp_l1 import ICLPL1
-from dpfda.noise import KNormNoise
+from dpfda.noise import KNormNoise, achieved_guarantee
 from dpfda.publication import Request
 from dpfda.testing import simulate_releases
 
@@ -72,7 +72,7 @@ def test_a_design_spends_the_budget_and_no_more_or_is_refused(name, bound, guara
         return
     problem, design = request.problem(SIZE), request.public_design
     assert problem.width == neighbours.differences(problem.ball.radius)
-    stated = stated_guarantee(design.noise, *problem.differences(design), guarantee)
+    stated = achieved_guarantee(design.noise, *problem.differences(design), guarantee)
     assert within(stated, guarantee)
     # Not loose either: scales too large by sqrt(2) would state well below 0.9 of the budget.
     assert loss_of(stated) > loss_of(guarantee) * Fraction(9, 10)
