@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from dpfda.calibration import knorm_noise
-from dpfda.calibration.blocks import knorm_loss
-from dpfda.calibration.elliptical import elliptical_noise, mixture_delta, t_loss
 from dpfda.errors import RefusedMechanismError
 from dpfda.guarantees import PureDP
 from dpfda.mechanisms import read_mechanism
 from dpfda.mechanisms.protocol import Problem
+from dpfda.noise import knorm_noise
+from dpfda.noise.blocks import knorm_loss
+from dpfda.noise.elliptical import elliptical_noise, mixture_delta, t_loss
 from experiments import common
 from experiments.common import Floats
 

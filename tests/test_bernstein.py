@@ -33,7 +33,6 @@ from dpfda import (
 )
 from dpfda.bases.bernstein import bernstein_square_norms, bernstein_values, lattice
 from dpfda.bounds import IntegerBall, LatticeBounds
-from dpfda.calibration import gaussian_noise, knorm_loss, knorm_noise, stated_guarantee
 from dpfda.cli.app import app
 from dpfda.design import adapted, choose, expected_error, make_plan, make_problem
 from dpfda.embedding import Rows, project
@@ -49,7 +48,7 @@ from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentrated
 from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
-from dpfda.noise import KNormNoise
+from dpfda.noise import KNormNoise, achieved_guarantee, gaussian_noise, knorm_loss, knorm_noise
 from dpfda.publication import publish, publish_integers
 from dpfda.summaries.bernstein import _rounded
 from dpfda.testing import non_private_mean, simulate_releases
@@ -189,7 +188,7 @@ def test_linf_under_zero_concentration_is_product_laplace():
     noise = knorm_noise((1,) * 4, np.ones(4), "linf", 2**30, ZeroConcentratedDP(Fraction(1, 2)))
     loss = 4 * 2**30 / noise.scales[0]
     assert loss + math.exp(-loss) - 1 == pytest.approx(0.5, rel=1e-6)
-    stated = stated_guarantee(noise, "linf", 2**30, ZeroConcentratedDP(Fraction(1, 2)))
+    stated = achieved_guarantee(noise, "linf", 2**30, ZeroConcentratedDP(Fraction(1, 2)))
     assert isinstance(stated, ZeroConcentratedDP)
     assert stated.rho <= Fraction(1, 2)
 
@@ -198,7 +197,7 @@ def test_normal_noise_has_no_stated_loss_under_linf():
     noise = gaussian_noise(np.ones(3), 5, ApproximateDP(1, 1e-6))
     words = "mechanism must have a loss under the linf norm; found Gaussian noise.*mechanism='bernstein'"
     with pytest.raises(RefusedMechanismError, match=words):
-        stated_guarantee(noise, "linf", 5, ApproximateDP(1, 1e-6))
+        achieved_guarantee(noise, "linf", 5, ApproximateDP(1, 1e-6))
 
 
 # The polynomials.

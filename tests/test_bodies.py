@@ -18,25 +18,26 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import BoxBound, Ellipsoid, KernelBasis, PrivateMean, ReleasedFunction
 from dpfda.bounds import IntegerBody, read_bounds
-from dpfda.calibration import (
-    body_loss,
-    body_noise,
-    gaussian_on_body,
-    laplace_on_body,
-    stated_guarantee,
-    within,
-)
 from dpfda.composition import gaussian_delta
 from dpfda.design import choose, make_plan, make_problem
 from dpfda.embedding import Rows
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.knorm import KNorm
-from dpfda.noise import BoxNoise, EllipsoidNoise, GaussianNoise, KNormNoise
+from dpfda.noise import (
+    BoxNoise,
+    EllipsoidNoise,
+    GaussianNoise,
+    KNormNoise,
+    achieved_guarantee,
+    body_noise,
+    gaussian_on_body,
+    laplace_on_body,
+    law_from_json,
+)
 from dpfda.publication import Request
 from dpfda.report import describe
-from dpfda.storage.parts import noise_from_json, noise_to_json
 from statistical import (
     FALSE_ALARM,
     fits,
@@ -141,10 +142,14 @@ def test_simulation_and_variances_are_those_of_the_law(law):
     squares = simulated**2
     error = squares.std(axis=0) / math.sqrt(len(squares))
     assert np.all(np.abs(squares.mean(axis=0) - law.variances()) < 5.5 * error)
-    assert noise_from_json(noise_to_json(law)) == law
+    assert law_from_json(law.to_json()) == law
 
 
 # Losses: the largest of a norm over a body, by other roads.
+
+
+def loss_of(noise, kind, width):
+    return achieved_guarantee(noise, kind, width, PureDP(Fraction(1))).epsilon
 
 
 def norm_of(noise, shift) -> float:
@@ -175,13 +180,13 @@ def test_the_loss_on_a_box_is_the_largest_at_its_vertices(noise):
         for signs in itertools.product((-1, 1), repeat=4)
     ]
     largest = max(norm_of(noise, corner) for corner in corners)
-    assert float(body_loss(noise, "box", SIZES)) == pytest.approx(largest, rel=1e-12)
-    assert body_loss(noise, "box", SIZES) >= Fraction(largest) * (1 - Fraction(1, 10**15))
+    assert float(loss_of(noise, "box", SIZES)) == pytest.approx(largest, rel=1e-12)
+    assert loss_of(noise, "box", SIZES) >= Fraction(largest) * (1 - Fraction(1, 10**15))
 
 
 @pytest.mark.parametrize("noise", LAWS, ids=lambda law: law.law)
 def test_the_loss_on_an_ellipsoid_is_the_largest_on_its_surface(noise):
-    loss = float(body_loss(noise, "ellipsoid", SIZES))
+    loss = float(loss_of(noise, "ellipsoid", SIZES))
     sphere = np.random.default_rng(1).normal(size=(20_000, 4))
     # Some coordinates alone, too: suprema are at ends of axes.
     sphere[::2] *= np.random.default_rng(2).integers(0, 2, (10_000, 4)) + 1e-9
@@ -195,7 +200,7 @@ def test_the_loss_on_an_ellipsoid_is_the_largest_on_its_surface(noise):
 @pytest.mark.parametrize("order", [1, 2, np.inf], ids=["l1", "l2", "linf"])
 def test_the_loss_on_a_ball_is_the_largest_on_its_surface(noise, order):
     name = {1: "l1", 2: "l2", np.inf: "linf"}[order]
-    loss = float(body_loss(noise, name, 20))
+    loss = float(loss_of(noise, name, 20))
     points = np.random.default_rng(7).normal(size=(20_000, 4))
     points[::2] *= np.random.default_rng(8).integers(0, 2, (10_000, 4)) + 1e-9
     points[::5] = np.sign(points[::5])
@@ -206,7 +211,7 @@ def test_the_loss_on_a_ball_is_the_largest_on_its_surface(noise, order):
 
 def test_the_loss_is_the_density_ratio():
     for noise, kind in itertools.product(LAWS, ("box", "ellipsoid")):
-        loss = float(body_loss(noise, kind, SIZES))
+        loss = float(loss_of(noise, kind, SIZES))
         points = noise.simulate(np.random.default_rng(3), 2000)
         for shift in np.diag(SIZES) if kind == "ellipsoid" else [np.array(SIZES)]:
             ratio = log_density(noise, points) - log_density(noise, points - shift)
@@ -221,16 +226,16 @@ def test_calibrated_noise_spends_epsilon_and_noise_cut_by_root_two_does_not_keep
     relative = np.linspace(2, 1, 15)
     made = [body_noise(kind, widths, guarantee), laplace_on_body(relative, kind, widths, guarantee)]
     for noise in made:
-        loss = body_loss(noise, kind, widths)
+        loss = loss_of(noise, kind, widths)
         assert epsilon * (1 - Fraction(1, 10**6)) < loss <= epsilon
         cut = {"scales": tuple(round(scale / math.sqrt(2)) for scale in noise.scales)}
         if isinstance(noise, KNormNoise):
             cut["block_sizes"] = noise.block_sizes
-        stated = stated_guarantee(type(noise)(**cut), kind, widths, guarantee)
+        stated = achieved_guarantee(type(noise)(**cut), kind, widths, guarantee)
         assert not within(stated, guarantee)
         assert float(stated.epsilon) == pytest.approx(math.sqrt(2) * float(epsilon), rel=1e-5)
-    concentrated = stated_guarantee(made[0], kind, widths, ZeroConcentratedDP(1))
-    e = float(body_loss(made[0], kind, widths))
+    concentrated = achieved_guarantee(made[0], kind, widths, ZeroConcentratedDP(1))
+    e = float(loss_of(made[0], kind, widths))
     # Any pure mechanism: epsilon tanh(epsilon / 2), as `test_composition` proves by another road.
     assert float(concentrated.rho) == pytest.approx(e * math.tanh(e / 2), rel=1e-12)
 
@@ -244,17 +249,17 @@ def test_gaussian_noise_on_a_body_has_the_profile_of_its_longest_difference(kind
     mu = np.linalg.norm(ratios) if kind == "box" else ratios.max()
     delta = gaussian_delta(Fraction(1), Fraction(mu))
     assert float(delta) == pytest.approx(1e-6, rel=1e-5)
-    stated = stated_guarantee(noise, kind, widths, guarantee)
+    stated = achieved_guarantee(noise, kind, widths, guarantee)
     assert within(stated, guarantee)
     cut = GaussianNoise(tuple(round(scale / math.sqrt(2)) for scale in noise.scales))
-    assert not within(stated_guarantee(cut, kind, widths, guarantee), guarantee)
+    assert not within(achieved_guarantee(cut, kind, widths, guarantee), guarantee)
 
 
 def test_widths_of_the_wrong_kind_are_refused():
     with pytest.raises(ParameterError, match="one integer for a ball, sizes for a body"):
-        body_loss(BoxNoise((1, 2)), "box", 3)
+        loss_of(BoxNoise((1, 2)), "box", 3)
     with pytest.raises(DpfdaError, match="1 sizes for 2 coordinates"):
-        body_loss(BoxNoise((1, 2)), "box", (3,))
+        loss_of(BoxNoise((1, 2)), "box", (3,))
 
 
 # Rows into the body.
@@ -347,7 +352,7 @@ def test_every_mechanism_keeps_the_guarantee_on_a_body_or_is_refused(name, bound
         assert kind == bound.norm
         sizes = [neighbours.differences(axis) for axis in request.ball.axes]
         assert list(widths) == sizes + [0] * (len(widths) - len(sizes))
-        stated = stated_guarantee(design.noise, kind, widths, guarantee)
+        stated = achieved_guarantee(design.noise, kind, widths, guarantee)
         assert within(stated, guarantee)
         assert np.all((design.shrinkage >= 0) & (design.shrinkage <= 1))
         if name in ("knorm", "laplace", "gaussian"):

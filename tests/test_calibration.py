@@ -1,6 +1,6 @@
 """The privacy loss of every mechanism, computed again from the integer scales in force.
 
-Nothing of `dpfda.calibration` is used to judge it. Laws are taken as densities, neighbours as integer
+Nothing of `dpfda.noise` is used to judge it. Laws are taken as densities, neighbours as integer
 vectors that are checked against the width in exact arithmetic, and the loss is maximised over neighbours
 and outputs. It may never exceed the request, and must come within a millionth of it, so a scale wrong by
 a factor sqrt(2) fails in either direction.
@@ -20,24 +20,25 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda.bases import KernelBasis
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball
-from dpfda.calibration import (
-    gaussian_delta,
-    gaussian_noise,
-    gaussian_ratio,
-    knorm_loss,
-    knorm_noise,
-    stated_guarantee,
-    within,
-)
+from dpfda.composition import gaussian_delta
 from dpfda.composition.block_profile import block_delta
 from dpfda.design import choose, make_problem
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.noise import EllipsoidNoise, GaussianNoise, KNormNoise
+from dpfda.noise import (
+    EllipsoidNoise,
+    GaussianNoise,
+    KNormNoise,
+    achieved_guarantee,
+    gaussian_noise,
+    gaussian_ratio,
+    knorm_loss,
+    knorm_noise,
+)
 from statistical import block_profile_reference, pure_rho_reference
 
 TIGHT = 1 - 1e-6
@@ -183,7 +184,7 @@ def test_pure_loss_is_epsilon_and_no_more(name, norm, relation, epsilon):
     with mp.workdps(40):
         loss = largest_knorm_loss(noise, norm, problem.width)
         assert real(epsilon) * TIGHT <= loss <= real(epsilon) * ROUNDING
-    stated = stated_guarantee(noise, norm, problem.width, PureDP(epsilon))
+    stated = achieved_guarantee(noise, norm, problem.width, PureDP(epsilon))
     assert within(stated, PureDP(epsilon))
     with mp.workdps(40):
         assert loss <= real(stated.epsilon) * ROUNDING
@@ -197,7 +198,7 @@ def test_a_scale_wrong_by_root_two_would_be_found_out(name, norm):
         scales = tuple(round(scale * factor) for scale in design.noise.scales)
         loss = largest_knorm_loss(replace(design.noise, scales=scales), norm, problem.width)
         assert loss == pytest.approx(1 / factor, rel=1e-5)
-        stated = stated_guarantee(replace(design.noise, scales=scales), norm, problem.width, PureDP(1))
+        stated = achieved_guarantee(replace(design.noise, scales=scales), norm, problem.width, PureDP(1))
         assert within(stated, PureDP(1)) == (factor > 1)
 
 
@@ -257,7 +258,7 @@ def test_the_smallest_widths_get_whole_scales_that_hold(width, epsilon):
 def test_what_is_chosen_without_a_name_keeps_the_guarantee(norm, relation, guarantee):
     problem, design = designed("auto", norm, relation, guarantee)
     noise, width = design.noise, problem.width
-    assert within(stated_guarantee(noise, norm, width, guarantee), guarantee)
+    assert within(achieved_guarantee(noise, norm, width, guarantee), guarantee)
     with mp.workdps(40):
         if isinstance(noise, KNormNoise):
             loss = largest_knorm_loss(noise, norm, width)
@@ -318,7 +319,7 @@ def test_concentrated_loss_of_product_laplace_noise(name, norm, relation, rho):
     assert worst <= float(rho) * (1 + 1e-12)
     if norm == "l1":
         assert worst >= float(rho) * 0.999
-    assert within(stated_guarantee(noise, norm, problem.width, guarantee), guarantee)
+    assert within(achieved_guarantee(noise, norm, problem.width, guarantee), guarantee)
 
 
 @ball_and_relation
@@ -330,7 +331,7 @@ def test_concentrated_loss_of_blocks_is_that_of_any_pure_mechanism(name, norm, r
     loss = largest_knorm_loss(design.noise, norm, problem.width)
     cost = pure_rho_reference(float(loss))
     assert float(rho) * 0.999 <= cost <= float(rho) * (1 + 1e-12)
-    assert within(stated_guarantee(design.noise, norm, problem.width, guarantee), guarantee)
+    assert within(achieved_guarantee(design.noise, norm, problem.width, guarantee), guarantee)
 
 
 def test_several_blocks_are_refused_where_their_delta_would_be_wasted():
@@ -368,12 +369,12 @@ def test_delta_of_one_block_is_delta_and_no_more(name, guarantee, norm, relation
         assert loss > real(guarantee.epsilon)
         # A scale of few digits leaves delta its step.
         assert wanted * (1 - 1e-4) <= block_delta_of(noise, loss, guarantee) <= wanted
-    stated = stated_guarantee(noise, norm, problem.width, guarantee)
+    stated = achieved_guarantee(noise, norm, problem.width, guarantee)
     assert isinstance(stated, ApproximateDP)
     assert within(stated, guarantee)
     # The next smaller integer scale would break the promise.
     smaller = replace(noise, scales=(noise.scales[0] - 1,))
-    assert not within(stated_guarantee(smaller, norm, problem.width, guarantee), guarantee)
+    assert not within(achieved_guarantee(smaller, norm, problem.width, guarantee), guarantee)
 
 
 @pytest.mark.parametrize("norm", BALLS)
@@ -388,7 +389,7 @@ def test_a_block_with_a_delta_wrong_by_root_two_would_be_found_out(name, norm):
             found = block_delta_of(noise, loss, guarantee) if loss > 1 else 0
         delta = float(guarantee.delta)
         assert found < delta / 10 if factor > 1 else found > delta * 10
-        stated = stated_guarantee(noise, norm, problem.width, guarantee)
+        stated = achieved_guarantee(noise, norm, problem.width, guarantee)
         assert within(stated, guarantee) == (factor > 1)
 
 
@@ -405,10 +406,10 @@ def test_the_ellipsoid_has_the_same_profile(guarantee, relation):
         loss = max(mp.mpf(w) / a for w, a in zip(sizes, noise.scales, strict=True))
         found = block_profile_reference(15, loss, real(guarantee.epsilon))
         assert real(guarantee.delta) * (1 - 1e-4) <= found <= real(guarantee.delta)
-    stated = stated_guarantee(noise, kind, sizes, guarantee)
+    stated = achieved_guarantee(noise, kind, sizes, guarantee)
     assert within(stated, guarantee)
     cut = EllipsoidNoise(tuple(round(a / math.sqrt(2)) for a in noise.scales))
-    assert not within(stated_guarantee(cut, kind, sizes, guarantee), guarantee)
+    assert not within(achieved_guarantee(cut, kind, sizes, guarantee), guarantee)
 
 
 def test_a_box_is_refused_with_a_delta():
@@ -497,7 +498,7 @@ def test_approximate_loss_is_delta_and_no_more(name, norm, relation, epsilon):
             found = profile(real(epsilon), mu)
             wanted = real(delta)
             assert wanted * (1 - mp.mpf(10) ** -4) <= found <= wanted
-        stated = stated_guarantee(noise, norm, problem.width, guarantee)
+        stated = achieved_guarantee(noise, norm, problem.width, guarantee)
         assert within(stated, guarantee)
         assert float(found) * (1 - 1e-9) <= stated.delta <= delta
 
@@ -513,7 +514,9 @@ def test_a_deviation_wrong_by_root_two_would_be_found_out(name, norm):
             found = profile(mp.mpf(1), largest_mu(noise, norm, problem.width))
         # Cut by sqrt(2), delta is 200 times the claim; stretched, a ten thousandth of it.
         assert found > 1e-4 or found < 1e-9
-        assert within(stated_guarantee(noise, norm, problem.width, guarantee), guarantee) == (factor > 1)
+        assert within(achieved_guarantee(noise, norm, problem.width, guarantee), guarantee) == (
+            factor > 1
+        )
 
 
 def test_the_quadrature_agrees_with_the_closed_form():
@@ -598,7 +601,7 @@ def test_concentrated_loss_of_gaussian_noise(name, norm, relation, rho):
     with mp.workdps(40):
         half_square = largest_mu(design.noise, norm, problem.width) ** 2 / 2
         assert real(rho) * TIGHT <= half_square <= real(rho) * ROUNDING
-    assert within(stated_guarantee(design.noise, norm, problem.width, guarantee), guarantee)
+    assert within(achieved_guarantee(design.noise, norm, problem.width, guarantee), guarantee)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "gaussian process"])

@@ -17,15 +17,14 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import CosineBasis, KernelBasis, L2Ball, PrivateMean, ReleasedFunction, ValueBounds
 from dpfda.aggregate import exact_product
-from dpfda.calibration import stated_guarantee, within
 from dpfda.design import choose, expected_error, least_error, make_problem
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
 from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.cells import Cells, measured_error, measured_forms
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.protocol import Measurement
-from dpfda.noise import BoxNoise
+from dpfda.noise import BoxNoise, achieved_guarantee
 from dpfda.publication import Request
 from dpfda.testing import non_private_mean, simulate_releases
 from experiments import bodies
@@ -116,15 +115,15 @@ def test_the_loss_is_the_budget_and_that_of_noise_cut_by_root_two_is_more(guaran
     assert problem.differences(design) == ("box", tuple(widths))
     # Restated: the largest of max_j |d_j| / b_j over the box.
     loss = max(Fraction(w, b) for w, b in zip(widths, design.noise.scales, strict=True))
-    stated = stated_guarantee(design.noise, "box", tuple(widths), guarantee)
+    stated = achieved_guarantee(design.noise, "box", tuple(widths), guarantee)
     assert within(stated, guarantee)
     if isinstance(guarantee, PureDP):
         assert stated.epsilon == loss
         assert guarantee.epsilon * (1 - Fraction(1, 10**6)) < loss <= guarantee.epsilon
     cut = BoxNoise(tuple(round(b / math.sqrt(2)) for b in design.noise.scales))
-    assert not within(stated_guarantee(cut, "box", tuple(widths), guarantee), guarantee)
+    assert not within(achieved_guarantee(cut, "box", tuple(widths), guarantee), guarantee)
     wide = BoxNoise(tuple(round(b * math.sqrt(2)) for b in design.noise.scales))
-    less = stated_guarantee(wide, "box", tuple(widths), guarantee)
+    less = achieved_guarantee(wide, "box", tuple(widths), guarantee)
     cost = "rho" if isinstance(guarantee, ZeroConcentratedDP) else "epsilon"
     assert getattr(less, cost) < Fraction(3, 4) * getattr(guarantee, cost)
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from dpfda import L2Ball, PrivateMean
-from dpfda.calibration import cost_of
 from dpfda.composition import (
     BlockLoss,
     BlocksLoss,
@@ -37,7 +36,7 @@ from dpfda.composition import (
 from dpfda.composition.rounding import at_least, root_at_least
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise
+from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
 from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
 
 GRID = np.linspace(0.0, 1.0, 15)

@@ -8,10 +8,7 @@ import pytest
 from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.aggregate import soft_threshold
 from dpfda.bases.kernels import default_kernel
-from dpfda.calibration import stated_guarantee, within
-from dpfda.errors import ParameterError
 from dpfda.guarantees import (
-    ApproximateDP,
     Neighbours,
     PureDP,
     ZeroConcentratedDP,
@@ -21,7 +18,7 @@ from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.noise import KNormNoise
 from dpfda.publication import Request
-from dpfda.testing import simulate_releases
+from dpfda.testing import check_mechanism, simulate_releases
 
 BOUNDS = [ValueBounds(-1.0, 1.0), L2Ball(1.0), L1Ball(2.0)]
 GUARANTEES = [
@@ -39,21 +36,6 @@ def request_of(name, bound, guarantee, neighbours):
     return Request(basis, bound, guarantee, neighbours, name, SIZE, "record", {})
 
 
-def designed(name, bound, guarantee, neighbours):
-    """The request with its design, or None where the mechanism is refused."""
-    try:
-        request = request_of(name, bound, guarantee, neighbours)
-        return request if request.public_design else None
-    except ParameterError:
-        return None
-
-
-def loss_of(guarantee):
-    if isinstance(guarantee, PureDP):
-        return guarantee.epsilon
-    return guarantee.delta if isinstance(guarantee, ApproximateDP) else guarantee.rho
-
-
 def test_all_are_known():
     assert {"knorm", "laplace", "iid-laplace", "iclp", "iclp-l1", "gaussian", "gaussian-process",
             "student-t", "multivariate-laplace", "bernstein"} <= set(mechanisms())  # fmt: skip
@@ -64,28 +46,14 @@ def test_all_are_known():
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: type(bound).__name__)
 @pytest.mark.parametrize("name", mechanisms())
 def test_a_design_spends_the_budget_and_no_more_or_is_refused(name, bound, guarantee, neighbours):
-    request = designed(name, bound, guarantee, neighbours)
-    if request is None:
-        with pytest.raises(ParameterError) as refusal:
-            request_of(name, bound, guarantee, neighbours).design(SIZE)
-        assert refusal.value.remedy
-        return
-    problem, design = request.problem(SIZE), request.public_design
-    assert problem.width == neighbours.differences(problem.ball.radius)
-    stated = stated_guarantee(design.noise, *problem.differences(design), guarantee)
-    assert within(stated, guarantee)
-    # Not loose either: scales too large by sqrt(2) would state well below 0.9 of the budget.
-    assert loss_of(stated) > loss_of(guarantee) * Fraction(9, 10)
-    draw = design.noise.draw()
-    assert len(draw) == design.components == design.shrinkage.size
-    assert all(type(value) is int for value in draw)
-    assert np.all((design.shrinkage > 0) & (design.shrinkage <= 1))
+    # Scales too large by sqrt(2) would give well below 0.9 of the budget.
+    check_mechanism(name, bound, guarantee, neighbours, size=SIZE)
 
 
 @pytest.mark.parametrize("name", mechanisms())
 def test_everyone_gives_pure_or_approximate_privacy(name):
     relation = Neighbours.REPLACE_ONE
-    assert any(designed(name, BOUNDS[0], guarantee, relation) for guarantee in GUARANTEES[:3])
+    assert any(check_mechanism(name, BOUNDS[0], guarantee, relation) for guarantee in GUARANTEES[:3])
 
 
 @pytest.mark.parametrize("bound", [L2Ball(1.0), L1Ball(2.0)])

@@ -22,16 +22,18 @@ from dpfda import (
 )
 from dpfda.bases import CosineBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
 from dpfda.composition import compose
 from dpfda.design.covariance import choose_symmetric, nearest_positive
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.ledger import MemoryLedger
 from dpfda.noise.symmetric import (
+    OuterDifference,
     SymmetricGaussianNoise,
     SymmetricKNormNoise,
     WishartDifferenceNoise,
+    achieved_symmetric,
+    symmetric_noise,
 )
 from dpfda.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.summaries.covariance import first_stage, outer_sum, prepare
@@ -156,7 +158,7 @@ class TestSensitivity:
         # Clipping reaches the ball: a bound that is not attained would be noise for nothing.
         assert max(lengths) > (0.999 * radius) ** 2
         expected = OuterDifference.of(release.noise.size, radius, Neighbours(neighbours))
-        assert stated_symmetric(release.noise, expected, release.guarantee) == release.achieved
+        assert achieved_symmetric(release.noise, expected, release.guarantee) == release.achieved
 
 
 class TestLaws:
@@ -254,9 +256,9 @@ class TestCalibration:
         guarantee = PureDP("0.7") if name != "gaussian" else ApproximateDP("0.7", Fraction(1, 10**6))
         difference = OuterDifference.of(size, 2**24, neighbours)
         noise = symmetric_noise(name, size, difference, guarantee)
-        stated = stated_symmetric(noise, difference, guarantee)
+        stated = achieved_symmetric(noise, difference, guarantee)
         smaller = LAWS[name](size, int(noise.scale / 1.0001))
-        over = stated_symmetric(smaller, difference, guarantee)
+        over = achieved_symmetric(smaller, difference, guarantee)
         if name == "gaussian":
             assert stated.delta <= guarantee.delta < over.delta
         else:
@@ -270,7 +272,7 @@ class TestCalibration:
         for name in ("wishart", "knorm"):
             difference = OuterDifference.of(size, radius, ADD)
             noise = symmetric_noise(name, size, difference, guarantee)
-            stated = stated_symmetric(noise, difference, guarantee)
+            stated = achieved_symmetric(noise, difference, guarantee)
             assert stated.epsilon <= guarantee.epsilon
             # The statement is an upper bound of the loss, by another road.
             largest = {"wishart": Fraction(difference.trace, 2), "knorm": Fraction(radius) ** 2}[name]
@@ -278,11 +280,11 @@ class TestCalibration:
 
     def test_closed_forms(self):
         difference = OuterDifference.of(4, 1000, REPLACE)
-        wishart = stated_symmetric(WishartDifferenceNoise(4, 10**6), difference, PureDP(1))
+        wishart = achieved_symmetric(WishartDifferenceNoise(4, 10**6), difference, PureDP(1))
         assert wishart.epsilon == 1
-        knorm = stated_symmetric(SymmetricKNormNoise(4, 10**6), difference, PureDP(1))
+        knorm = achieved_symmetric(SymmetricKNormNoise(4, 10**6), difference, PureDP(1))
         assert 2 <= knorm.epsilon**2 < 2 + Fraction(1, 10**12)
-        gauss = stated_symmetric(SymmetricGaussianNoise(4, 10**6), difference, ApproximateDP(1, "0.5"))
+        gauss = achieved_symmetric(SymmetricGaussianNoise(4, 10**6), difference, ApproximateDP(1, "0.5"))
         mu = math.sqrt(2)
         profile = stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
         assert float(gauss.delta) == pytest.approx(profile, rel=1e-9)
@@ -329,7 +331,7 @@ class TestCalibration:
             pass
 
         with pytest.raises(RefusedMechanismError, match="suit the guarantee"):
-            stated_symmetric(Sly(2, 5), difference, PureDP(1))
+            achieved_symmetric(Sly(2, 5), difference, PureDP(1))
 
     def test_auto_has_the_least_expected_error(self):
         eigenvalues = 1.0 / np.arange(1, 31) ** 4.0

@@ -8,18 +8,18 @@ import pytest
 from scipy import optimize, stats
 
 from dpfda import PrivateMean
-from dpfda.calibration import (
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.mechanisms.elliptical import MultivariateLaplace, StudentT
+from dpfda.noise import (
+    EllipticalNoise,
+    achieved_guarantee,
     elliptical_noise,
     gaussian_noise,
     knorm_noise,
     mixture_delta,
-    stated_guarantee,
     t_loss,
 )
-from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
-from dpfda.mechanisms.elliptical import MultivariateLaplace, StudentT
-from dpfda.noise import EllipticalNoise
 from dpfda.testing import simulate_releases
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, same_law, upper_limit
 
@@ -170,7 +170,7 @@ def test_the_mixture_is_bounded_from_above_and_hardly(mixing, degrees, ratio):
 def test_approximate_scales_spend_delta_and_no_more(mixing, degrees):
     width, asked = 2**28, guarantee_for(1, 1e-4)
     noise = elliptical_noise(5, width, asked, mixing, degrees)
-    stated = stated_guarantee(noise, "l2", width, asked)
+    stated = achieved_guarantee(noise, "l2", width, asked)
     assert isinstance(stated, ApproximateDP)
     assert asked.delta * Fraction(98, 100) < stated.delta <= asked.delta
     ratio = Fraction(width, noise.scale)

@@ -13,12 +13,19 @@ import pytest
 from dpfda import L1Ball, L2Ball, LongCurves, PrivateMean, ValueBounds, release_bernstein
 from dpfda.aggregate import IntegerSum, soft_threshold
 from dpfda.bounds import IntegerBall
-from dpfda.calibration import elliptical_noise, gaussian_noise, knorm_noise, stated_guarantee
 from dpfda.embedding import Rows
 from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.guarantees import PureDP, exact, guarantee_for
 from dpfda.mechanisms import Design
-from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise
+from dpfda.noise import (
+    EllipticalNoise,
+    GaussianNoise,
+    KNormNoise,
+    achieved_guarantee,
+    elliptical_noise,
+    gaussian_noise,
+    knorm_noise,
+)
 
 LARGEST = np.finfo(float).max
 NORMS = ("l1", "l2", "linf")
@@ -150,12 +157,12 @@ def test_a_law_under_another_ones_name_is_not_certified():
             return [0] * self.components
 
     with pytest.raises(RefusedMechanismError, match="suit the guarantee"):
-        stated_guarantee(Silent((1,), (10,)), "l2", 10, PureDP(1))
+        achieved_guarantee(Silent((1,), (10,)), "l2", 10, PureDP(1))
 
 
 def test_multivariate_laplace_is_never_certified_pure():
     with pytest.raises(RefusedMechanismError, match="pole at the centre"):
-        stated_guarantee(EllipticalNoise(3, 10, "laplace", 0), "l2", 10, PureDP(5))
+        achieved_guarantee(EllipticalNoise(3, 10, "laplace", 0), "l2", 10, PureDP(5))
 
 
 @pytest.mark.parametrize("relative", [[0.0, 1.0], [np.inf, 1.0], [-1.0, 1.0], [1e-300, 1e300], []])

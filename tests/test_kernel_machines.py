@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfda.aggregate import IntegerSum
-from dpfda.calibration import gaussian_delta, knorm_loss
+from dpfda.composition import gaussian_delta
 from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, PureDP
-from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.noise import GaussianNoise, KNormNoise, knorm_loss
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.summaries.defaults import default_psi, default_road
 from dpfda.summaries.minimiser import Loss

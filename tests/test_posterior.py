@@ -19,8 +19,8 @@ from dpfda.noise import (
     EllipticalNoise,
     GaussianNoise,
     KNormNoise,
+    VectorLaw,
 )
-from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.postprocessing import Posterior, mixture_of
 from dpfda.priors import SCALES, Hierarchy, Prior, public_shapes
 
@@ -76,7 +76,7 @@ class TestMixture:
         assert square == pytest.approx(gamma(5).moment(2), rel=1e-6)
 
     def test_a_law_that_is_not_known_has_none(self) -> None:
-        assert mixture_of(SymmetricKNormNoise(3, 5)) is None  # type: ignore[arg-type]
+        assert VectorLaw().mixture() is None
 
 
 class TestMeans:

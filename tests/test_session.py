@@ -21,7 +21,6 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import BoxBasis, CosineBasis, FunctionalSession, PrivateMean, exactness
-from dpfda.calibration import gaussian_on_body
 from dpfda.composition import compose
 from dpfda.errors import (
     BudgetError,
@@ -34,6 +33,7 @@ from dpfda.guarantees import ApproximateDP
 from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.protocol import Measurement
+from dpfda.noise import gaussian_on_body
 from dpfda.session import Answer, conditional, journal
 from dpfda.session.questions import Posed, Question
 from dpfda.session.records import answer_to_json, draw_to_json

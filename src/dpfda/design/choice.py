@@ -24,7 +24,7 @@ from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm, block_powers
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.noise import LAWS
+from dpfda.noise import laws_of
 from dpfda.postprocessing import mixture_of
 from dpfda.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
 
@@ -197,7 +197,7 @@ def _genuine(design: Any) -> Design:
     """
     noise = getattr(design, "noise", None)
     law: Any = type(noise)
-    if type(design) is not Design or law not in LAWS.values():
+    if type(design) is not Design or law not in laws_of().values():
         raise ParameterError(
             "mechanism",
             "answer with a Design whose noise is one of this library's laws",

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.calibration.symmetric import NAMES, OuterDifference, symmetric_noise
-from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, PureDP
-from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, symmetric_mechanisms, symmetric_noise
 from dpfda.parameters import shown
 
 Floats = NDArray[np.float64]
@@ -81,17 +80,27 @@ def symmetric_laws(
     largest = min(LARGEST_SIZE, functions)
     if components is not None and not (_is_whole(components) and 1 <= components <= largest):
         raise ParameterError("components", f"be an integer from 1 to {largest}", repr(components))
-    if not isinstance(mechanism, str) or mechanism not in ("auto", *NAMES):
-        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(NAMES)}", shown(mechanism))
+    known = symmetric_mechanisms()
+    if not isinstance(mechanism, str) or mechanism not in ("auto", *known):
+        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", shown(mechanism))
     names = [mechanism]
     if mechanism == "auto":
-        names = [name for name in NAMES if name != "gaussian" or not isinstance(guarantee, PureDP)]
+        names = [name for name in symmetric_mechanisms() if _suits(name, guarantee)]
     sizes = range(1, largest + 1) if components is None else [int(components)]
     return [
         symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
         for name in names
         for size in sizes
     ]
+
+
+def _suits(name: str, guarantee: Guarantee) -> bool:
+    """Whether a law can give a guarantee of this kind."""
+    try:
+        symmetric_noise(name, 1, OuterDifference(1, 1), guarantee)
+    except RefusedMechanismError:
+        return False
+    return True
 
 
 def best_symmetric(

@@ -6,9 +6,8 @@ import math
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Norm
-from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.postprocessing.histospline import expected_error
 
 # Counts are held in units of 2^-20, so that the noise is hardly rounded.
@@ -51,7 +50,7 @@ def count_noise(
         gaussian = gaussian_noise((1.0,), distance, guarantee)
         if noise == "gaussian" or gaussian.variances()[0] < laplace.variances()[0]:
             return type(gaussian)(gaussian.scales * cells), guarantee, "l2", distance
-    return KNormNoise((1,) * cells, laplace.scales * cells), pure, "l1", width
+    return KNormNoise.equal(cells, laplace.scales[0]), pure, "l1", width
 
 
 def choose_cells(

@@ -54,9 +54,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpfda.calibration import pure_budget
 from dpfda.guarantees import ApproximateDP, ZeroConcentratedDP
 from dpfda.mechanisms import Problem
+from dpfda.noise import pure_budget
 from dpfda.priors import Prior
 
 Floats = NDArray[np.float64]

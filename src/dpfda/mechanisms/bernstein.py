@@ -11,10 +11,10 @@ import numpy as np
 from dpfda.bases import Basis, BernsteinBasis
 from dpfda.bases.bernstein import LARGEST_DEGREE, check_degree
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
-from dpfda.calibration import knorm_noise, pure_budget
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.mechanisms.protocol import Design, Problem
+from dpfda.noise import knorm_noise, pure_budget
 
 # Degree where the number of units is private, so that no rule can use it.
 PLAIN_DEGREE = 10

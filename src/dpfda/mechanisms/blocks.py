@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.calibration import knorm_noise, knorm_targets, pure_budget
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
+from dpfda.noise import knorm_noise, knorm_targets, pure_budget
 
 ROUNDS = 8
 

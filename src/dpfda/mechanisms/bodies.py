@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from dpfda.bounds import BodyNorm
-from dpfda.calibration import block_lengths, body_noise, gaussian_on_body, laplace_on_body, pure_budget
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
-from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
+from dpfda.noise import (
+    GaussianNoise,
+    KNormNoise,
+    NoiseLaw,
+    block_lengths,
+    body_noise,
+    gaussian_on_body,
+    laplace_on_body,
+    pure_budget,
+)
 
 ROUNDS = 8
 # Shrinkage below this no longer widens the noise of a coefficient that is shrunk to nothing.

@@ -14,11 +14,10 @@ from scipy.linalg import cho_factor, cho_solve
 from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, Cube
-from dpfda.calibration import body_noise, pure_budget
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.mechanisms.protocol import Design, Floats, Measurement, Problem
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, body_noise, pure_budget
 
 Integers = NDArray[np.int64]
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.calibration import elliptical_noise
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import PureDP
 from dpfda.mechanisms.protocol import Design, Problem, wiener
+from dpfda.noise import elliptical_noise
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class StudentT:
     """Multivariate t noise on raw coefficients, then shrinkage.
 
     **Guarantee.** Pure epsilon on M coefficients, where M is finite: the density ratio is bounded
-    (Reimherr & Awan, Example 6; the formula is in `dpfda.calibration.elliptical`). With delta > 0
+    (Reimherr & Awan, Example 6; the formula is in `dpfda.noise.elliptical`). With delta > 0
     the guarantee is that of the whole path, whatever the number of coefficients: E
     delta_Gauss(epsilon; mu / V) over the factor V of the law, which is exact in infinite
     dimensions, where V can be read off the path.

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.calibration import pure_budget
 from dpfda.mechanisms.blocks import block_design
 from dpfda.mechanisms.bodies import laplace_design
 from dpfda.mechanisms.protocol import Design, Problem
+from dpfda.noise import pure_budget
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,60 @@
-"""Noise laws: exact draws in ball arithmetic, simulation, variances."""
+"""Noise laws, one file a family: exact draws, and what each law promises for its integer scales.
 
-from dpfda.noise.laws import (
-    LAWS,
-    BoxNoise,
-    EllipsoidNoise,
-    EllipticalNoise,
-    GaussianNoise,
+A file in this folder that defines a `Law` is found by itself. Every family has the search for its scales
+beside it, rounded to the private side; nothing is drawn there.
+"""
+
+from dpfda.noise.approximate import block_ratio, block_scale
+from dpfda.noise.blocks import (
     KNormNoise,
-    NoiseLaw,
+    block_lengths,
+    knorm_loss,
+    knorm_noise,
+    knorm_targets,
+    laplace_on_body,
+    pure_budget,
 )
+from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
+from dpfda.noise.charges import achieved_guarantee, cost_of
+from dpfda.noise.differences import enclosing_width
+from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
+from dpfda.noise.gaussian import GaussianNoise, gaussian_noise, gaussian_on_body, gaussian_ratio
+from dpfda.noise.mixtures import NoiseMixture
+from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
+from dpfda.noise.scan import law_from_json, laws_of
 
 __all__ = [
+    "AnyLaw",
+    "AnyNorm",
     "BoxNoise",
     "EllipsoidNoise",
     "EllipticalNoise",
     "GaussianNoise",
     "KNormNoise",
-    "LAWS",
+    "Law",
     "NoiseLaw",
+    "NoiseMixture",
+    "ScaledLaw",
+    "VectorLaw",
+    "Width",
+    "achieved_guarantee",
+    "block_lengths",
+    "block_ratio",
+    "block_scale",
+    "body_noise",
+    "cost_of",
+    "elliptical_noise",
+    "enclosing_width",
+    "gaussian_noise",
+    "gaussian_on_body",
+    "gaussian_ratio",
+    "knorm_loss",
+    "knorm_noise",
+    "knorm_targets",
+    "laplace_on_body",
+    "law_from_json",
+    "laws_of",
+    "mixture_delta",
+    "pure_budget",
+    "t_loss",
 ]

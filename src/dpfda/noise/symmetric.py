@@ -2,30 +2,91 @@
 
 A symmetric matrix of size M is written as its lower triangle, row by row, so that a leading block is a
 leading part: (0,0), (1,0), (1,1), (2,0), ... In the orthonormal coordinates of symmetric matrices, in
-which an entry off the diagonal counts sqrt(2) times, all entries have one variance. The laws know
-nothing of bounds or budgets; `dpfda.calibration.symmetric` finds their scales.
+which an entry off the diagonal counts sqrt(2) times, all entries have one variance. They hide sums of
+outer products and are calibrated to exactly how far one record moves them.
+
+A record is an integer vector c with |c|_2 <= R, verified in integers, and adds the integer matrix
+c c^T to the sum. Between neighbours the sum moves by D, and exactly, in integers:
+
+- *replace-one*, D = c c^T - c'c'^T. |D|_F^2 = |c|^4 + |c'|^4 - 2 (c.c')^2 <= 2 R^4, attained by
+  orthogonal vectors of length R. D has at most two eigenvalues other than zero and is a difference of
+  positive matrices of trace at most R^2, so the nuclear norm tr|D| is at most 2 R^2, attained likewise.
+  For M = 1 there are no orthogonal vectors: |D| = |c^2 - c'^2| <= R^2.
+- *add/remove*, D = c c^T: |D|_F = tr|D| = |c|^2 <= R^2.
+
+Losses, each an upper end of a ball or exact:
+
+- K-norm, density exp(-|X|_F / c): at most |D|_F / c, by the triangle inequality.
+- Gaussian: the exact profile at mu = |D|_F / s, since in orthonormal coordinates the deviations are all
+  s and |D|_F is the length of D.
+- A difference A - B of Wishart matrices with M + 1 degrees of freedom and covariance c I: at most
+  tr|D| / (2c). The density of X = A - B is, up to a constant,
+
+      f(X) = integral over A >= 0, A >= X of exp(-(2 tr A - tr X) / (2c)) dA.
+
+  Write D = P - N with its positive and negative parts. In f(X + D) put A = A' + P. The region,
+  A' + P >= 0 and A' >= X - N, contains A' >= 0, A' >= X, and the exponent is that of f(X) minus
+  (2 tr P - tr D) / (2c) = tr|D| / (2c). So f(X + D) >= exp(-tr|D| / (2c)) f(X) for all X and D, which is
+  pure differential privacy. It is attained in the limit: v'Xv is c times a difference of two chi-square
+  variables of M + 1 degrees of freedom, whose tails fall like exp(-x / (2c)).
+
+The expected square of the noise, |.|_F^2, is M (M + 1) / 2 times the power: for K-norm noise it grows
+like M^4, for the difference of Wishart matrices like M^3, because that law fits the nuclear norm.
+(Adding one Wishart matrix is not private at all: X >= S is then certain, and a neighbour may break it.)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
 from dpfda import exactness
-from dpfda.errors import ParameterError
+from dpfda.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
+from dpfda.composition.rounding import root_at_least
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.noise.charges import check_own
+from dpfda.noise.gaussian import gaussian_ratio
+from dpfda.noise.protocol import AnyLaw, Floats, Law, check_positive, unsuited
+from dpfda.noise.scan import laws_of
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class OuterDifference:
+    """How far one record moves a sum of outer products, in squared grid units.
+
+    Parameters
+    ----------
+    frobenius_square : int
+        Largest |D|_F^2.
+    trace : int
+        Largest tr|D|.
+    """
+
+    frobenius_square: int
+    trace: int
+
+    @classmethod
+    def of(cls, size: int, radius: int, neighbours: Neighbours) -> Self:
+        """For integer vectors of the given size and length at most `radius`."""
+        apart = neighbours is Neighbours.REPLACE_ONE and size > 1
+        factor = 2 if apart else 1
+        return cls(factor * radius**4, factor * radius**2)
+
+    @property
+    def frobenius(self) -> Fraction:
+        """Largest |D|_F, rounded up."""
+        return root_at_least(Fraction(self.frobenius_square))
 
 
-class SymmetricNoise(Protocol):
-    """What the rest of the library asks of a law on symmetric matrices."""
-
-    law: ClassVar[str]
+class SymmetricNoise(AnyLaw, Protocol):
+    """What the rest of the library asks of a law on symmetric matrices; draws are lower triangles."""
 
     @property
     def size(self) -> int:
@@ -36,21 +97,11 @@ class SymmetricNoise(Protocol):
         """Scale, in grid units; what it means is the law's."""
 
     @property
-    def components(self) -> int:
-        """Number of entries in the lower triangle."""
-
-    @property
     def power(self) -> float:
         """Variance of a diagonal entry, twice that of any other, in squared grid units."""
 
-    def draw(self) -> list[int]:
-        """One exact draw from the operating system's entropy, rounded: the lower triangle."""
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Float draws (draws, M, M): for studies and bands, never for a release."""
-
-    def describe(self) -> str:
-        """Say the law in words."""
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP | ApproximateDP:
+        """What the integer scale in force gives, rounded outward."""
 
 
 def triangle(size: int) -> int:
@@ -59,13 +110,18 @@ def triangle(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class _OnMatrices:
+class MatrixLaw(Law):
+    """A law on symmetric matrices, by its number of rows and its scale.
+
+    A law has a name ``mechanism`` by which it is asked for, and `scaled`, which finds its scale.
+    """
+
     size: int
     scale: int
+    mechanism: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if any(type(value) is not int or value < 1 for value in (self.size, self.scale)):
-            raise ParameterError("size and scale", "be positive integers", "others")
+        check_positive("size and scale", (self.size, self.scale))
 
     @property
     def components(self) -> int:
@@ -74,96 +130,7 @@ class _OnMatrices:
 
 
 @dataclass(frozen=True)
-class SymmetricGaussianNoise(_OnMatrices):
-    """Normal entries, of deviation s on the diagonal and s / sqrt(2) off it.
-
-    Parameters
-    ----------
-    size : int
-        Number M of rows.
-    scale : int
-        The deviation s, in grid units.
-    """
-
-    law: ClassVar[str] = "symmetric-gaussian"
-
-    @property
-    def power(self) -> float:
-        """Variance of a diagonal entry."""
-        return float(self.scale) ** 2
-
-    def draw(self) -> list[int]:
-        """One exact draw, rounded."""
-        count = self.components
-
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            return _triangle_of(exactness.normals(uniforms)[:count], arb(self.scale), self.size)
-
-        return exactness.draw_rounded(transform, count + count % 2)
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Float draws (draws, M, M)."""
-        return _filled(generator.standard_normal((draws, self.components)), self.size) * float(
-            self.scale
-        )
-
-    def describe(self) -> str:
-        """Say the law in words."""
-        return f"symmetric Gaussian noise on a matrix of size {self.size}"
-
-
-@dataclass(frozen=True)
-class SymmetricKNormNoise(_OnMatrices):
-    """Density proportional to exp(-|X|_F / c), |X|_F the Frobenius norm.
-
-    Parameters
-    ----------
-    size : int
-        Number M of rows.
-    scale : int
-        The scale c, in grid units.
-
-    Notes
-    -----
-    With N = M (M + 1) / 2 it is c sqrt(chi^2_{N+1}) times a standard normal vector in orthonormal
-    coordinates, by the argument of `dpfda.noise.KNormNoise`.
-    """
-
-    law: ClassVar[str] = "symmetric-k-norm"
-
-    @property
-    def power(self) -> float:
-        """Variance of a diagonal entry."""
-        return float(self.scale) ** 2 * (self.components + 1)
-
-    def draw(self) -> list[int]:
-        """One exact draw, rounded."""
-        count = self.components
-        pairs, odd = divmod(count + 1, 2)
-        normals = count + odd + (count + odd) % 2
-
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            gaussians = exactness.normals(uniforms[pairs:])
-            square = exactness.chi_square(uniforms[:pairs])
-            if odd:
-                square += gaussians[count] ** 2
-            return _triangle_of(gaussians[:count], self.scale * square.sqrt(), self.size)
-
-        return exactness.draw_rounded(transform, pairs + normals)
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Float draws (draws, M, M)."""
-        mixing = np.sqrt(generator.chisquare(self.components + 1, size=(draws, 1)))
-        normal = generator.standard_normal((draws, self.components))
-        return _filled(normal * mixing, self.size) * float(self.scale)
-
-    def describe(self) -> str:
-        """Say the law in words."""
-        return f"K-norm noise (Frobenius norm) on a matrix of size {self.size}"
-
-
-@dataclass(frozen=True)
-class WishartDifferenceNoise(_OnMatrices):
+class WishartDifferenceNoise(MatrixLaw):
     """A - B for independent Wishart matrices of M + 1 degrees of freedom and covariance c I.
 
     Each is a sum of M + 1 outer products of normal vectors of variance c, with density proportional to
@@ -178,6 +145,7 @@ class WishartDifferenceNoise(_OnMatrices):
     """
 
     law: ClassVar[str] = "wishart-difference"
+    mechanism: ClassVar[str] = "wishart"
 
     @property
     def power(self) -> float:
@@ -212,10 +180,188 @@ class WishartDifferenceNoise(_OnMatrices):
         """Say the law in words."""
         return f"the difference of two Wishart matrices of size {self.size}"
 
+    @classmethod
+    def scaled(cls, size: int, difference: OuterDifference, guarantee: PureDP | ApproximateDP) -> Self:
+        """Scaled to the epsilon of a guarantee."""
+        return cls(size, math.ceil(difference.trace / (2 * guarantee.epsilon)))
 
-SYMMETRIC_LAWS: dict[
-    str, type[SymmetricGaussianNoise] | type[SymmetricKNormNoise] | type[WishartDifferenceNoise]
-] = {law.law: law for law in (SymmetricGaussianNoise, SymmetricKNormNoise, WishartDifferenceNoise)}
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP:
+        """Pure."""
+        return PureDP(Fraction(difference.trace, 2 * self.scale))
+
+
+@dataclass(frozen=True)
+class SymmetricKNormNoise(MatrixLaw):
+    """Density proportional to exp(-|X|_F / c), |X|_F the Frobenius norm.
+
+    Parameters
+    ----------
+    size : int
+        Number M of rows.
+    scale : int
+        The scale c, in grid units.
+
+    Notes
+    -----
+    With N = M (M + 1) / 2 it is c sqrt(chi^2_{N+1}) times a standard normal vector in orthonormal
+    coordinates, by the argument of `dpfda.noise.KNormNoise`.
+    """
+
+    law: ClassVar[str] = "symmetric-k-norm"
+    mechanism: ClassVar[str] = "knorm"
+
+    @property
+    def power(self) -> float:
+        """Variance of a diagonal entry."""
+        return float(self.scale) ** 2 * (self.components + 1)
+
+    def draw(self) -> list[int]:
+        """One exact draw, rounded."""
+        count = self.components
+        pairs, odd = divmod(count + 1, 2)
+        normals = count + odd + (count + odd) % 2
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            gaussians = exactness.normals(uniforms[pairs:])
+            square = exactness.chi_square(uniforms[:pairs])
+            if odd:
+                square += gaussians[count] ** 2
+            return _triangle_of(gaussians[:count], self.scale * square.sqrt(), self.size)
+
+        return exactness.draw_rounded(transform, pairs + normals)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Float draws (draws, M, M)."""
+        mixing = np.sqrt(generator.chisquare(self.components + 1, size=(draws, 1)))
+        normal = generator.standard_normal((draws, self.components))
+        return _filled(normal * mixing, self.size) * float(self.scale)
+
+    def describe(self) -> str:
+        """Say the law in words."""
+        return f"K-norm noise (Frobenius norm) on a matrix of size {self.size}"
+
+    @classmethod
+    def scaled(cls, size: int, difference: OuterDifference, guarantee: PureDP | ApproximateDP) -> Self:
+        """Scaled to the epsilon of a guarantee."""
+        return cls(size, math.ceil(difference.frobenius / guarantee.epsilon))
+
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP:
+        """Pure, from the very number that scales are made from: no second rounding can put it above."""
+        return PureDP(difference.frobenius / self.scale)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """That of one block."""
+        if isinstance(requested, PureDP):
+            return BlockLoss(self.components, requested.epsilon)
+        return None
+
+
+@dataclass(frozen=True)
+class SymmetricGaussianNoise(MatrixLaw):
+    """Normal entries, of deviation s on the diagonal and s / sqrt(2) off it.
+
+    Parameters
+    ----------
+    size : int
+        Number M of rows.
+    scale : int
+        The deviation s, in grid units.
+    """
+
+    law: ClassVar[str] = "symmetric-gaussian"
+    mechanism: ClassVar[str] = "gaussian"
+
+    @property
+    def power(self) -> float:
+        """Variance of a diagonal entry."""
+        return float(self.scale) ** 2
+
+    def draw(self) -> list[int]:
+        """One exact draw, rounded."""
+        count = self.components
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            return _triangle_of(exactness.normals(uniforms)[:count], arb(self.scale), self.size)
+
+        return exactness.draw_rounded(transform, count + count % 2)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Float draws (draws, M, M)."""
+        return _filled(generator.standard_normal((draws, self.components)), self.size) * float(
+            self.scale
+        )
+
+    def describe(self) -> str:
+        """Say the law in words."""
+        return f"symmetric Gaussian noise on a matrix of size {self.size}"
+
+    @classmethod
+    def scaled(cls, size: int, difference: OuterDifference, guarantee: Guarantee) -> Self:
+        """Scaled to a guarantee."""
+        return cls(size, math.ceil(difference.frobenius / gaussian_ratio(guarantee)))
+
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> ApproximateDP:
+        """The exact delta at the requested epsilon."""
+        if not isinstance(requested, ApproximateDP):
+            raise unsuited(self, requested)
+        mu = difference.frobenius / self.scale
+        return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
+
+    def loss(self, requested: Guarantee) -> Loss:
+        """That of Gaussian noise."""
+        return GaussianLoss(gaussian_rho(requested))
+
+
+def symmetric_noise(
+    name: str, size: int, difference: OuterDifference, guarantee: Guarantee
+) -> SymmetricNoise:
+    """Scale a law on symmetric matrices to a guarantee.
+
+    Parameters
+    ----------
+    name : {"wishart", "knorm", "gaussian"}
+    size : int
+        Number of rows.
+    difference : OuterDifference
+        How far neighbouring sums are apart.
+    guarantee : PureDP or ApproximateDP
+        What the noise must give. Pure noise under an approximate guarantee uses its epsilon alone.
+
+    Raises
+    ------
+    RefusedMechanismError
+        If the law cannot give the guarantee.
+    ParameterError
+        If the name is unknown.
+    """
+    laws = symmetric_mechanisms()
+    if name not in laws:
+        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(laws)}", repr(name))
+    if not isinstance(guarantee, PureDP | ApproximateDP):
+        raise RefusedMechanismError(
+            "guarantee", "be pure or approximate for a covariance", f"{guarantee}"
+        )
+    made: SymmetricNoise = laws[name].scaled(size, difference, guarantee)
+    return made
+
+
+def symmetric_mechanisms() -> dict[str, type[Any]]:
+    """Names by which laws on matrices are asked for, with their classes."""
+    return {law.mechanism: law for law in laws_of(MatrixLaw).values()}
+
+
+def achieved_symmetric(
+    noise: SymmetricNoise, difference: OuterDifference, requested: Guarantee
+) -> PureDP | ApproximateDP:
+    """Recompute, from the integer scale in force, what a law gives; rounded outward.
+
+    Raises
+    ------
+    RefusedMechanismError
+        If the law inherits its loss, or cannot give a guarantee of this kind.
+    """
+    check_own(noise, requested)
+    return noise.achieved(difference, requested)
 
 
 def _triangle_of(gaussians: Sequence[arb], length: arb, size: int) -> list[arb]:

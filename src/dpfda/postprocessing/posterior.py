@@ -1,7 +1,7 @@
 """Posterior of a mean given its noisy release, under a public prior with unknown shape and scale.
 
 The release tells z = F c + noise. Given a shape b and a scale s, c_j ~ N(0, s b_j); given the factors
-T of the noise (`dpfda.postprocessing.mixtures`) everything is normal, and shape, scale and factors are
+T of the noise (`dpfda.noise.mixtures`) everything is normal, and shape, scale and factors are
 summed over. The input is the noisy release, the public law of its noise and a public prior: nothing
 here costs privacy, and nothing is drawn that a release depends on.
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
-from dpfda.postprocessing.mixtures import Block, NoiseMixture
+from dpfda.noise.mixtures import Block, NoiseMixture
 from dpfda.priors import Hierarchy
 
 Floats = NDArray[np.float64]

@@ -13,14 +13,13 @@ from typing import Any
 from dpfda.aggregate import IntegerSum
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import Norm
-from dpfda.calibration import cost_of, knorm_noise
 from dpfda.certificates import WHOLE, Certificate
 from dpfda.composition import Cost
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, added, split
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import KNormNoise, NoiseLaw, cost_of, knorm_noise
 from dpfda.publication.charging import (
     bound_of,
     certified,

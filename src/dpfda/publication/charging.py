@@ -9,14 +9,13 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from dpfda.calibration import AnyNorm, Width, cost_of, stated_guarantee
 from dpfda.certificates import WHOLE, Certificate
 from dpfda.composition import Cost, LaplaceLoss
 from dpfda.errors import DpfdaError
 from dpfda.guarantees import Guarantee, Neighbours, split, within
 from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design
-from dpfda.noise import NoiseLaw
+from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
 from dpfda.publication.accounts import charge_account
 from dpfda.publication.requests import COUNT_SHARE, Request
 
@@ -109,7 +108,7 @@ def recomputed(noise: NoiseLaw, norm: AnyNorm, width: Width, part: Guarantee) ->
     DpfdaError
         If it does.
     """
-    achieved = stated_guarantee(noise, norm, width, part)
+    achieved = achieved_guarantee(noise, norm, width, part)
     if not within(achieved, part):
         raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
     return achieved

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
-from dpfda.calibration import cost_of, knorm_noise
-from dpfda.calibration.symmetric import OuterDifference, stated_symmetric, symmetric_noise
 from dpfda.certificates import Certificate
 from dpfda.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.design.covariance import best_symmetric, nearest_positive, symmetric_laws
@@ -35,9 +33,9 @@ from dpfda.guarantees import (
     split,
     within,
 )
-from dpfda.noise import KNormNoise
+from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
-from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, symmetric_noise
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, recomputed, stamp
 from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.covariance import ReleasedCovariance
@@ -154,7 +152,7 @@ class CovarianceRequest:
         achieved = {}
         for law in laws:
             difference = OuterDifference.of(law.size, radius, self.neighbours)
-            achieved[law] = _checked(stated_symmetric(law, difference, rest), rest)
+            achieved[law] = _checked(achieved_symmetric(law, difference, rest), rest)
         return achieved
 
     @cached_property
@@ -392,7 +390,7 @@ def variance_noise(
     names = ("wishart", "knorm") if isinstance(plan.variances, PureDP) else ("wishart", "gaussian")
     laws = [symmetric_noise(name, count, difference, plan.variances) for name in names]
     noise = min(laws, key=lambda law: law.power)
-    return noise, stated_symmetric(noise, difference, plan.variances)
+    return noise, achieved_symmetric(noise, difference, plan.variances)
 
 
 def integer_frame(columns: Floats) -> list[list[int]]:

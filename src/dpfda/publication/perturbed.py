@@ -7,13 +7,12 @@ from typing import Any
 
 from dpfda.aggregate import IntegerSum
 from dpfda.bounds import Norm
-from dpfda.calibration import cost_of
 from dpfda.certificates import Certificate
 from dpfda.composition import Cost
 from dpfda.errors import DpfdaError
 from dpfda.guarantees import PureDP, added, within
 from dpfda.ledger import Ledger
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, cost_of
 from dpfda.publication import certified_entry, charge, recomputed
 
 # Stages of a release.

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.bases.encoding import mapping, name
-from dpfda.calibration import cost_of, stated_guarantee
 from dpfda.certificates import WHOLE, Certificate
-from dpfda.composition import Cost, loss_from_json
+from dpfda.composition import Cost, LaplaceLoss, loss_from_json
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP, added
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import NoiseLaw, achieved_guarantee, cost_of
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.releases.function import NoisyCount
 from dpfda.storage.files import built, read_json
@@ -145,9 +144,10 @@ def earlier_sum(
     """Costs of a release of version 1 that is one sum with noise, and a count where it was released."""
     if not isinstance(divisor, NoisyCount):
         return {WHOLE: cost_of(noise, achieved, guarantee)}
-    if type(divisor.noise) is not KNormNoise or divisor.noise.components != 1:
+    known = divisor.noise.loss(PureDP(Fraction(1))) if divisor.noise.components == 1 else None
+    if not isinstance(known, LaplaceLoss):
         return {WHOLE: Cost(guarantee)}
-    count = stated_guarantee(divisor.noise, "l1", divisor.scale, PureDP(Fraction(1)))
+    count = achieved_guarantee(divisor.noise, "l1", divisor.scale, PureDP(Fraction(1)))
     # The law of the function may have awaited the count.
     rest = Cost(without(guarantee, [count]))
     return {"count": cost_of(divisor.noise, count, count), "function": rest}

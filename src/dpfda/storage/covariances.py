@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 from dpfda.bases import Basis
-from dpfda.bases.encoding import exponent, floats, integer, integers, mapping
+from dpfda.bases.encoding import exponent, floats, integers, mapping
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.certificates import WHOLE
 from dpfda.composition import Cost
 from dpfda.guarantees import Guarantee
-from dpfda.noise.symmetric import SYMMETRIC_LAWS, SymmetricNoise
+from dpfda.noise import law_from_json
+from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount
 from dpfda.storage import functions
@@ -44,12 +45,7 @@ def to_json(release: ReleasedCovariance) -> dict[str, Any]:
         "divisor": divisor_to_json(release.divisor),
         "shrunk": release.shrunk,
         "center": release.center.tolist(),
-        "noise": {
-            "law": release.noise.law,
-            "words": release.noise.describe(),
-            "size": release.noise.size,
-            "scale": release.noise.scale,
-        },
+        "noise": release.noise.to_json(),
         "basis": release.basis.to_json(),
         "mean": None if release.mean is None else functions.to_json(release.mean),
     }
@@ -57,8 +53,8 @@ def to_json(release: ReleasedCovariance) -> dict[str, Any]:
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedCovariance:
     """Build a release from JSON types."""
-    law, mean = written["noise"], written["mean"]
-    noise = SYMMETRIC_LAWS[law["law"]](integer(law["size"], 1), integer(law["scale"], 1))
+    mean = written["mean"]
+    noise: SymmetricNoise = law_from_json(written["noise"], MatrixLaw)
     divisor = divisor_from_json(written["divisor"])
     release = ReleasedCovariance(
         basis=interval_basis(written["basis"], kernel),

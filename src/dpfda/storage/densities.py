@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.encoding import exponent, integer, integers, mapping, number
-from dpfda.noise import GaussianNoise, KNormNoise, NoiseLaw
+from dpfda.noise import NoiseLaw, laws_of
 from dpfda.postprocessing.histospline import ADAPTIVE
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.function import ReleasedFunction
@@ -21,10 +21,6 @@ SCHEMA_VERSION = CERTIFIED
 HISTOGRAM = "dpfda-histogram"
 # Other kinds that may be inside: functions and fields.
 RAW = ("dpfda-release", "dpfda-field")
-LAWS: dict[str, Any] = {
-    KNormNoise.law: lambda count, scale: KNormNoise((1,) * count, (scale,) * count),
-    GaussianNoise.law: lambda count, scale: GaussianNoise((scale,) * count),
-}
 
 
 def to_json(release: ReleasedDensity) -> dict[str, Any]:
@@ -69,7 +65,7 @@ def _histogram_to_json(raw: ReleasedHistogram) -> dict[str, Any]:
 def _histogram_from_json(written: dict[str, Any]) -> ReleasedHistogram:
     counts = integers(written["noisy_counts"])
     smoothing, size = written["smoothing"], written["public_size"]
-    noise = LAWS[written["noise"]["law"]](len(counts), integer(written["noise"]["scale"], 1))
+    noise = laws_of()[written["noise"]["law"]].equal(len(counts), integer(written["noise"]["scale"], 1))
     cells = CellGrid.from_json(written["cells"])
     tuning = {"name": "histogram", "cells": list(cells.shape), "noise": noise_words(noise)}
     return ReleasedHistogram(

@@ -14,6 +14,7 @@ from dpfda.bases.encoding import (
     integers,
     mapping,
 )
+from dpfda.noise import law_from_json
 from dpfda.priors import Hierarchy
 from dpfda.releases.function import Release, ReleasedFunction
 from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json, earlier_sum
@@ -21,8 +22,6 @@ from dpfda.storage.parts import (
     basis_from_json,
     divisor_from_json,
     divisor_to_json,
-    noise_from_json,
-    noise_to_json,
 )
 
 FORMAT = "dpfda-release"
@@ -63,7 +62,7 @@ def numbers(release: Release) -> dict[str, Any]:
         "shrinkage": release.shrinkage.tolist(),
         **({} if release.synthesis is None else {"synthesis": array_to_json(release.synthesis)}),
         "center": release.center.tolist(),
-        "noise": noise_to_json(release.noise),
+        "noise": release.noise.to_json(),
         **({} if release.hierarchy is None else {"hierarchy": release.hierarchy.to_json()}),
         "basis": release.basis.to_json(),
     }
@@ -71,7 +70,7 @@ def numbers(release: Release) -> dict[str, Any]:
 
 def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, Any]:
     """The arguments of a release, from JSON types."""
-    noise, divisor = noise_from_json(written["noise"]), divisor_from_json(written["divisor"])
+    noise, divisor = law_from_json(written["noise"]), divisor_from_json(written["divisor"])
     return {
         "basis": basis_from_json(written["basis"], kernel),
         "noisy_sum": integers(written["noisy_sum"]),

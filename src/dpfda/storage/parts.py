@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from dpfda.bases import CLOSED_FORMS, Basis, BernsteinBasis, BoxBasis, KernelBasis, KroneckerBasis
 from dpfda.bases.centred import CentredBasis
-from dpfda.bases.encoding import integer, integers, number
+from dpfda.bases.encoding import integer, number
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import StorageError
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, rational
-from dpfda.noise import LAWS, NoiseLaw
+from dpfda.noise import law_from_json
 from dpfda.releases.function import NoisyCount
 
 _GUARANTEES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
@@ -43,27 +41,6 @@ def guarantee_from_json(written: dict[str, Any]) -> Guarantee:
     return guarantee
 
 
-def noise_to_json(noise: NoiseLaw) -> dict[str, Any]:
-    """A noise law by name, with its integer scales."""
-    fields = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(noise).items()}
-    return {"law": noise.law, "words": noise.describe(), **fields}
-
-
-def noise_from_json(written: dict[str, Any]) -> NoiseLaw:
-    """A noise law of this library; lists become tuples of integers."""
-    law = LAWS[written["law"]]
-    values = {field.name: written[field.name] for field in dataclasses.fields(law)}
-    made: Callable[..., NoiseLaw] = law
-    return made(**{k: _parameter(v) for k, v in values.items()})
-
-
-def _parameter(written: Any) -> tuple[int, ...] | int | str:
-    """A parameter of a noise law: whole numbers, one, or a word."""
-    if isinstance(written, str):
-        return written
-    return integers(written) if isinstance(written, list) else integer(written)
-
-
 def divisor_to_json(divisor: float | NoisyCount) -> dict[str, Any]:
     """A public or a released count."""
     if isinstance(divisor, NoisyCount):
@@ -71,7 +48,7 @@ def divisor_to_json(divisor: float | NoisyCount) -> dict[str, Any]:
             "kind": "noisy count",
             "noisy": divisor.noisy,
             "scale": divisor.scale,
-            "noise": noise_to_json(divisor.noise),
+            "noise": divisor.noise.to_json(),
         }
     return {"kind": "public", "value": divisor}
 
@@ -79,7 +56,7 @@ def divisor_to_json(divisor: float | NoisyCount) -> dict[str, Any]:
 def divisor_from_json(written: dict[str, Any]) -> float | NoisyCount:
     """A public or a released count."""
     if written["kind"] == "noisy count":
-        noise = noise_from_json(written["noise"])
+        noise = law_from_json(written["noise"])
         return NoisyCount(integer(written["noisy"]), integer(written["scale"], 1), noise)
     if written["kind"] == "public":
         return number(written["value"])

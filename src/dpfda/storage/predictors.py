@@ -22,7 +22,7 @@ from dpfda.certificates import WHOLE
 from dpfda.composition import Cost
 from dpfda.features import InputBox, features_from_json
 from dpfda.guarantees import Guarantee
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, law_from_json
 from dpfda.releases.predictor import BOUND, ReleasedPredictor
 from dpfda.storage.certificates import (
     CERTIFIED,
@@ -31,7 +31,6 @@ from dpfda.storage.certificates import (
     certificate_to_json,
     earlier_sum,
 )
-from dpfda.storage.parts import noise_from_json, noise_to_json
 
 FORMAT = "dpfda-predictor"
 SCHEMA_VERSION = CERTIFIED
@@ -53,14 +52,14 @@ def to_json(release: ReleasedPredictor) -> dict[str, Any]:
         "lower": release.inputs.lower.tolist(),
         "upper": release.inputs.upper.tolist(),
         "coefficients": array_to_json(release.coefficients),
-        "noise": noise_to_json(release.noise),
+        "noise": release.noise.to_json(),
         "features": release.features.to_json(),
     }
 
 
 def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedPredictor:
     """Build a released predictor from JSON types."""
-    features, noise = features_from_json(written["features"]), noise_from_json(written["noise"])
+    features, noise = features_from_json(written["features"]), law_from_json(written["noise"])
     ends = [frozen(array_from_list(written[name], features.inputs)) for name in ("lower", "upper")]
     return ReleasedPredictor(
         task=name(written["task"]),

@@ -10,6 +10,7 @@ from typing import Any
 from dpfda.bases.encoding import integer, integers, number
 from dpfda.composition import Cost
 from dpfda.guarantees import Guarantee
+from dpfda.noise import law_from_json
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
 from dpfda.storage import functions
@@ -18,8 +19,6 @@ from dpfda.storage.functions import check_parts, numbers, parts_from_json, publi
 from dpfda.storage.parts import (
     guarantee_from_json,
     guarantee_to_json,
-    noise_from_json,
-    noise_to_json,
 )
 
 FORMAT = "dpfda-two-stage"
@@ -85,7 +84,7 @@ def _selection_to_json(selection: Selection) -> dict[str, Any]:
         "radii": list(selection.radii),
         "noisy_counts": list(selection.noisy_counts),
         "scale": selection.scale,
-        "noise": noise_to_json(selection.noise),
+        "noise": selection.noise.to_json(),
         "guarantee_recomputed": guarantee_to_json(selection.achieved),
     }
 
@@ -95,6 +94,6 @@ def _selection_from_json(written: dict[str, Any]) -> Selection:
         tuple(number(radius) for radius in written["radii"]),
         integers(written["noisy_counts"]),
         integer(written["scale"], 1),
-        noise_from_json(written["noise"]),
+        law_from_json(written["noise"]),
         guarantee_from_json(written["guarantee_recomputed"]),
     )

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.aggregate import IntegerSum
 from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.grids import check_domain
-from dpfda.calibration import knorm_noise
 from dpfda.errors import DataError, ParameterError
 from dpfda.guarantees import Neighbours, PureDP, exact, readable
 from dpfda.ledger import Ledger
+from dpfda.noise import knorm_noise
 from dpfda.parameters import budget, shown
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice

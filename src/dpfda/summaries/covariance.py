@@ -121,7 +121,7 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
     **Guarantee.** Pure epsilon or (epsilon, delta) for the whole release. Between neighbours the
     integer sum of outer products moves by D with |D|_F^2 <= 2 R^4 and tr|D| <= 2 R^2 (replace-one) or
     R^4 and R^2 (add/remove), R the integer length that every row is verified against; see
-    `dpfda.calibration.symmetric` for the proof and for the laws. A released count and a released mean
+    `dpfda.noise.symmetric` for the proof and for the laws. A released count and a released mean
     have budgets of their own, which add up to epsilon (basic composition); the second stage may depend
     on what the first released, because composition is adaptive. The ledger is charged once, for the
     whole, before anything is drawn. All that follows the noisy integers is post-processing.

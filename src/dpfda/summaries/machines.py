@@ -27,7 +27,6 @@ from dpfda.features import (
 )
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.ledger import Ledger
-from dpfda.noise import KNormNoise
 from dpfda.parameters import real
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
@@ -294,13 +293,9 @@ def publish_machine(
             dataset,
             tuning,
         )
-    guarantee = prepared.guarantee
-    if isinstance(road.noise, KNormNoise) and isinstance(guarantee, ApproximateDP):
-        # Pure noise that was chosen for an approximate guarantee is not scaled to its delta.
-        guarantee = PureDP(guarantee.epsilon)
     integers = prepared.integers()
     return publish_integers(
-        integers, road.noise, "l2", road.width, guarantee, entry, ledger, dataset, tuning
+        integers, road.noise, "l2", road.width, prepared.guarantee, entry, ledger, dataset, tuning
     )
 
 

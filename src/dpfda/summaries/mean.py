@@ -124,7 +124,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     between them by a vector of the set 2C (replace) or C (add/remove), C a ball, box or ellipsoid of
     integers that holds what one unit adds: by a proof for bounds enforced on the grid
     (`dpfda.bounds.on_grid`), else because each clipped row is verified. The noise is calibrated to
-    exactly that; see `dpfda.calibration` for the law's loss. Everything after the noisy integers is
+    exactly that; see `dpfda.noise` for the law's loss. Everything after the noisy integers is
     post-processing.
 
     Parameters are public. `X` and `groups` are private.

@@ -38,7 +38,6 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.bounds.around import BallAround
-from dpfda.calibration import knorm_noise
 from dpfda.certificates import Certificate
 from dpfda.composition import Cost, LaplaceLoss
 from dpfda.design import choose
@@ -57,7 +56,7 @@ from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, added
 from dpfda.interop.dask_arrays import is_dask
 from dpfda.mechanisms import Design, Problem
-from dpfda.noise import KNormNoise
+from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.parameters import length, shown
 from dpfda.publication import Request, certified, charge, check, publish, recomputed, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.calibration import knorm_loss, knorm_noise
 from dpfda.errors import RefusedMechanismError
 from dpfda.features import feature_ball
 from dpfda.guarantees import PureDP
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.roads.plan import Labelled, Plan, ceil_root, grid_exponent, rounded
 

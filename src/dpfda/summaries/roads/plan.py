@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.calibration import gaussian_noise, knorm_noise
 from dpfda.guarantees import ApproximateDP, PureDP
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.parameters import real
 from dpfda.summaries.minimiser import Examples, Loss
 

@@ -42,7 +42,7 @@ class SumsRoad:
     distances are no longer; rounding it down adds at most the root of the number of entries.
 
     The sums are exact; noise is Gaussian, or two K-norm blocks of one scale, for the matrix and for the
-    vector (on the l2 ball the loss is width (sum_B c_B^-2)^(1/2), see `dpfda.calibration.blocks`). What
+    vector (on the l2 ball the loss is width (sum_B c_B^-2)^(1/2), see `dpfda.noise.blocks`). What
     follows is post-processing: the matrix is made symmetric and positive semidefinite by dropping
     negative eigenvalues, then b = (S / n + psi)^-1 (noisy sum of y z) / n.
 

@@ -13,11 +13,11 @@ from sklearn.base import clone
 
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.calibration import knorm_noise
 from dpfda.certificates import WHOLE
 from dpfda.composition import Cost
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
+from dpfda.noise import knorm_noise
 from dpfda.postprocessing import Posterior, mixture_of
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, certified_entry
 from dpfda.releases.density import ReleasedDensity

@@ -20,21 +20,26 @@ and the mass below the first cell counts in full.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from flint import arb
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
-from dpfda.calibration.gaussian import gaussian_delta
-from dpfda.calibration.search import largest
+from dpfda import exactness
+from dpfda.composition import gaussian_delta
 from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
-from dpfda.noise import EllipticalNoise
+from dpfda.noise.differences import enclosing_width
+from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
+from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive, refuse_linf
+from dpfda.noise.search import largest
 
 # Ratio of neighbouring cell ends of V^2. A cell overstates mu by half of this, relatively.
 CELL = Fraction(201, 200)
@@ -43,6 +48,94 @@ TAIL = 2**16
 GRID = 2**400
 SMALLEST_DELTA = Fraction(1, 10**60)
 STEP = Fraction(1, 10_000)
+
+
+@dataclass(frozen=True)
+class EllipticalNoise(VectorLaw):
+    """Normal noise times one independent factor V: multivariate t or multivariate Laplace.
+
+    Parameters
+    ----------
+    size : int
+        Number of coefficients.
+    scale : int
+        Scale s of s V Z, in grid units.
+    mixing : {"student-t", "laplace"}
+        V^2 is nu / chi^2_nu, or standard exponential.
+    degrees : int
+        Degrees of freedom nu of the t law, at least 3 so that it has a variance; 0 for Laplace.
+    """
+
+    size: int
+    scale: int
+    mixing: str
+    degrees: int
+    law: ClassVar[str] = "elliptical"
+
+    def __post_init__(self) -> None:
+        check_positive("size and scale", (self.size, self.scale))
+        if self.mixing not in ("student-t", "laplace"):
+            raise ParameterError("mixing", "be 'student-t' or 'laplace'", repr(self.mixing))
+        if self.mixing == "student-t" and (type(self.degrees) is not int or self.degrees < 3):
+            raise ParameterError("degrees", "be an integer of at least 3", repr(self.degrees))
+
+    @property
+    def components(self) -> int:
+        return self.size
+
+    def draw(self) -> list[int]:
+        pairs, odd = (1, 0) if self.mixing == "laplace" else divmod(self.degrees, 2)
+        normals = self.size + odd + (self.size + odd) % 2
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            gaussians = exactness.normals(uniforms[pairs:])
+            square = exactness.chi_square(uniforms[:pairs])
+            if odd:
+                square += gaussians[self.size] ** 2
+            # A chi-square variable with two degrees of freedom is twice an exponential one.
+            mixing = square / 2 if self.mixing == "laplace" else self.degrees / square
+            length = self.scale * mixing.sqrt()
+            return [length * gaussian for gaussian in gaussians[: self.size]]
+
+        return exactness.draw_rounded(transform, pairs + normals)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        if self.mixing == "laplace":
+            mixing = generator.standard_exponential((draws, 1))
+        else:
+            mixing = self.degrees / generator.chisquare(self.degrees, size=(draws, 1))
+        normal = generator.standard_normal((draws, self.size))
+        return np.asarray(self.scale * np.sqrt(mixing) * normal)
+
+    def variances(self) -> Floats:
+        mixing = 1.0 if self.mixing == "laplace" else self.degrees / (self.degrees - 2)
+        return np.full(self.size, float(self.scale) ** 2 * mixing)
+
+    def describe(self) -> str:
+        words = {
+            "laplace": "multivariate Laplace noise",
+            "student-t": f"multivariate t noise with {self.degrees} degrees of freedom",
+        }
+        return f"{words[self.mixing]} on {self.size} coefficients"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        refuse_linf(self, norm)
+        radius = width if isinstance(width, int) else enclosing_width(norm, width)
+        ratio = Fraction(radius, self.scale)
+        if isinstance(requested, ApproximateDP):
+            delta = mixture_delta(self.mixing, self.degrees, requested.epsilon, ratio)
+            return ApproximateDP(requested.epsilon, delta)
+        if self.mixing == "laplace" or not isinstance(requested, PureDP):
+            raise _never(self.components)
+        return PureDP(t_loss(self.degrees, self.size, ratio))
+
+    def mixture(self) -> NoiseMixture:
+        if self.mixing == "laplace":
+            block = factor(self.size, stats.expon())
+        else:
+            squares = factor(self.size, stats.chi2(self.degrees))
+            block = Block(0, self.size, self.degrees / squares.factors, squares.logs)
+        return one_factor(np.full(self.size, float(self.scale)), block)
 
 
 def t_loss(degrees: int, components: int, ratio: Fraction) -> Fraction:
@@ -208,14 +301,3 @@ def _approximate_ratio(mixing: str, degrees: int, epsilon: float, delta: float) 
 
     root = optimize.brentq(excess, -100.0, math.log(4 * math.sqrt(2 * epsilon + 1) + 80), xtol=1e-9)
     return Fraction(math.exp(root))
-
-
-def stated_elliptical(noise: EllipticalNoise, width: int, requested: Guarantee) -> Guarantee:
-    """What elliptical noise in force gives: pure epsilon, or delta at the requested epsilon."""
-    ratio = Fraction(width, noise.scale)
-    if isinstance(requested, ApproximateDP):
-        delta = mixture_delta(noise.mixing, noise.degrees, requested.epsilon, ratio)
-        return ApproximateDP(requested.epsilon, delta)
-    if noise.mixing == "laplace" or not isinstance(requested, PureDP):
-        raise _never(noise.components)
-    return PureDP(t_loss(noise.degrees, noise.components, ratio))

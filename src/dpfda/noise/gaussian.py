@@ -4,31 +4,91 @@ For standard deviations s_j the Cameron-Martin length of a shift |d| <= width is
 max_j 1 / s_j, on the l1 and on the l2 ball, and the exact profile (Balle & Wang 2018, Theorem 8) is
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+
+On a box |d_j| <= w_j it is mu = (sum_j w_j^2 / s_j^2)^(1/2), on an ellipsoid of semi-axes w_j it is
+max_j w_j / s_j.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
+import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike
 
-from dpfda.calibration.search import checked_shape, largest
-from dpfda.composition import gaussian_delta
-from dpfda.composition.rounding import PRECISION
+from dpfda import exactness
+from dpfda.bounds import BodyNorm
+from dpfda.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
+from dpfda.composition.rounding import PRECISION, root_at_least
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, readable
-from dpfda.noise import GaussianNoise
+from dpfda.noise.differences import exact_shape, largest_ratio, root_sum, scaled_up, sizes_of, squares
+from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
+from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width, refuse_linf, unsuited
+from dpfda.noise.search import checked_shape, largest
 
 SMALLEST_DELTA = Fraction(1, 10**300)
 
-__all__ = [
-    "gaussian_delta",
-    "gaussian_length",
-    "gaussian_noise",
-    "gaussian_ratio",
-]
+
+@dataclass(frozen=True)
+class GaussianNoise(ScaledLaw):
+    """Independent normal noise with one standard deviation a component.
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Standard deviations, in grid units.
+    """
+
+    law: ClassVar[str] = "gaussian"
+
+    def draw(self) -> list[int]:
+        size = len(self.scales)
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            gaussians = exactness.normals(uniforms)
+            return [s * g for s, g in zip(self.scales, gaussians[:size], strict=True)]
+
+        return exactness.draw_rounded(transform, size + size % 2)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        scales = np.asarray(self.scales, dtype=float)
+        return np.asarray(generator.standard_normal((draws, self.components)) * scales)
+
+    def variances(self) -> Floats:
+        return np.asarray(self.scales, dtype=float) ** 2
+
+    def describe(self) -> str:
+        return f"Gaussian noise on {self.components} coefficients"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        refuse_linf(self, norm)
+        mu = self._length(norm, width)
+        if isinstance(requested, ApproximateDP):
+            return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
+        if isinstance(requested, ZeroConcentratedDP):
+            return ZeroConcentratedDP(mu**2 / 2)
+        raise unsuited(self, requested)
+
+    def _length(self, norm: AnyNorm, width: Width) -> Fraction:
+        """Cameron-Martin length mu of the largest difference between neighbouring sums, rounded up."""
+        longest = root_sum if norm == "box" else largest_ratio
+        return longest(sizes_of(self.components, norm, width), self.scales)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        return GaussianLoss(gaussian_rho(requested))
+
+    def mixture(self) -> NoiseMixture:
+        return one_factor(self.scales, Block(0, self.components, np.ones(1), np.zeros(1)))
+
+    def log_density(self, points: Floats) -> Floats:
+        return np.asarray(-np.sum((points / np.asarray(self.scales, dtype=float)) ** 2, axis=-1) / 2)
 
 
 def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction:
@@ -105,6 +165,16 @@ def gaussian_noise(
     return GaussianNoise(tuple(math.ceil(smallest * Fraction(float(s))) for s in shape))
 
 
-def gaussian_length(noise: GaussianNoise, width: int) -> Fraction:
-    """Cameron-Martin length mu of the largest difference between neighbouring sums."""
-    return Fraction(width, min(noise.scales))
+def gaussian_on_body(
+    relative: ArrayLike,
+    norm: BodyNorm,
+    width: Sequence[int],
+    guarantee: Guarantee,
+    calibration: str = "exact",
+) -> GaussianNoise:
+    """Gaussian noise of given relative deviations, on a box or an ellipsoid of differences."""
+    shape = exact_shape(relative)
+    sizes = sizes_of(len(shape), norm, tuple(width))
+    ratios = [w / s for w, s in zip(sizes, shape, strict=True)]
+    length = root_at_least(squares(ratios)) if norm == "box" else max(ratios)
+    return GaussianNoise(scaled_up(shape, length / gaussian_ratio(guarantee, calibration)))

@@ -1,0 +1,397 @@
+"""Independent K-norm blocks, product Laplace noise among them.
+
+Block B of scale c_B has density proportional to exp(-|z|_2 / c_B). By the reverse triangle
+inequality its log density ratio at a shift d_B is at most |d_B|_2 / c_B, and blocks are
+independent, so the loss is the largest
+
+    sum_B |d_B|_2 / c_B      over      |d| <= width.
+
+- l2 ball: Cauchy-Schwarz gives width sqrt(sum_B 1 / c_B^2), attained at |d_B| ~ 1 / c_B.
+- l1 ball: |d_B|_2 <= |d_B|_1, so it is width max_B 1 / c_B, attained at a coordinate vector.
+- linf ball: |d_B|_2 <= M_B^(1/2) width for a block of size M_B, so it is width sum_B M_B^(1/2) / c_B,
+  attained where every coordinate moves by the width.
+- box |d_j| <= w_j: sum_B |w_B|_2 / c_B.
+- ellipsoid sum_j d_j^2 / w_j^2 <= 1: Cauchy-Schwarz gives (sum_B max_{j in B} w_j^2 / c_B^2)^(1/2),
+  attained with one coordinate a block.
+
+Under (epsilon, delta) one block may have a larger loss than epsilon: `dpfda.noise.approximate`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Self
+
+import numpy as np
+from flint import arb
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from dpfda import exactness
+from dpfda.bounds import BodyNorm, Norm
+from dpfda.composition import (
+    BlockLoss,
+    BlocksLoss,
+    LaplaceLoss,
+    Loss,
+    block_length,
+    laplace_rho,
+    pure_rho,
+)
+from dpfda.composition.block_profile import block_delta
+from dpfda.composition.rounding import PRECISION, at_least, root_at_least
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.exactness import precision, upper_end
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.noise.approximate import block_scale, estimated_ratios
+from dpfda.noise.differences import exact_shape, root, scaled_up, sizes_of, squares
+from dpfda.noise.mixtures import Block, NoiseMixture, factor
+from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
+from dpfda.noise.search import checked_shape, largest
+
+# Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.
+MARGIN = 2.0**-45
+
+
+@dataclass(frozen=True)
+class KNormNoise(VectorLaw):
+    """Independent blocks, block B with density proportional to exp(-|z|_2 / c_B).
+
+    Blocks of size one are independent Laplace variables of scale c_B.
+
+    Parameters
+    ----------
+    block_sizes : tuple of int
+        Sizes M_B of consecutive blocks.
+    scales : tuple of int
+        Scales c_B, in grid units.
+
+    Notes
+    -----
+    A block is c_B R U with R ~ Gamma(M, 1) and U uniform on the sphere. It is drawn as
+    sqrt(chi^2_{M+1}) N(0, I_M): its length is chi_{M+1} chi_M, and by the duplication formula
+    E (chi_{M+1} chi_M)^s = Gamma(M + s) / Gamma(M), the moments of Gamma(M, 1).
+    """
+
+    block_sizes: tuple[int, ...]
+    scales: tuple[int, ...]
+    law: ClassVar[str] = "k-norm"
+
+    def __post_init__(self) -> None:
+        check_positive("block_sizes", self.block_sizes)
+        check_positive("scales", self.scales)
+        if len(self.block_sizes) != len(self.scales):
+            raise ParameterError(
+                "scales", f"be as many as blocks ({len(self.block_sizes)})", f"{len(self.scales)}"
+            )
+
+    @property
+    def components(self) -> int:
+        return sum(self.block_sizes)
+
+    def draw(self) -> list[int]:
+        noise: list[int] = []
+        for size, scale in zip(self.block_sizes, self.scales, strict=True):
+            noise += _draw_laplace(scale) if size == 1 else draw_ellipsoid((scale,) * size)
+        return noise
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        if self.components == len(self.block_sizes):
+            return _simulated_laplace(self.scales, generator, draws)
+        sizes = np.asarray(self.block_sizes)
+        directions = generator.standard_normal((draws, self.components))
+        mixing = np.sqrt(generator.chisquare(sizes + 1.0, size=(draws, sizes.size)))
+        scaled = mixing * np.asarray(self.scales, dtype=float)
+        directions *= np.repeat(scaled, sizes, axis=1)
+        return directions
+
+    def variances(self) -> Floats:
+        sizes = np.asarray(self.block_sizes)
+        scales = np.asarray(self.scales, dtype=float)
+        return np.repeat(scales**2 * (sizes + 1.0), sizes)
+
+    def describe(self) -> str:
+        if set(self.block_sizes) == {1}:
+            return f"independent Laplace noise on {self.components} coefficients"
+        if len(self.block_sizes) == 1:
+            return f"one K-norm block on {self.components} coefficients"
+        return f"K-norm noise in {len(self.block_sizes)} blocks on {self.components} coefficients"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        sizes = sizes_of(self.components, norm, width)
+        if norm == "box":
+            loss = sum(self._ratios(sizes, lambda w: root(sum(x**2 for x in w))), Fraction(0))
+        elif norm == "ellipsoid":
+            loss = root_at_least(squares(self._ratios(sizes, max)))
+        else:
+            loss = knorm_loss(self.scales, norm, sizes[0], self.block_sizes)
+        return of_blocks(loss, self.block_sizes, requested)
+
+    def _ratios(
+        self, sizes: tuple[int, ...], length: Callable[[tuple[int, ...]], Fraction | int]
+    ) -> list[Fraction]:
+        """How far each block may move, in units of its scale."""
+        ends = np.cumsum(self.block_sizes).tolist()
+        blocks = zip(self.block_sizes, ends, self.scales, strict=True)
+        return [Fraction(length(sizes[end - size : end])) / scale for size, end, scale in blocks]
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        sizes = self.block_sizes
+        if isinstance(requested, PureDP) and set(sizes) == {1}:
+            return LaplaceLoss(requested.epsilon)
+        if len(sizes) == 1:
+            return block_loss(sizes[0], requested)
+        if not isinstance(requested, PureDP):
+            return None
+        # At a given loss the longest shift is in the smallest block.
+        return BlocksLoss(requested.epsilon, at_least(requested.epsilon**2 / (2 * min(sizes))))
+
+    @classmethod
+    def equal(cls, count: int, scale: int) -> Self:
+        """Independent Laplace noise of one scale."""
+        return cls((1,) * count, (scale,) * count)
+
+    def mixture(self) -> NoiseMixture:
+        ends = np.cumsum(self.block_sizes).tolist()
+        made = {size: factor(size, stats.chi2(size + 1)) for size in set(self.block_sizes)}
+        blocks = tuple(
+            Block(end - size, end, made[size].factors, made[size].logs)
+            for size, end in zip(self.block_sizes, ends, strict=True)
+        )
+        return NoiseMixture(np.repeat(np.asarray(self.scales, dtype=float), self.block_sizes), blocks)
+
+    def log_density(self, points: Floats) -> Floats:
+        starts = np.concatenate([[0], np.cumsum(self.block_sizes)[:-1]])
+        lengths = np.sqrt(np.add.reduceat(points**2, starts, axis=-1))
+        return np.asarray(-np.sum(lengths / np.asarray(self.scales, dtype=float), axis=-1))
+
+
+def _simulated_laplace(scales: tuple[int, ...], generator: np.random.Generator, draws: int) -> Floats:
+    """Float draws (draws, K) of Laplace variables: exponential ones with random signs."""
+    noise = generator.standard_exponential((draws, len(scales)))
+    # The sign bit of a random byte, as -1 or 1.
+    noise *= (generator.integers(-128, 128, noise.shape, dtype=np.int8) >> 7) | 1
+    noise *= np.asarray(scales, dtype=float)
+    return noise
+
+
+def _draw_laplace(scale: int) -> list[int]:
+    return exactness.draw_rounded(lambda u: [scale * exactness.laplace(u[0], u[1])], 2)
+
+
+def draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
+    """One exact draw of an ellipsoid's K-norm law."""
+    # chi^2 with M + 1 degrees of freedom: pairs from uniforms, an odd one from a normal.
+    size = len(axes)
+    pairs, odd = divmod(size + 1, 2)
+    normals = size + odd + (size + odd) % 2
+
+    def transform(uniforms: Sequence[arb]) -> list[arb]:
+        gaussians = exactness.normals(uniforms[pairs:])
+        square = exactness.chi_square(uniforms[:pairs])
+        if odd:
+            square += gaussians[size] ** 2
+        length = square.sqrt()
+        return [axis * length * gaussian for axis, gaussian in zip(axes, gaussians, strict=False)]
+
+    return exactness.draw_rounded(transform, pairs + normals)
+
+
+def of_blocks(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:
+    """What blocks of this largest loss give: with a delta only where epsilon alone does not cover it."""
+    one = len(block_sizes) == 1
+    if one and isinstance(requested, ApproximateDP) and epsilon > requested.epsilon:
+        delta = block_delta(block_sizes[0], epsilon, requested.epsilon)
+        return ApproximateDP(requested.epsilon, delta)
+    return of_pure(epsilon, block_sizes, requested)
+
+
+def of_pure(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:
+    """What pure noise of this largest loss gives, in the kind that is wanted."""
+    if isinstance(requested, ZeroConcentratedDP):
+        return ZeroConcentratedDP(block_rho(block_sizes)(epsilon))
+    return PureDP(epsilon)
+
+
+def block_loss(dimension: int, requested: Guarantee) -> Loss | None:
+    """The loss of one block: with a delta, at the longest shift that the guarantee allows it."""
+    if isinstance(requested, PureDP):
+        return BlockLoss(dimension, requested.epsilon)
+    if not isinstance(requested, ApproximateDP):
+        return None
+    length = block_length(dimension, requested)
+    return None if length is None else BlockLoss(dimension, length)
+
+
+def knorm_loss(
+    scales: Sequence[int], norm: Norm, width: int, block_sizes: Sequence[int] | None = None
+) -> Fraction:
+    """Privacy loss of independent K-norm blocks, rounded up.
+
+    Parameters
+    ----------
+    scales : sequence of int
+        Block scales c_B, in grid units.
+    norm : {"l1", "l2", "linf"}
+        Norm in which neighbouring sums differ by at most `width`.
+    width : int
+        That distance, in grid units.
+    block_sizes : sequence of int, optional
+        Sizes M_B of the blocks. The linf norm needs them; the others do not depend on them.
+
+    Raises
+    ------
+    ParameterError
+        If the sizes are needed and missing.
+    """
+    if norm == "l1":
+        return Fraction(width, min(scales))
+    if norm == "linf":
+        if block_sizes is None or len(block_sizes) != len(scales):
+            raise ParameterError("block_sizes", "have one size a scale under linf", block_sizes)
+        return _box_loss(Counter(zip(block_sizes, scales, strict=True)), width)
+    with precision(PRECISION):
+        total = arb(0)
+        for scale in scales:
+            total += arb(1) / arb(scale) ** 2
+        return upper_end(width * total.sqrt())
+
+
+def _box_loss(blocks: Counter[tuple[int, int]], width: int) -> Fraction:
+    """Sum of M_B^(1/2) / c_B times the width: exact where every root is an integer."""
+    total = Fraction(0)
+    for (size, scale), count in blocks.items():
+        root = Fraction(math.isqrt(size))
+        if root**2 != size:
+            with precision(PRECISION):
+                root = upper_end(arb(size).sqrt())
+        total += count * root / scale
+    return width * total
+
+
+def knorm_noise(
+    block_sizes: Sequence[int],
+    relative: ArrayLike,
+    norm: Norm,
+    width: int,
+    guarantee: Guarantee,
+) -> KNormNoise:
+    """Scale K-norm blocks of given relative scales to a guarantee.
+
+    Parameters
+    ----------
+    block_sizes : sequence of int
+        Sizes of consecutive blocks.
+    relative : array (blocks,)
+        Relative scales, positive.
+    norm, width
+        As in `knorm_loss`.
+    guarantee : Guarantee
+        What the noise must give. A rho-zCDP request is met by the largest epsilon that costs rho. An
+        approximate one is for one block, whose exact profile meets it with the smallest integer scale.
+
+    Raises
+    ------
+    RefusedMechanismError
+        If several blocks are to use a delta.
+    """
+    if isinstance(guarantee, ApproximateDP) and len(block_sizes) == 1:
+        size = int(block_sizes[0])
+        length = knorm_loss((1,), norm, width, (size,))
+        return KNormNoise((size,), (block_scale(size, length, guarantee),))
+    epsilon = pure_budget(guarantee, block_sizes)
+    shape = checked_shape(relative)
+    targets = knorm_targets(block_sizes, shape, norm, width, float(epsilon))
+    while True:
+        scales = tuple(max(1, math.ceil(target)) for target in targets.tolist())
+        if knorm_loss(scales, norm, width, block_sizes) <= epsilon:
+            return KNormNoise(tuple(int(size) for size in block_sizes), scales)
+        targets *= 1 + MARGIN
+
+
+def knorm_targets(
+    block_sizes: Sequence[int], relative: Floats, norm: Norm, width: int, epsilon: float
+) -> Floats:
+    """Real-valued scales with the loss epsilon, to float accuracy: a start, not a guarantee."""
+    shape = relative / relative.min()
+    if norm == "linf":
+        loss = float(np.sum(np.sqrt(np.asarray(block_sizes)) / shape))
+    else:
+        loss = 1.0 if norm == "l1" else math.sqrt(float(np.sum(1.0 / shape**2)))
+    return np.asarray(width * loss / epsilon * shape)
+
+
+@lru_cache(maxsize=64)
+def block_lengths(guarantee: Guarantee, count: int) -> Floats:
+    """Longest shift over scale that one block of 1, 2, ... coordinates may have, in floats.
+
+    To compare designs. Under a pure guarantee it is epsilon whatever the size; a delta lets larger
+    blocks have less noise.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    count : int
+        Largest number of coordinates.
+
+    Returns
+    -------
+    array (count,)
+    """
+    if isinstance(guarantee, ApproximateDP):
+        lengths = estimated_ratios(np.arange(1, count + 1), guarantee)
+    else:
+        lengths = np.full(count, float(pure_budget(guarantee, (2,))))
+        lengths[0] = float(pure_budget(guarantee, (1,)))
+    lengths.setflags(write=False)
+    return lengths
+
+
+def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
+    """Epsilon that K-norm noise may spend to stay within the guarantee.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For an approximate guarantee, whose delta noise without an exact profile would not use.
+    """
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon
+    if isinstance(guarantee, ZeroConcentratedDP):
+        cost, rho = block_rho(block_sizes), guarantee.rho
+        ceiling = rho + 2
+        while cost(ceiling) <= rho:
+            ceiling *= 2
+        return largest(lambda epsilon: cost(epsilon) <= rho, ceiling)
+    raise RefusedMechanismError(
+        "mechanism",
+        "suit the guarantee",
+        f"K-norm noise for {guarantee}",
+        "Ask for delta=0, or use mechanism='gaussian' or, for one block, mechanism='knorm'.",
+    )
+
+
+def block_rho(block_sizes: Sequence[int]) -> Callable[[Fraction], Fraction]:
+    """What a pure epsilon of these blocks costs in zero-concentrated terms.
+
+    Blocks of size one are product Laplace noise, whose cost is epsilon + exp(-epsilon) - 1; other
+    blocks are charged as any pure mechanism.
+    """
+    return laplace_rho if set(block_sizes) == {1} else pure_rho
+
+
+def laplace_on_body(
+    relative: ArrayLike, norm: BodyNorm, width: Sequence[int], guarantee: Guarantee
+) -> KNormNoise:
+    """Independent Laplace noise of given relative scales, on a box or an ellipsoid of differences."""
+    shape = exact_shape(relative)
+    sizes = sizes_of(len(shape), norm, tuple(width))
+    epsilon = pure_budget(guarantee, (1,))
+    ratios = [w / s for w, s in zip(sizes, shape, strict=True)]
+    loss = sum(ratios, Fraction(0)) if norm == "box" else root_at_least(squares(ratios))
+    return KNormNoise((1,) * len(shape), scaled_up(shape, loss / epsilon))

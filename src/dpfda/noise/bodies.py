@@ -1,0 +1,165 @@
+"""The K-norm laws of a box and of an ellipsoid, and their losses.
+
+Neighbouring sums differ by a vector d of a *box* |d_j| <= w_j or an *ellipsoid* sum_j d_j^2 / w_j^2
+<= 1 (a ball is taken as the box or ellipsoid of equal sizes). A law whose log density is minus a norm,
+shifted by d, has loss at most that norm of d (triangle inequality), attained where z is a large multiple
+of d; the supremum of a norm over a convex body is at an extreme point:
+
+- box noise, max_j |z_j| / b_j: max_j w_j / b_j on either body;
+- ellipsoid noise, (sum_j z_j^2 / a_j^2)^(1/2): (sum_j w_j^2 / a_j^2)^(1/2) on the box, at a vertex;
+  max_j w_j / a_j on the ellipsoid, at the end of an axis.
+
+All of these are rational numbers or roots of such, rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from flint import arb
+from scipy import stats
+
+from dpfda import exactness
+from dpfda.bounds import BodyNorm
+from dpfda.composition import Loss
+from dpfda.guarantees import ApproximateDP, Guarantee
+from dpfda.noise.approximate import block_ratio
+from dpfda.noise.blocks import block_loss, draw_ellipsoid, of_blocks, of_pure, pure_budget
+from dpfda.noise.differences import largest_ratio, root_sum, sizes_of
+from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
+from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width
+
+# Pure noise of more than one coordinate, in the words of `pure_budget`.
+ONE_BLOCK = (2,)
+
+
+@dataclass(frozen=True)
+class BoxNoise(ScaledLaw):
+    """K-norm noise of a box: density proportional to exp(-max_j |z_j| / b_j).
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Half-widths b_j of the box, in grid units.
+
+    Notes
+    -----
+    It is R U with R ~ Gamma(M + 1, 1) and U uniform on the box: given R the density is constant on the
+    box of half-widths R b_j, and the mixture at z is proportional to the integral of r^-M r^M e^-r over
+    r > max_j |z_j| / b_j. A coordinate has variance b_j^2 (M + 1)(M + 2) / 3; coordinates are
+    uncorrelated, not independent.
+    """
+
+    law: ClassVar[str] = "k-norm-box"
+
+    def draw(self) -> list[int]:
+        size = len(self.scales)
+
+        def transform(uniforms: Sequence[arb]) -> list[arb]:
+            # Half of a chi-square variable with 2 (M + 1) degrees of freedom.
+            length = exactness.chi_square(uniforms[size:]) / 2
+            pairs = zip(self.scales, uniforms[:size], strict=True)
+            return [scale * length * (2 * uniform - 1) for scale, uniform in pairs]
+
+        return exactness.draw_rounded(transform, 2 * size + 1)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        size = len(self.scales)
+        lengths = generator.gamma(size + 1.0, size=(draws, 1))
+        points = generator.uniform(-1.0, 1.0, size=(draws, size))
+        return np.asarray(points * lengths * np.asarray(self.scales, dtype=float))
+
+    def variances(self) -> Floats:
+        size = len(self.scales)
+        return np.asarray(np.asarray(self.scales, dtype=float) ** 2 * (size + 1.0) * (size + 2.0) / 3)
+
+    def describe(self) -> str:
+        return f"K-norm noise of a box on {self.components} coefficients"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        epsilon = largest_ratio(sizes_of(self.components, norm, width), self.scales)
+        return of_pure(epsilon, ONE_BLOCK, requested)
+
+    def mixture(self) -> NoiseMixture:
+        """Close to it: a uniform coordinate is replaced by a normal one of the same variance."""
+        lengths = factor(self.components, stats.gamma(self.components + 1))
+        block = Block(0, self.components, lengths.factors**2 / 3, lengths.logs)
+        return one_factor(self.scales, block)
+
+    def log_density(self, points: Floats) -> Floats:
+        return np.asarray(-np.max(np.abs(points) / np.asarray(self.scales, dtype=float), axis=-1))
+
+
+@dataclass(frozen=True)
+class EllipsoidNoise(ScaledLaw):
+    """K-norm noise of an ellipsoid: density proportional to exp(-(sum_j z_j^2 / a_j^2)^(1/2)).
+
+    Parameters
+    ----------
+    scales : tuple of int
+        Semi-axes a_j of the ellipsoid, in grid units.
+
+    Notes
+    -----
+    One block of `KNormNoise` of scale one, its coordinate j multiplied by a_j.
+    """
+
+    law: ClassVar[str] = "k-norm-ellipsoid"
+
+    def draw(self) -> list[int]:
+        return draw_ellipsoid(self.scales)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        size = len(self.scales)
+        lengths = np.sqrt(generator.chisquare(size + 1.0, size=(draws, 1)))
+        directions = generator.standard_normal((draws, size))
+        return np.asarray(directions * lengths * np.asarray(self.scales, dtype=float))
+
+    def variances(self) -> Floats:
+        return np.asarray(np.asarray(self.scales, dtype=float) ** 2 * (len(self.scales) + 1.0))
+
+    def describe(self) -> str:
+        return f"K-norm noise of an ellipsoid on {self.components} coefficients"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        sizes = sizes_of(self.components, norm, width)
+        longest = root_sum if norm in ("linf", "box") else largest_ratio
+        return of_blocks(longest(sizes, self.scales), (self.components,), requested)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        return block_loss(self.components, requested)
+
+    def mixture(self) -> NoiseMixture:
+        return one_factor(self.scales, factor(self.components, stats.chi2(self.components + 1)))
+
+    def log_density(self, points: Floats) -> Floats:
+        return -np.asarray(np.linalg.norm(points / np.asarray(self.scales, dtype=float), axis=-1))
+
+
+def body_noise(norm: BodyNorm, width: Sequence[int], guarantee: Guarantee) -> BoxNoise | EllipsoidNoise:
+    """K-norm noise of the body of differences itself: sizes w_j over its longest shift, rounded up.
+
+    Parameters
+    ----------
+    norm : {"box", "ellipsoid"}
+    width : sequence of int
+        Sizes w_j of the differences in the coordinates that get noise, in grid units.
+    guarantee : Guarantee
+        A rho-zCDP request is met by the largest epsilon that costs rho. An approximate one is for the
+        ellipsoid, the image of one block: its exact profile allows differences longer than epsilon.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For a box under an approximate guarantee.
+    """
+    if norm == "ellipsoid" and isinstance(guarantee, ApproximateDP):
+        length = block_ratio(len(width), guarantee)
+    else:
+        length = pure_budget(guarantee, ONE_BLOCK)
+    scales = tuple(max(1, math.ceil(w / length)) for w in width)
+    return BoxNoise(scales) if norm == "box" else EllipsoidNoise(scales)

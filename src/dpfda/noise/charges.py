@@ -1,0 +1,64 @@
+"""What noise in force gives and is charged at: asked of the law, which must speak for itself."""
+
+from __future__ import annotations
+
+from dpfda.composition import Cost
+from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
+from dpfda.noise.protocol import AnyLaw, AnyNorm, NoiseLaw, Width, unsuited
+
+
+def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+    """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
+
+    Parameters
+    ----------
+    noise : NoiseLaw
+        In force.
+    norm : {"l1", "l2", "linf", "box", "ellipsoid"}
+        Kind of the set in which neighbouring sums differ.
+    width : int or tuple of int
+        Its radius; for a box or an ellipsoid its size in each coordinate, in grid units.
+    requested : Guarantee
+        Of the kind that is wanted: a pure epsilon, the delta at the requested epsilon, or rho.
+
+    Raises
+    ------
+    RefusedMechanismError
+        If the law cannot give a guarantee of this kind, or has its loss from another law.
+    """
+    check_own(noise, requested)
+    return noise.achieved(norm, width, requested)
+
+
+def check_own(noise: AnyLaw, requested: Guarantee) -> None:
+    """Refuse a law that inherits what it draws or what it promises: a subclass may draw another law.
+
+    Raises
+    ------
+    RefusedMechanismError
+    """
+    if not {"draw", "achieved"} <= vars(type(noise)).keys():
+        raise unsuited(noise, requested)
+
+
+def cost_of(noise: AnyLaw, achieved: Guarantee, requested: Guarantee) -> Cost:
+    """What a release of a sum with this noise costs.
+
+    The cost is the requested guarantee, and the loss of the same law that has it: both cover what is
+    achieved, whose scales were rounded up, and both are known before the integers are. Pure noise that
+    was chosen for an approximate guarantee costs no delta. A law that does not say its loss is known by
+    its guarantee alone.
+
+    Parameters
+    ----------
+    noise : NoiseLaw or SymmetricNoise
+        In force.
+    achieved : Guarantee
+        What it gives, recomputed; within the requested guarantee.
+    requested : Guarantee
+        What it was scaled to.
+    """
+    if isinstance(achieved, PureDP) and isinstance(requested, ApproximateDP):
+        requested = PureDP(requested.epsilon)
+    own = {"draw", "loss"} <= vars(type(noise)).keys()
+    return Cost(requested, noise.loss(requested) if own else None)

@@ -1,0 +1,153 @@
+"""What a noise law answers for, and what laws share.
+
+A law holds integer scales in units of the public grid on which records were rounded. It draws exactly,
+simulates in floats for study, and knows its own losses: what it gives where neighbouring integer sums
+differ by a vector d of a public set, recomputed from its integer scales as the upper end of a ball. So
+what is promised holds for the scales in force and not for their real-valued targets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.encoding import integer, integers
+from dpfda.bounds import BodyNorm, Norm
+from dpfda.composition import Loss
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.guarantees import Guarantee
+from dpfda.noise.mixtures import NoiseMixture
+
+Floats = NDArray[np.float64]
+Width = int | tuple[int, ...]
+AnyNorm = Norm | BodyNorm
+
+
+class AnyLaw(Protocol):
+    """What is asked of every law, on vectors and on matrices."""
+
+    law: ClassVar[str]
+
+    @property
+    def components(self) -> int:
+        """Number of integers that get noise."""
+
+    def draw(self) -> list[int]:
+        """One exact draw from the operating system's entropy."""
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Float draws (draws, ...): for studies and bands, never for a release."""
+
+    def describe(self) -> str:
+        """Say the law in words."""
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """The loss of this law scaled to a guarantee; None where no more than that is known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The law by name, with its integer scales."""
+
+
+class NoiseLaw(AnyLaw, Protocol):
+    """What the rest of the library asks of a law on vectors."""
+
+    def variances(self) -> Floats:
+        """Variance of each component, in squared grid units."""
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        """What the integer scales in force give, rounded outward; see `achieved_guarantee`."""
+
+    def mixture(self) -> NoiseMixture | None:
+        """The law as normal laws of random length, for posteriors; None where it is no such mixture."""
+
+
+class Law:
+    """What laws share: the defaults of what a law need not say, and how it is written.
+
+    A law is a frozen dataclass with a name ``law``, made of whole numbers, tuples of them and words. It
+    defines `draw` and `achieved` itself, since neither holds without the other, and perhaps `loss`.
+    """
+
+    law: ClassVar[str]
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """No more is known than the guarantee."""
+        return None
+
+    def describe(self) -> str:
+        """The name."""
+        return self.law
+
+    def to_json(self) -> dict[str, Any]:
+        """The law by name, in words, with its integer scales."""
+        values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
+        return {"law": self.law, "words": self.describe(), **values}
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Self:
+        """The law of these scales; lists become tuples of integers."""
+        names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        return cls(**{name: _parameter(written[name]) for name in names})
+
+
+class VectorLaw(Law):
+    """A law on vectors of integers."""
+
+    def mixture(self) -> NoiseMixture | None:
+        """No mixture is known: releases are shrunk by factors."""
+        return None
+
+
+def _parameter(written: Any) -> tuple[int, ...] | int | str:
+    """A parameter of a law: whole numbers, one, or a word."""
+    if isinstance(written, str):
+        return written
+    return integers(written) if isinstance(written, list) else integer(written)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScaledLaw(VectorLaw):
+    """A law with one integer scale a component."""
+
+    scales: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_positive("scales", self.scales)
+
+    @classmethod
+    def equal(cls, count: int, scale: int) -> Self:
+        """One scale for all components."""
+        return cls((scale,) * count)
+
+    @property
+    def components(self) -> int:
+        """Number of coefficients."""
+        return len(self.scales)
+
+
+def check_positive(name: str, values: tuple[int, ...]) -> None:
+    """Refuse scales and sizes that are not positive integers."""
+    if not values or any(type(value) is not int or value < 1 for value in values):
+        raise ParameterError(name, "be positive integers", "others")
+
+
+def unsuited(noise: AnyLaw, requested: object) -> RefusedMechanismError:
+    """The refusal of a law that cannot give a guarantee of this kind."""
+    return RefusedMechanismError(
+        "mechanism", "suit the guarantee", f"{noise.describe()} for {requested}"
+    )
+
+
+def refuse_linf(noise: AnyLaw, norm: AnyNorm) -> None:
+    """Refuse the linf norm for laws of the l2 norm."""
+    if norm == "linf":
+        raise RefusedMechanismError(
+            "mechanism",
+            "have a loss under the linf norm",
+            noise.describe(),
+            "Gaussian and elliptical noise are calibrated to the l2 norm. Use mechanism='bernstein'.",
+        )

@@ -1,0 +1,22 @@
+"""For studies and tests: seeded noise, none of it private, and contracts that additions can run."""
+
+from dpfda.testing.contracts import check_law, check_mechanism
+from dpfda.testing.simulation import (
+    NotPrivate,
+    non_private_mean,
+    released_coefficients,
+    simulate_density,
+    simulate_releases,
+    simulated_coefficients,
+)
+
+__all__ = [
+    "NotPrivate",
+    "check_law",
+    "check_mechanism",
+    "non_private_mean",
+    "released_coefficients",
+    "simulate_density",
+    "simulate_releases",
+    "simulated_coefficients",
+]

@@ -1,0 +1,248 @@
+"""Contracts of a noise law and of a mechanism, to be run by whoever adds one.
+
+Each assertion about draws raises a false alarm with chance about `FALSE_ALARM`, and each is shown to be
+able to fail: the law cut or stretched by sqrt(2) must not pass.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.kernels import default_kernel
+from dpfda.bounds import Bound
+from dpfda.design import adapted, choose, make_problem
+from dpfda.errors import ParameterError
+from dpfda.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    within,
+)
+from dpfda.mechanisms import Design
+from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
+
+Floats = NDArray[np.float64]
+
+FALSE_ALARM = 1e-6
+ROOT = math.sqrt(2.0)
+# Standard deviations of a mean that are allowed.
+SIGMAS = 6.0
+
+
+def check_law(
+    noise: NoiseLaw,
+    norm: AnyNorm,
+    width: Width,
+    requested: Guarantee,
+    *,
+    draws: int = 2000,
+    seed: int = 0,
+    tight: bool = True,
+) -> None:
+    """Check what a noise law says of itself: draws, variances, mixture, file, guarantee and loss.
+
+    Parameters
+    ----------
+    noise : NoiseLaw
+        Scaled to the guarantee, with a finite fourth moment.
+    norm, width
+        Set in which neighbouring sums differ, as in `dpfda.noise.achieved_guarantee`.
+    requested : Guarantee
+        What the noise was scaled to. Where the law has a `log_density`, what it gives is compared with
+        the density ratio on random neighbours; a delta must be large, a hundredth say, to be counted.
+    draws : int
+        Number of exact draws.
+    seed : int
+        Of the simulation, which is not private.
+    tight : bool
+        Whether what is promised is attained at the ends of the set, so that a promise sqrt(2) times too
+        large fails as well.
+
+    Raises
+    ------
+    AssertionError
+        If the law breaks the contract.
+    """
+    generator = np.random.default_rng(seed)
+    simulated = np.asarray(noise.simulate(generator, 10 * draws), dtype=float)
+    assert simulated.shape == (10 * draws, noise.components), "simulate has another shape"
+    _check_draws(noise, simulated, draws)
+    _check_moments(noise, simulated)
+    written, kind = json.loads(json.dumps(noise.to_json())), cast("Any", type(noise))
+    assert written["law"] == kind.law and kind.from_json(written) == noise, "to_json loses the law"
+    achieved = achieved_guarantee(noise, norm, width, requested)
+    assert within(achieved, requested), f"{achieved} exceeds {requested}"
+    density = getattr(noise, "log_density", None)
+    if density is not None:
+        shifts = differences(norm, width, noise.components, generator)
+        _check_ratio(noise, density, achieved, simulated, shifts, tight)
+        _check_profile(noise, density, achieved, requested, simulated, shifts)
+
+
+def _check_draws(noise: NoiseLaw, simulated: Floats, draws: int) -> None:
+    raw = [noise.draw() for _ in range(draws)]
+    assert all(type(value) is int for value in raw[0]), "draw gives something else than integers"
+    drawn = np.array(raw, dtype=float)
+    assert drawn.shape == (draws, noise.components), "draw has another length"
+    deviations = np.sqrt(noise.variances())
+
+    def lengths(points: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(np.rint(points) / deviations, axis=1))
+
+    found = lengths(drawn)
+    assert _same(found, lengths(simulated)), "draws and simulation have different lengths"
+    for factor in (ROOT, 1 / ROOT):
+        assert not _same(found, lengths(simulated * factor)), "too few draws to tell a scale by sqrt(2)"
+    for column in {0, noise.components // 2, noise.components - 1}:
+        same = _same(drawn[:, column], np.rint(simulated[:, column]))
+        assert same, f"draws and simulation differ in component {column}"
+
+
+def _same(first: Floats, second: Floats) -> bool:
+    return bool(stats.ks_2samp(first, second).pvalue > FALSE_ALARM)
+
+
+def _check_moments(noise: NoiseLaw, simulated: Floats) -> None:
+    stated = noise.variances()
+    squares = simulated**2
+    error = SIGMAS * squares.std(axis=0) / math.sqrt(len(squares))
+    assert np.all(np.abs(squares.mean(axis=0) - stated) <= error), "variances are not those of simulate"
+    mixture = noise.mixture()
+    if mixture is not None:
+        for block in mixture.blocks:
+            mean = float(np.exp(block.logs) @ block.factors)
+            made = mean * mixture.deviations[block.start : block.stop] ** 2
+            close = np.allclose(made, stated[block.start : block.stop], rtol=1e-3)
+            assert close, "the mixture has other variances"
+
+
+def differences(norm: AnyNorm, width: Width, count: int, generator: np.random.Generator) -> Floats:
+    """Extreme differences (40, count) between neighbouring sums: where losses are largest."""
+    sizes = np.full(count, float(width)) if isinstance(width, int) else np.array(width[:count], float)
+    if norm in ("linf", "box"):
+        signs = generator.integers(0, 2, (40, count)) * 2.0 - 1
+        return np.asarray(np.vstack([np.ones(count), signs[1:]]) * sizes)
+    ends = np.eye(count)[np.arange(20) % count]
+    if norm == "l1":
+        inside = generator.dirichlet(np.ones(count), 20)
+    else:
+        normal = generator.standard_normal((20, count))
+        inside = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    return np.asarray(np.vstack([ends, inside]) * sizes)
+
+
+def _check_ratio(
+    noise: NoiseLaw,
+    density: Callable[[Floats], Floats],
+    achieved: Guarantee,
+    simulated: Floats,
+    shifts: Floats,
+    tight: bool,
+) -> None:
+    """A pure loss against log density ratios near the centre and far out along the shift."""
+    if not isinstance(achieved, PureDP):
+        return
+    epsilon, largest = float(achieved.epsilon), 0.0
+    for shift in shifts:
+        along = np.geomspace(0.1, 1e6, 200)[:, None] * shift
+        points = np.vstack([simulated[:500], along, simulated[:200] + along])
+        ratios = np.abs(density(points) - density(points - shift))
+        largest = max(largest, float(ratios.max()))
+    assert largest <= epsilon * (1 + 1e-6), f"a density ratio of {largest:g} exceeds epsilon {epsilon:g}"
+    assert not tight or largest > epsilon / ROOT, f"no density ratio is near epsilon: {largest:g}"
+
+
+def _check_profile(
+    noise: NoiseLaw,
+    density: Callable[[Floats], Floats],
+    achieved: Guarantee,
+    requested: Guarantee,
+    simulated: Floats,
+    shifts: Floats,
+) -> None:
+    """The delta that is promised, and the profile that is charged, against the mean of the draws."""
+    profile = cost_of(noise, achieved, requested).loss
+    for shift in shifts:
+        losses = density(simulated) - density(simulated - shift)
+        for epsilon in (Fraction(0), Fraction(1, 4), Fraction(1)):
+            found = _delta(losses, float(epsilon))
+            assert found <= float(profile.delta(epsilon)), f"the loss is too small at {epsilon}"
+        if isinstance(achieved, ApproximateDP):
+            found = _delta(losses, float(achieved.epsilon))
+            assert found <= float(achieved.delta), f"a delta of at least {found:g} exceeds {achieved}"
+        if isinstance(achieved, ZeroConcentratedDP):
+            assert _lower(losses) <= float(achieved.rho), f"the divergence exceeds {achieved}"
+
+
+def _delta(losses: Floats, epsilon: float) -> float:
+    return _lower(np.maximum(-np.expm1(epsilon - losses), 0.0))
+
+
+def _lower(values: Floats) -> float:
+    """What the mean is at least, but for chance and the rounding of floats."""
+    return float(values.mean() - SIGMAS * values.std() / math.sqrt(values.size)) - 1e-9
+
+
+def check_mechanism(
+    mechanism: Any,
+    bound: Bound,
+    guarantee: Guarantee,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    *,
+    size: int = 200,
+    basis: Basis | None = None,
+    spent: float = 0.9,
+) -> Design | None:
+    """Check that a mechanism answers a problem with a sound design, or refuses with a remedy.
+
+    Parameters
+    ----------
+    mechanism : str or Mechanism
+    bound, guarantee, neighbours, size, basis
+        The public problem; by default 24 points on [0, 1] and the default kernel.
+    spent : float
+        Share of the budget that the noise must use.
+
+    Returns
+    -------
+    Design or None
+        None where the mechanism refused.
+
+    Raises
+    ------
+    AssertionError
+        If the mechanism breaks the contract.
+    """
+    basis = basis or KernelBasis.on_grid(default_kernel((0.0, 1.0)), np.linspace(0, 1, 24))
+    try:
+        made = adapted(mechanism, basis, bound, size, guarantee, neighbours)
+        problem = make_problem(*made, size, guarantee, neighbours)
+        design = choose(problem, mechanism)
+    except ParameterError as refusal:
+        assert refusal.remedy, "a refusal needs a remedy"
+        return None
+    achieved = achieved_guarantee(design.noise, *problem.differences(design), guarantee)
+    assert within(achieved, guarantee), f"{achieved} exceeds {guarantee}"
+    assert _size(achieved) > spent * _size(guarantee), f"{achieved} spends little of {guarantee}"
+    draw = design.noise.draw()
+    assert len(draw) == design.components == design.shrinkage.size
+    assert all(type(value) is int for value in draw)
+    assert np.all((design.shrinkage >= 0) & (design.shrinkage <= 1)), "factors leave [0, 1]"
+    return design
+
+
+def _size(guarantee: Guarantee) -> float:
+    if isinstance(guarantee, ApproximateDP):
+        return float(guarantee.delta)
+    return float(guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.rho)
