@@ -125,17 +125,17 @@ class Publication:
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
         files = self._write(release, given, account)
-        new = [text for text in kinds.warnings(release) if text not in warnings]
-        notes = self.reader.notes(given, table, release)
-        _show(new, notes)
-        if account is not None:
-            with after_publication(given.out):
+        with after_publication(given.out):
+            new = [text for text in kinds.warnings(release) if text not in warnings]
+            notes = self.reader.notes(given, table, release)
+            _show(new, notes)
+            if account is not None:
                 account.note_file(given.dataset, given.out.resolve())
-        if given.as_json:
-            answer = kinds.stated(release)
-            tell(answer | {"files": files, "warnings": warnings + new, "notes": notes})
-        else:
-            tell(f"{words(release, files)}\n{next_step(given.out)}")
+            if given.as_json:
+                answer = kinds.stated(release)
+                tell(answer | {"files": files, "warnings": warnings + new, "notes": notes})
+            else:
+                tell(f"{words(release, files)}\n{next_step(given.out)}")
 
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
