@@ -113,7 +113,12 @@ class Publication:
         guarantee = guarantee_of(given.epsilon, given.delta)
         estimator = self.estimator(given)
         special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
-        paths = {"--out": given.out, **special, "--plot": given.plot, "--csv": self._csv(given)}
+        paths = {
+            "--out": given.out,
+            **special,
+            "--plot": given.plot,
+            "--csv": getattr(given, "csv", None),
+        }
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         self.trial(estimator)
         account = opened_ledger(given.ledger, given.dataset)
@@ -151,15 +156,14 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         return make(self.estimators[0])(**stated)
 
-    def _csv(self, given: Given) -> Path | None:
-        return given.csv if self.csv else None
-
     def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
         special = [
             (option.name.replace("_", " "), getattr(given, option.name), writer)
             for option, writer in self.outputs
         ]
-        return write_release(release, given.out, self._csv(given), given.plot, account, special)
+        return write_release(
+            release, given.out, getattr(given, "csv", None), given.plot, account, special
+        )
 
 
 def make(home: str) -> Any:
