@@ -154,6 +154,33 @@ def test_every_kind_is_composed(path):
     assert told.stdout.count("(counted before)") == 1
 
 
+DRAWN = (
+    "comparison",
+    "components_noisy",
+    "covariance",
+    "density_plane",
+    "field",
+    "mean_pure",
+    "regressor",
+)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_kinds_are_drawn(name, tmp_path):
+    (path,) = (path for path in FILES if path.stem == name)
+    picture = tmp_path / "a.png"
+    drawn = run("plot", path, "--plot", picture)
+    assert drawn.exit_code == 0, drawn.stderr
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_what_has_no_picture_is_refused(tmp_path):
+    (path,) = (path for path in FILES if path.stem == "lattice")
+    refused = run("plot", path, "--plot", tmp_path / "a.png")
+    assert refused.exit_code == 2
+    assert "dpfda eval" in refused.stderr
+
+
 def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("p_1,p_2,p_3\n1,2,3\n4,,6\n")

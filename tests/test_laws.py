@@ -171,7 +171,7 @@ from dpfda.noise.{toy} import Toy
 
 @dataclass(frozen=True)
 class ToyMechanism:
-    name: ClassVar[str] = "toy"
+    name: ClassVar[str] = "a-toy"
 
     def design(self, problem):
         if problem.norm != "l1" or not isinstance(problem.guarantee, PureDP):
@@ -196,7 +196,7 @@ def toy(tmp_path, monkeypatch):
         (tmp_path / room / f"{name}.py").write_text(text)
         package = sys.modules[f"dpfda.{room}"]
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / room)])
-    yield "toy"
+    yield "a-toy"
     for room in ("noise", "mechanisms"):
         sys.modules.pop(f"dpfda.{room}.{name}", None)
         vars(sys.modules[f"dpfda.{room}"]).pop(name, None)
@@ -208,9 +208,12 @@ def test_a_law_and_a_mechanism_are_one_file_each(toy, tmp_path):
     assert check_mechanism(toy, dpfda.L2Ball(1.0), PureDP(1)) is None
     check_law(design.noise, "l1", design.noise.scale, PureDP(1), draws=1500)
     curves = np.sin(6 * np.linspace(0, 1, 30)) + np.zeros((50, 1))
-    release = PrivateMean(2.0, bounds=bound, mechanism=toy).fit(curves).release_
+    mean = PrivateMean(2.0, bounds=bound, mechanism=toy)
+    release = mean.fit(curves).release_
     assert type(release.noise).law == "toy"
     assert release.certificate.costs[0].loss.describe().startswith("Laplace noise")
+    # As good as matched Laplace noise there, and before it in the alphabet.
+    assert mean.set_params(mechanism="auto").fit(curves).release_.mechanism["name"] == toy
     release.save(tmp_path / "release.json")
     again = load(tmp_path / "release.json")
     assert again.noise == release.noise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Annotated, Any, Protocol
@@ -19,6 +20,7 @@ REQUIRED = inspect.Parameter.empty
 THEIRS = object()
 # Stands in the words of an option for those of the estimator's docstring.
 DOCSTRING = "{docstring}"
+QUOTES = "'\""
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,12 @@ class Option:
     default: Any = THEIRS
     envvar: str | None = None
 
-    def told(self, parameters: dict[str, Parameter]) -> Option:
+    def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
         """The option with the words, the choices and the default of an estimator's parameter."""
         known = parameters.get(self.name, Parameter())
         return replace(
             self,
-            help=self.help.replace(DOCSTRING, known.words).strip(),
+            help=self.help.replace(DOCSTRING, _typed(known.words, flags)),
             metavar=self.metavar or "|".join(known.choices) or self.name.upper(),
             default=known.default if self.default is THEIRS else self.default,
         )
@@ -104,7 +106,19 @@ class Declared(Protocol):
 def told(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
     """Options worded by the docstrings of estimators, the first one first."""
     known = documented(tuple(estimators))
-    return [option.told(known) for option in options]
+    flags = {option.name: option.flag for option in options}
+    return [option.told(known, flags) for option in options]
+
+
+def _typed(words: str, flags: Mapping[str, str]) -> str:
+    """Words with parameters as they are typed: for ``center="private"``, --center private."""
+
+    def name(match: re.Match[str]) -> str:
+        parameter, _, value = match[1].partition("=")
+        known = flags.get(parameter, "")
+        return f"{known} {value.strip(QUOTES)}".strip() if known else match[1]
+
+    return re.sub(r"`+([^`]+)`+", name, words)
 
 
 @dataclass(frozen=True)

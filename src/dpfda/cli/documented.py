@@ -84,6 +84,5 @@ def _described(docstring: str) -> dict[str, tuple[str, str]]:
     for part in re.split(r"\n(?=\S)", section):
         header, _, words = part.partition("\n")
         names, _, kind = header.partition(" : ")
-        flowing = " ".join(words.replace("`", "").split())
-        found |= {name.strip(): (kind, flowing) for name in names.split(",")}
+        found |= {name.strip(): (kind, " ".join(words.split())) for name in names.split(",")}
     return found

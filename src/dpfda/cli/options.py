@@ -54,8 +54,7 @@ PARAMETERS = _table(
         "dataset", "--dataset", "NAME", f"{DOCSTRING} Public. Example: scans-2026", PRIVACY,
         envvar="DPFDA_DATASET",
     ),
-    Option("standardize", "--standardize", "", f"{DOCSTRING} May go with --l1-bound or --l2-bound.",
-           BOUND, bool),
+    Option("standardize", "--standardize", panel=BOUND, type=bool),
     Option(
         "kernel", "--kernel", "KERNEL",
         f"{DOCSTRING} It is typed matern:RANGE:NU, rbf:RANGE or exponential:RANGE, RANGE in units of "
@@ -76,7 +75,9 @@ PARAMETERS = _table(
     Option("target_bounds", "--target-bounds", "LO HI", panel=MODEL, type=PAIR, default=REQUIRED),
     Option("loss", "--loss", panel=MODEL),
     Option("road", "--road", panel=PRIVACY),
-    Option("features", "--features", "auto|linear|fourier|grid", panel=MODEL),
+    Option("features", "--features", "auto|linear|fourier|grid",
+           "Functions that are combined. auto: grid (any smooth function) on one or two inputs, linear "
+           "on more.", MODEL),
     Option("psi", "--psi", "PSI",
            f"{DOCSTRING} On the squared norm: larger is smoother and less noisy.", MODEL, float),
     Option("missing", "--missing", panel=READING),
@@ -106,12 +107,13 @@ BOUNDS = (
     Option(
         "l2_bound", "--l2-bound", "TAU",
         "Largest L2 norm of a curve (root of the integral of its square): units of the data times the "
-        "root of the domain's. Longer curves are scaled down.",
+        "root of the domain's. Longer curves are scaled down. May go with --standardize.",
         BOUND, float, None,
     ),
     Option(
         "l1_bound", "--l1-bound", "TAU",
-        "Largest sum of absolute coefficients in the kernel's basis, in the same units.",
+        "Largest sum of absolute coefficients in the kernel's basis, in the same units. May go with "
+        "--standardize.",
         BOUND, float, None,
     ),
 )  # fmt: skip

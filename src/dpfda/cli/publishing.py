@@ -113,7 +113,12 @@ class Publication:
         guarantee = guarantee_of(given.epsilon, given.delta)
         estimator = self.estimator(given)
         special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
-        paths = {"--out": given.out, **special, "--plot": given.plot, "--csv": self._csv(given)}
+        paths = {
+            "--out": given.out,
+            **special,
+            "--plot": given.plot,
+            "--csv": getattr(given, "csv", None),
+        }
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         self.trial(estimator)
         account = opened_ledger(given.ledger, given.dataset)
@@ -125,17 +130,17 @@ class Publication:
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
         files = self._write(release, given, account)
-        new = [text for text in kinds.warnings(release) if text not in warnings]
-        notes = self.reader.notes(given, table, release)
-        _show(new, notes)
-        if account is not None:
-            with after_publication(given.out):
+        with after_publication(given.out):
+            new = [text for text in kinds.warnings(release) if text not in warnings]
+            notes = self.reader.notes(given, table, release)
+            _show(new, notes)
+            if account is not None:
                 account.note_file(given.dataset, given.out.resolve())
-        if given.as_json:
-            answer = kinds.stated(release)
-            tell(answer | {"files": files, "warnings": warnings + new, "notes": notes})
-        else:
-            tell(f"{words(release, files)}\n{next_step(given.out)}")
+            if given.as_json:
+                answer = kinds.stated(release)
+                tell(answer | {"files": files, "warnings": warnings + new, "notes": notes})
+            else:
+                tell(f"{words(release, files)}\n{next_step(given.out)}")
 
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
@@ -151,15 +156,14 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         return make(self.estimators[0])(**stated)
 
-    def _csv(self, given: Given) -> Path | None:
-        return given.csv if self.csv else None
-
     def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
         special = [
             (option.name.replace("_", " "), getattr(given, option.name), writer)
             for option, writer in self.outputs
         ]
-        return write_release(release, given.out, self._csv(given), given.plot, account, special)
+        return write_release(
+            release, given.out, getattr(given, "csv", None), given.plot, account, special
+        )
 
 
 def make(home: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dpfda.cli import options as o
@@ -269,7 +269,8 @@ class Points:
                 "With --counts: what one in the table stands for, 1000 for a table in thousands.",
                 o.COUNTED, int, 1,
             ),
-            o.X_LABEL, o.Y_LABEL, o.GROUPS, o.DECIMAL,
+            *(replace(label, panel=o.DENSITY) for label in (o.X_LABEL, o.Y_LABEL)),
+            o.GROUPS, o.DECIMAL,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, Any]:

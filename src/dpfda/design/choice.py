@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,14 @@ from dpfda.guarantees import (
     ZeroConcentratedDP,
     readable,
 )
-from dpfda.mechanisms import Design, Mechanism, Problem, read_mechanism
-from dpfda.mechanisms.cells import Cells
-from dpfda.mechanisms.gaussian import Gaussian
-from dpfda.mechanisms.knorm import KNorm, block_powers
-from dpfda.mechanisms.laplace import Laplace
+from dpfda.mechanisms import (
+    CandidateMechanism,
+    Design,
+    Mechanism,
+    Problem,
+    mechanisms,
+    read_mechanism,
+)
 from dpfda.noise import laws_of
 from dpfda.postprocessing import mixture_of
 from dpfda.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
@@ -37,16 +42,14 @@ OWN_SHARE = 0.5
 SCALE_WEIGHTS = (1.0, 3.0, 3.0, 1.0, 0.3, 0.3, 0.3)
 # Releases of more functions are shrunk by factors: a posterior would take too long and too much room.
 LARGEST = 4096
-# Numbers of cells that are tried are this far apart.
-GROWTH = 1.25
 # A candidate that spends delta must be better by this factor than one that leaves it to others.
 WORTH_A_DELTA = 1.01
-# The search ends when so many in a row were worse than the best.
-PATIENCE = 3
 
 
 def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
+
+    Mechanisms say themselves what they offer: see `CandidateMechanism`.
 
     The candidates are one K-norm block, matched Laplace noise and, with bounds on values, averages over
     cells, which are pure, and under any other guarantee equal Gaussian noise too; with a delta also the
@@ -59,7 +62,8 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """
     check_workable(problem.guarantee)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
-        return _genuine(_designed(read_mechanism(mechanism), problem))
+        named = read_mechanism(mechanism)
+        return _genuine(named.design(_within(named, problem)))
     best, least = None, math.inf
     for design, handicap in _candidates(problem):
         error = handicap * typical_error(problem, design)
@@ -70,49 +74,16 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
 
 
 def _candidates(problem: Problem) -> Iterator[tuple[Design, float]]:
-    """Designs, and the factors by which their errors count."""
-    needs_delta = 1.0
+    """Designs of all mechanisms that offer some, and the factors by which their errors count."""
+    views = [(problem, 1.0)]
     if isinstance(problem.guarantee, ApproximateDP):
-        needs_delta = WORTH_A_DELTA
-        if problem.body is None or problem.body[0] == "ellipsoid":
-            yield _designed(KNorm(_block_size(problem)), problem), needs_delta
-    if not isinstance(problem.guarantee, PureDP):
-        yield _designed(Gaussian(), problem), needs_delta
-    if isinstance(problem.guarantee, ApproximateDP):
-        problem = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
-    if isinstance(problem.guarantee, PureDP):
-        yield _designed(KNorm(_block_size(problem)), problem), 1.0
-        if problem.cube is not None:
-            yield _best_cells(problem), 1.0
-    yield _designed(Laplace(), problem), 1.0
-
-
-def _block_size(problem: Problem) -> int | None:
-    """Size of the one block with the least average typical error; None leaves it to the mechanism."""
-    if problem.mixture is None or problem.body is not None:
-        return None
-    variances, chances = problem.belief.variances, problem.belief.chances
-    errors = []
-    for size, power in enumerate(block_powers(problem, variances.shape[1]).tolist(), start=1):
-        kept = variances[:, :size]
-        risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
-        errors.append(float(chances @ np.sqrt(risks)))
-    return 1 + int(np.argmin(errors))
-
-
-def _best_cells(problem: Problem) -> Design:
-    """Cells with the least average typical error; without a mixture the mechanism's own number."""
-    if problem.mixture is None or problem.cube is None:
-        return Cells().design(problem)
-    best, least, worse, count = Cells(1).design(problem), np.inf, 0, 1
-    while count <= problem.cube.weights.size and worse < PATIENCE:
-        design = Cells(count).design(problem)
-        error = typical_error(problem, design)
-        worse = worse + 1 if error >= least else 0
-        if error < least:
-            best, least = design, error
-        count = max(count + 1, int(count * GROWTH))
-    return best
+        pure = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+        views = [(problem, WORTH_A_DELTA), (pure, 1.0)]
+    kinds = mechanisms().values()
+    offering: list[CandidateMechanism] = [kind() for kind in kinds if hasattr(kind, "candidates")]
+    for mechanism, (view, handicap) in itertools.product(offering, views):
+        for design in mechanism.candidates(_within(mechanism, view), partial(typical_error, problem)):
+            yield design, handicap
 
 
 def typical_error(problem: Problem, design: Design) -> float:
@@ -184,9 +155,9 @@ def _around(problem: Problem) -> Prior:
     return Prior(np.vstack([own, shapes]), np.array(SCALES), weights)
 
 
-def _designed(mechanism: Mechanism, problem: Problem) -> Design:
-    """Ask a mechanism; one that knows balls only is given a ball around a box or an ellipsoid."""
-    return mechanism.design(problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed)
+def _within(mechanism: Mechanism, problem: Problem) -> Problem:
+    """The problem; for a mechanism that knows balls only with a ball around a box or an ellipsoid."""
+    return problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed
 
 
 def _genuine(design: Any) -> Design:

@@ -10,7 +10,13 @@ import pkgutil
 from typing import Any
 
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.protocol import AdaptingMechanism, Design, Mechanism, Problem
+from dpfda.mechanisms.protocol import (
+    AdaptingMechanism,
+    CandidateMechanism,
+    Design,
+    Mechanism,
+    Problem,
+)
 from dpfda.parameters import shown
 
 _SHARED = {"protocol", "blocks", "bodies"}
@@ -51,4 +57,12 @@ def read_mechanism(mechanism: Any) -> Mechanism:
     return given
 
 
-__all__ = ["AdaptingMechanism", "Design", "Mechanism", "Problem", "mechanisms", "read_mechanism"]
+__all__ = [
+    "AdaptingMechanism",
+    "CandidateMechanism",
+    "Design",
+    "Mechanism",
+    "Problem",
+    "mechanisms",
+    "read_mechanism",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, Cube
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.mechanisms.protocol import Design, Floats, Measurement, Problem
 from dpfda.noise import NoiseLaw, body_noise, pure_budget
 
@@ -24,6 +24,9 @@ Integers = NDArray[np.int64]
 # The most cells that are tried, and the factor by which their number grows in the search.
 LARGEST = 512
 GROWTH = 1.2
+# Candidates: numbers of cells this far apart, until so many in a row were worse than the best.
+CANDIDATE_GROWTH = 1.25
+PATIENCE = 3
 # What the basis cannot express is taken for white noise of this share of the prior's variance, so that
 # without privacy noise the estimate of all values is their projection.
 OUTSIDE = 1e-12
@@ -122,6 +125,23 @@ class Cells:
         measurement = Measurement(matrix, cube.exponent, synthesis)
         parameters = {"cells": len(matrix)}
         return Design(self.name, parameters, noise, np.ones(len(matrix)), measurement=measurement)
+
+    def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterator[Design]:
+        """The number of cells with the least error; without a mixture the mechanism's own number."""
+        if problem.cube is None or not isinstance(problem.guarantee, PureDP):
+            return
+        if problem.mixture is None:
+            yield self.design(problem)
+            return
+        best, least, worse, count = Cells(1).design(problem), np.inf, 0, 1
+        while count <= problem.cube.weights.size and worse < PATIENCE:
+            design = Cells(count).design(problem)
+            found = error(design)
+            worse = worse + 1 if found >= least else 0
+            if found < least:
+                best, least = design, found
+            count = max(count + 1, int(count * CANDIDATE_GROWTH))
+        yield best
 
 
 def measured_error(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpfda.errors import InfiniteSensitivityError, ParameterError
+from dpfda.guarantees import PureDP
 from dpfda.mechanisms.bodies import gaussian_design
 from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent, wiener
 from dpfda.noise import gaussian_noise
@@ -50,6 +52,11 @@ class Gaussian:
         noise = gaussian_noise(shape, problem.width, problem.guarantee, self.calibration)
         shrinkage = wiener(problem.prior, problem.noise_power(noise.variances()))
         return Design(self.name, {"calibration": self.calibration}, noise, shrinkage)
+
+    def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterator[Design]:
+        """Its design, wherever privacy is not pure."""
+        if not isinstance(problem.guarantee, PureDP):
+            yield self.design(problem)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpfda.errors import ParameterError
+from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.mechanisms.blocks import block_design
 from dpfda.mechanisms.bodies import knorm_on_body
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
@@ -76,11 +78,31 @@ class KNorm:
             return knorm_on_body(problem, self.name, {}, None if self.block_sizes is None else sizes[0])
         return block_design(problem, sizes, self.name, {"block_sizes": list(sizes)})
 
+    def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterator[Design]:
+        """One block, for pure privacy and, where its profile is known, with a delta."""
+        box = problem.body is not None and problem.body[0] == "box"
+        approximate = isinstance(problem.guarantee, ApproximateDP)
+        if isinstance(problem.guarantee, PureDP) or (approximate and not box):
+            yield KNorm(_believed_block(problem)).design(problem)
+
 
 def block_powers(problem: Problem, count: int) -> Floats:
     """Noise power (count,) on each coefficient of one block of 1, 2, ... coefficients."""
     scales = problem.width / block_lengths(problem.guarantee, count)
     return problem.noise_power(scales**2) * np.arange(2.0, count + 2)
+
+
+def _believed_block(problem: Problem) -> int | None:
+    """Size of the one block with the least average typical error; None leaves it to `best_block`."""
+    if problem.mixture is None or problem.body is not None:
+        return None
+    variances, chances = problem.belief.variances, problem.belief.chances
+    errors = []
+    for size, power in enumerate(block_powers(problem, variances.shape[1]).tolist(), start=1):
+        kept = variances[:, :size]
+        risks = (kept * power / (kept + power)).sum(axis=1) + variances[:, size:].sum(axis=1)
+        errors.append(float(chances @ np.sqrt(risks)))
+    return 1 + int(np.argmin(errors))
 
 
 def best_block(problem: Problem) -> int:

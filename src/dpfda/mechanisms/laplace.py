@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from dpfda.guarantees import ApproximateDP
 from dpfda.mechanisms.blocks import block_design
 from dpfda.mechanisms.bodies import laplace_design
 from dpfda.mechanisms.protocol import Design, Problem
@@ -60,6 +62,11 @@ class Laplace:
         if problem.body is not None and self.shrink:
             return laplace_design(problem, self.name, parameters, count, self.matched)
         return block_design(problem, (1,) * count, self.name, parameters, not self.matched, self.shrink)
+
+    def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterator[Design]:
+        """Matched noise on all coefficients; a delta is of no use to it."""
+        if not isinstance(problem.guarantee, ApproximateDP):
+            yield self.design(problem)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -280,6 +280,17 @@ class AdaptingMechanism(Mechanism, Protocol):
         ------
         ParameterError
             If the bound does not suit the mechanism.
+        """
+
+
+class CandidateMechanism(Mechanism, Protocol):
+    """A mechanism that "auto" chooses from; it can be made without arguments."""
+
+    def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterable[Design]:
+        """Designs to be compared on this problem, best by its own lights; none where it does not suit.
+
+        Under an approximate guarantee it is asked twice, for this and for pure privacy of the same
+        epsilon. `error` is the expected typical error by which designs are compared.
         """
 
 

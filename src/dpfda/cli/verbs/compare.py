@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
 from dpfda.cli import options as o
-from dpfda.cli.publishing import Publication, make, try_on_curves
+from dpfda.cli.publishing import Publication, try_on_curves
 from dpfda.cli.reading import ComparedCurves
-
-MEAN = "dpfda.summaries.mean:PrivateMean"
 
 
 def _try(estimator: Any) -> None:
-    """A mean with the same parameters is refused where the means of groups would be."""
-    kind = make(MEAN)
-    stated = estimator.get_params(deep=False)
+    import numpy as np
+
+    levels = [*(estimator.levels or ("first", "second"))]
     try_on_curves(
-        kind(**{name: stated[name] for name in inspect.signature(kind).parameters if name in stated})
+        estimator,
+        lambda trial, curves: trial.prepare(np.repeat(curves[:2], len(levels), axis=0), levels * 2),
     )
 
 
@@ -32,7 +30,7 @@ VERB = Publication(
     name="compare",
     words="Publish the mean curve of each of several groups, and their difference, at the cost of one "
     "mean. Every person must be in one group.",
-    estimators=("dpfda.summaries.comparison:PrivateComparison", MEAN),
+    estimators=("dpfda.summaries.comparison:PrivateComparison", "dpfda.summaries.mean:PrivateMean"),
     reader=ComparedCurves(),
     trial=_try,
     bounded=True,

@@ -39,17 +39,14 @@ def compose(given: Given) -> None:
     """
     from dpfda.composition import account
     from dpfda.storage.certificates import load_certificate
+    from dpfda.storage.parts import guarantee_to_json
 
     certificates = [load_certificate(file) for file in given.files]
     made = account(certificates, given.kind, given.delta)
-    repeated = _repeated(certificates)
+    parts = [*zip(given.files, certificates, _repeated(certificates), strict=True)]
     if not given.as_json:
-        typer.echo(made)
-        for file, certificate, again in zip(given.files, certificates, repeated, strict=True):
-            typer.echo(_words(file, certificate, again))
+        typer.echo("\n".join([str(made), *(_words(*part) for part in parts)]))
         return
-    from dpfda.storage.parts import guarantee_to_json
-
     print_json(
         {
             "total": guarantee_to_json(made.total),
@@ -58,7 +55,7 @@ def compose(given: Given) -> None:
             "privacy_unit": made.unit,
             "files": [
                 {"file": str(file), "counted_before": again, **_parts(certificate)}
-                for file, certificate, again in zip(given.files, certificates, repeated, strict=True)
+                for file, certificate, again in parts
             ],
         }
     )

@@ -89,26 +89,27 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
 
 
 def _tell(account: Ledger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
-    if not as_json:
-        for name in account.datasets() if dataset is None else [dataset]:
-            typer.echo(account.show(name))
-            if listed and (charged := account.releases(name)):
-                from dpfda.ledger.history import table
+    from dpfda.ledger.history import table
 
-                typer.echo(table(charged))
-        return
     names = account.datasets() if dataset is None else [dataset]
-    print_json(
-        {
-            name: {
-                "budget": str(account.budget(name)),
-                "spent": account.spent(name).written(),
-                "remaining": account.remaining(name).written(),
-            }
-            | ({"releases": account.releases(name)} if listed else {})
-            for name in names
-        }
-    )
+    charged = {name: account.releases(name) if listed else [] for name in names}
+    if as_json:
+        print_json({name: _state(account, name, charged[name] if listed else None) for name in names})
+        return
+    for name in names:
+        typer.echo(account.show(name))
+        if charged[name]:
+            typer.echo(table(charged[name]))
+
+
+def _state(account: Ledger, name: str, charged: object) -> dict[str, object]:
+    """Budget, what is spent and what is left, as JSON types."""
+    known: dict[str, object] = {
+        "budget": str(account.budget(name)),
+        "spent": account.spent(name).written(),
+        "remaining": account.remaining(name).written(),
+    }
+    return known if charged is None else {**known, "releases": charged}
 
 
 VERB = Group(

@@ -32,6 +32,8 @@ CURVE_STEPS = 13
 PICTURE_DRAWS = 300
 POINTS = 101
 MOST_POINTS = 2000
+# Root mean square errors at a point, in the units of the data, at one epsilon.
+Row = dict[str, float | None]
 COUNTED = 0.1
 NAMES = ("epsilon", "delta", "neighbours", "public_size")
 OPTIONS = (
@@ -49,18 +51,6 @@ OPTIONS = (
              "Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda[plot])."),
     o.OVERWRITE, o.AS_JSON,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Row:
-    """Root mean square errors at a point, in the units of the data, at one epsilon."""
-
-    epsilon: float
-    typical: float
-    bias: float
-    noise: float
-    sampling: float
-    limit: float | None
 
 
 def plan(given: Given) -> None:
@@ -156,12 +146,13 @@ class Forecast:
     def row(self, factor: Fraction) -> Row:
         """The errors at E times a factor."""
         plan = self.at(factor)
-        error = plan.error
-        bias, noise, sampling = (
-            math.sqrt(part / plan.length) for part in (error.bias, error.noise, error.sampling)
-        )
-        limit = plan.typical_limit
-        return Row(self.epsilon(factor), plan.typical_error, bias, noise, sampling, limit)
+        parts = {name: getattr(plan.error, name) for name in ("bias", "noise", "sampling")}
+        return {
+            "epsilon": self.epsilon(factor),
+            "typical": plan.typical_error,
+            **{name: math.sqrt(part / plan.length) for name, part in parts.items()},
+            "limit": plan.typical_limit,
+        }
 
     @property
     def counted(self) -> bool:
@@ -220,9 +211,9 @@ def _as_json(
     return {
         "curves": forecast.given.curves,
         **_facts(forecast),
-        "expected": vars(rows[len(rows) // 2]),
-        "over_epsilon": [vars(row) for row in rows],
-        "limit": rows[len(rows) // 2].limit,
+        "expected": rows[len(rows) // 2],
+        "over_epsilon": rows,
+        "limit": rows[len(rows) // 2]["limit"],
         "limit_of_any": forecast.at(Fraction(1), quick=True).typical_limit_of_any,
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
@@ -231,68 +222,53 @@ def _as_json(
 
 
 def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
-    from dpfda.report import number
-
-    middle = rows[len(rows) // 2]
-    units = "standardised" if forecast.given.standardize else "units of the data"
+    middle, given = rows[len(rows) // 2], forecast.given
+    units = "standardised" if given.standardize else "units of the data"
+    limited, approximate = middle["limit"] is not None, forecast.whole.kind == "approximate"
+    mixed = forecast.at(Fraction(1), quick=True).problem.mixture is not None
+    best = ": the error is that of the best of the laws offered" if given.mechanism == "auto" else ""
+    share = math.sqrt(2) / (COUNTED * forecast.epsilon(Fraction(1)) * given.curves)
+    facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
     lines = [
-        f"Mean curve of {forecast.given.curves} units, from public numbers alone; no file was read."
+        f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
+        f"{_table(rows, limited)}\n",
+        f"Typical error at a point, as a root mean square ({units}):",
+        "  error     from the non-private mean of the same bounded curves: bias and noise together",
+        "  bias      left out by smoothing",
+        "  noise     added for privacy",
+        "  sampling  beside it, at most: these curves against a wider population",
+        limited and "  limit     below which no noise that protects in proportion can expect to come",
+        "Expected over smooth means, from as large as the bound allows to a hundredth of that."
+        if mixed
+        else "Expected for a mean as rough as the kernel and as large as the bound allows.",
+        approximate and f"Under (epsilon, delta) no limit for such noise is proved{best}.",
+        limited
+        and f"At epsilon = {middle['epsilon']:.4g} the error expected is {_told(middle['typical'])}; no "
+        f"noise that protects in proportion can expect less than {_told(middle['limit'])}.",
+        forecast.counted
+        and "A tenth of epsilon goes to counting the units, whose number is private.\n"
+        f"Not included: the count's own error of about {share:.1%}.",
+        plot is not None and f"Plot: {plot}",
     ]
-    lines += [f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items()]
-    lines += ["", _table(rows, middle), ""]
-    lines.append(f"Typical error at a point, as a root mean square ({units}):")
-    lines.append(
-        "  error     from the non-private mean of the same bounded curves: bias and noise together"
-    )
-    lines.append("  bias      left out by smoothing")
-    lines.append("  noise     added for privacy")
-    lines.append("  sampling  beside it, at most: these curves against a wider population")
-    if middle.limit is not None:
-        lines.append("  limit     below which no noise that protects in proportion can expect to come")
-    belief = forecast.at(Fraction(1), quick=True).problem.mixture
-    lines.append(
-        "Expected for a mean as rough as the kernel and as large as the bound allows."
-        if belief is None
-        else "Expected over smooth means, from as large as the bound allows to a hundredth of that."
-    )
-    if forecast.whole.kind == "approximate":
-        lines.append(
-            "Under (epsilon, delta) no limit for such noise is proved: the error is that of the best of "
-            "the laws offered."
-            if forecast.given.mechanism == "auto"
-            else "Under (epsilon, delta) no limit for such noise is proved."
-        )
-    if middle.limit is not None:
-        lines.append(
-            f"At epsilon = {middle.epsilon:.4g} the error expected is {number(middle.typical)}; no "
-            f"noise that protects in proportion can expect less than {number(middle.limit)}."
-        )
-    if forecast.counted:
-        share = math.sqrt(2) / (COUNTED * middle.epsilon * forecast.given.curves)
-        lines.append(
-            "A tenth of epsilon goes to counting the units, whose number is private.\n"
-            f"Not included: the count's own error of about {share:.1%}."
-        )
-    if plot is not None:
-        lines.append(f"Plot: {plot}")
-    return "\n".join(lines)
+    return "\n".join(line for line in lines if line)
 
 
-def _table(rows: list[Row], middle: Row) -> str:
-    from dpfda.cli.outputs import text_table
+def _told(value: float | None) -> str:
     from dpfda.report import number
 
-    table = {
-        "": ["->" if row is middle else "" for row in rows],
-        "epsilon": [f"{row.epsilon:.4g}" for row in rows],
-        "error": [number(row.typical) for row in rows],
-        "bias": [number(row.bias) for row in rows],
-        "noise": [number(row.noise) for row in rows],
-        "sampling": [number(row.sampling) for row in rows],
+    return "" if value is None else number(value)
+
+
+def _table(rows: list[Row], limited: bool) -> str:
+    from dpfda.cli.outputs import text_table
+
+    names = ("typical", "bias", "noise", "sampling", *(("limit",) if limited else ()))
+    columns = {
+        "": ["->" if 2 * place + 1 == len(rows) else "" for place in range(len(rows))],
+        "epsilon": [f"{row['epsilon']:.4g}" for row in rows],
+        **{name: [_told(row[name]) for row in rows] for name in names},
     }
-    if middle.limit is not None:
-        table["limit"] = ["" if row.limit is None else number(row.limit) for row in rows]
-    return text_table(table)
+    return text_table({("error" if name == "typical" else name): c for name, c in columns.items()})
 
 
 VERB = Verb(
