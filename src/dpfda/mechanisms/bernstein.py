@@ -65,6 +65,7 @@ class Bernstein:
 
     degree: int | None = None
     name: ClassVar[str] = "bernstein"
+    one_law: ClassVar[bool] = True
 
     def adapt(
         self,

@@ -42,6 +42,7 @@ class Gaussian:
 
     calibration: str = "exact"
     name: ClassVar[str] = "gaussian"
+    one_law: ClassVar[bool] = True
     takes_bodies: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
@@ -96,6 +97,7 @@ class GaussianProcess:
     psi: float | None = None
     calibration: str = "exact"
     name: ClassVar[str] = "gaussian-process"
+    one_law: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Kernel-shaped scales and RKHS factors."""

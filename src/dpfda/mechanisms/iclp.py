@@ -57,6 +57,7 @@ class ICLP:
     eta: float | None = None
     psi: float | None = None
     name: ClassVar[str] = "iclp"
+    one_law: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Kernel-shaped Laplace scales and RKHS factors."""

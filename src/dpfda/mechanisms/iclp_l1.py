@@ -52,6 +52,7 @@ class ICLPL1:
     eta: float | None = None
     psi: float | None = None
     name: ClassVar[str] = "iclp-l1"
+    one_law: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Integer thresholds, kernel-shaped scales, no shrinkage."""

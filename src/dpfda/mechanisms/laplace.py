@@ -53,6 +53,7 @@ class Laplace:
     matched: bool = True
     shrink: bool = True
     name: ClassVar[str] = "laplace"
+    one_law: ClassVar[bool] = True
     takes_bodies: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:

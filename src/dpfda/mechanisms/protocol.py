@@ -245,7 +245,13 @@ class Design:
 
 
 class Mechanism(Protocol):
-    """Chooses noise for a public problem."""
+    """Chooses noise for a public problem.
+
+    Two facts may be declared, each a class variable that is true: ``takes_bodies``, that it knows boxes
+    and ellipsoids, where others are given a ball around them; and ``one_law``, that as made by its name
+    its noise is of one law with one parameter whatever the number of units, so that the loss is known
+    before a private count is.
+    """
 
     name: ClassVar[str]
 

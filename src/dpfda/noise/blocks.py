@@ -50,7 +50,7 @@ from dpfda.exactness import precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.noise.approximate import block_scale, estimated_ratios
 from dpfda.noise.differences import exact_shape, root, scaled_up, sizes_of, squares
-from dpfda.noise.mixtures import Block, NoiseMixture, factor
+from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
 from dpfda.noise.search import checked_shape, largest
 
@@ -186,20 +186,12 @@ def _draw_laplace(scale: int) -> list[int]:
 
 def draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
     """One exact draw of an ellipsoid's K-norm law."""
-    # chi^2 with M + 1 degrees of freedom: pairs from uniforms, an odd one from a normal.
-    size = len(axes)
-    pairs, odd = divmod(size + 1, 2)
-    normals = size + odd + (size + odd) % 2
 
-    def transform(uniforms: Sequence[arb]) -> list[arb]:
-        gaussians = exactness.normals(uniforms[pairs:])
-        square = exactness.chi_square(uniforms[:pairs])
-        if odd:
-            square += gaussians[size] ** 2
+    def transform(gaussians: list[arb], square: arb) -> list[arb]:
         length = square.sqrt()
-        return [axis * length * gaussian for axis, gaussian in zip(axes, gaussians, strict=False)]
+        return [axis * length * gaussian for axis, gaussian in zip(axes, gaussians, strict=True)]
 
-    return exactness.draw_rounded(transform, pairs + normals)
+    return drawn_mixture(len(axes), len(axes) + 1, transform)
 
 
 def of_blocks(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:

@@ -20,7 +20,7 @@ and the mass below the first cell counts in full.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -30,14 +30,13 @@ import numpy as np
 from flint import arb
 from scipy import optimize, special, stats
 
-from dpfda import exactness
 from dpfda.composition import gaussian_delta
 from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.exactness import ball, precision, upper_end
 from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.noise.differences import enclosing_width
-from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
+from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive, refuse_linf
 from dpfda.noise.search import largest
 
@@ -84,20 +83,15 @@ class EllipticalNoise(VectorLaw):
         return self.size
 
     def draw(self) -> list[int]:
-        pairs, odd = (1, 0) if self.mixing == "laplace" else divmod(self.degrees, 2)
-        normals = self.size + odd + (self.size + odd) % 2
+        laplace = self.mixing == "laplace"
 
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            gaussians = exactness.normals(uniforms[pairs:])
-            square = exactness.chi_square(uniforms[:pairs])
-            if odd:
-                square += gaussians[self.size] ** 2
+        def transform(gaussians: list[arb], square: arb) -> list[arb]:
             # A chi-square variable with two degrees of freedom is twice an exponential one.
-            mixing = square / 2 if self.mixing == "laplace" else self.degrees / square
+            mixing = square / 2 if laplace else self.degrees / square
             length = self.scale * mixing.sqrt()
-            return [length * gaussian for gaussian in gaussians[: self.size]]
+            return [length * gaussian for gaussian in gaussians]
 
-        return exactness.draw_rounded(transform, pairs + normals)
+        return drawn_mixture(self.size, 2 if laplace else self.degrees, transform)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         if self.mixing == "laplace":

@@ -7,11 +7,15 @@ validity of noise bands.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+
+from dpfda import exactness
 
 Floats = NDArray[np.float64]
 
@@ -74,3 +78,30 @@ def factor(count: int, law: stats.distributions.rv_frozen) -> Block:
     nodes = np.linspace(low, high, nodes_used)
     logs = law.logpdf(np.exp(nodes)) + nodes + np.log(nodes[1] - nodes[0])
     return Block(0, count, np.exp(nodes), np.asarray(logs))
+
+
+def drawn_mixture(
+    size: int, degrees: int, transform: Callable[[list[arb], arb], list[arb]]
+) -> list[int]:
+    """One exact draw, rounded, of a function of normal variables and a chi-square one.
+
+    Parameters
+    ----------
+    size : int
+        Number of standard normal variables.
+    degrees : int
+        Of freedom of the chi-square variable: pairs of them from uniforms, an odd one from a normal.
+    transform : callable
+        Takes enclosures of both to enclosures of what is rounded.
+    """
+    pairs, odd = divmod(degrees, 2)
+    normals = size + odd + (size + odd) % 2
+
+    def function(uniforms: Sequence[arb]) -> list[arb]:
+        gaussians = exactness.normals(uniforms[pairs:])
+        square = exactness.chi_square(uniforms[:pairs])
+        if odd:
+            square += gaussians[size] ** 2
+        return transform(gaussians[:size], square)
+
+    return exactness.draw_rounded(function, pairs + normals)

@@ -53,6 +53,7 @@ from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.noise.charges import check_own
 from dpfda.noise.gaussian import gaussian_ratio
+from dpfda.noise.mixtures import drawn_mixture
 from dpfda.noise.protocol import AnyLaw, Floats, Law, check_positive, unsuited
 from dpfda.noise.scan import laws_of
 
@@ -217,18 +218,11 @@ class SymmetricKNormNoise(MatrixLaw):
 
     def draw(self) -> list[int]:
         """One exact draw, rounded."""
-        count = self.components
-        pairs, odd = divmod(count + 1, 2)
-        normals = count + odd + (count + odd) % 2
 
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            gaussians = exactness.normals(uniforms[pairs:])
-            square = exactness.chi_square(uniforms[:pairs])
-            if odd:
-                square += gaussians[count] ** 2
-            return _triangle_of(gaussians[:count], self.scale * square.sqrt(), self.size)
+        def transform(gaussians: list[arb], square: arb) -> list[arb]:
+            return _triangle_of(gaussians, self.scale * square.sqrt(), self.size)
 
-        return exactness.draw_rounded(transform, pairs + normals)
+        return drawn_mixture(self.components, self.components + 1, transform)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         """Float draws (draws, M, M)."""

@@ -14,15 +14,13 @@ from dpfda.composition import Cost, LaplaceLoss
 from dpfda.errors import DpfdaError
 from dpfda.guarantees import Guarantee, Neighbours, split, within
 from dpfda.ledger import Ledger
-from dpfda.mechanisms import Design
+from dpfda.mechanisms import Design, mechanisms
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
 from dpfda.publication.accounts import charge_account
 from dpfda.publication.requests import COUNT_SHARE, Request
 
 # Stages of a release whose number of units is released too.
 COUNT, FUNCTION = "count", "function"
-# Mechanisms whose noise is of one law, with one parameter, whatever the number of units.
-ONE_LAW = ("laplace", "iclp", "iclp-l1", "bernstein", "gaussian", "gaussian-process")
 
 
 def charge(
@@ -77,7 +75,8 @@ def stage_costs(request: Request) -> dict[str, Cost]:
     if design is not None and size is not None:
         return {WHOLE: _design_cost(request, design, size)}
     part, rest = split(request.guarantee, COUNT_SHARE)
-    known = isinstance(request.mechanism, str) and request.mechanism in ONE_LAW
+    named = isinstance(request.mechanism, str) and mechanisms().get(request.mechanism)
+    known = getattr(named, "one_law", False)
     function = _design_cost(request, request.trial, 1) if known else Cost(rest)
     return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
 
