@@ -47,7 +47,7 @@ class Scored(PrivateMean):
         return -float(np.mean((X - self.release_(GRID)) ** 2))
 
 
-def mean(ledger=None, epsilon="0.1", **settings):
+def mean(ledger=None, epsilon=0.1, **settings):
     made = {"bounds": L2Ball(1.0), "grid_points": GRID, "ledger": ledger, "dataset": "scans"}
     return Scored(epsilon, **{**made, **settings})
 
@@ -76,7 +76,7 @@ def test_a_search_with_a_ledger_is_refused_before_its_first_charge(ledger):
     for search in (
         lambda: cross_val_score(mean(ledger), CURVES, cv=5, error_score="raise"),
         lambda: cross_validate(mean(ledger), CURVES, cv=5, error_score="raise"),
-        lambda: GridSearchCV(mean(ledger), {"epsilon": ["0.1", "0.2"]}, error_score="raise").fit(CURVES),
+        lambda: GridSearchCV(mean(ledger), {"epsilon": [0.1, 0.2]}, error_score="raise").fit(CURVES),
         lambda: cross_val_score(make_pipeline(mean(ledger)), CURVES, cv=2, error_score="raise"),
     ):
         with pytest.raises(LedgerError, match=r"all of them must be charged before the first"):
@@ -95,7 +95,7 @@ def test_a_search_draws_on_a_reservation(ledger):
     assert len(ledger.history()) == 1
     reserved = ledger.reserve("scans", PureDP("0.1"), times=7)
     assert epsilon_of(ledger) == Fraction(7, 10)
-    search = GridSearchCV(mean(reserved), {"epsilon": ["0.05", "0.1"]}, cv=3).fit(CURVES)
+    search = GridSearchCV(mean(reserved), {"epsilon": [0.05, 0.1]}, cv=3).fit(CURVES)
     assert np.isfinite(search.best_score_)
     assert reserved.left == 0
     assert epsilon_of(ledger) == Fraction(7, 10)
@@ -109,7 +109,7 @@ def test_a_search_draws_on_a_reservation(ledger):
 def test_a_reservation_is_for_what_was_reserved(ledger):
     reserved = ledger.reserve("scans", PureDP("0.1"), times=2)
     for charge, words in (
-        (lambda: mean(reserved, "0.2").fit(CURVES), "must cost at most what was reserved for one"),
+        (lambda: mean(reserved, 0.2).fit(CURVES), "must cost at most what was reserved for one"),
         (lambda: mean(reserved, dataset="loads").fit(CURVES), "found 'loads' for replace-one"),
         (lambda: mean(reserved, neighbours="add-remove").fit(CURVES), "found 'scans' for add-remove"),
         (lambda: mean(reserved, unit="person").fit(CURVES), "per record; found .* per person"),
@@ -176,11 +176,11 @@ def test_the_environment_names_the_ledger_of_every_release(named, monkeypatch):
 def test_a_release_of_several_parts_is_charged_once(named):
     approximate = FileLedger(named.path).create("loads", ApproximateDP(3, "1e-5"))
     groups = np.where(np.arange(40) % 2, "a", "b")
-    PrivateComparison("0.1", bounds=(-1, 1), grid_points=GRID).fit(CURVES, groups)
+    PrivateComparison(0.1, bounds=(-1, 1), grid_points=GRID).fit(CURVES, groups)
     assert epsilon_of(named) == Fraction(1, 10)
-    PrivateCovariance("0.1", center="private", bounds=(-1, 1), radius=0.4).fit(CURVES)
+    PrivateCovariance(0.1, center="private", bounds=(-1, 1), radius=0.4).fit(CURVES)
     assert epsilon_of(named) == Fraction(2, 10)
-    TwoStageMean(1, "1e-6", bounds=(-1, 1), grid_points=GRID, spread=0.01, dataset="loads").fit(CURVES)
+    TwoStageMean(1, 1e-6, bounds=(-1, 1), grid_points=GRID, spread=0.01, dataset="loads").fit(CURVES)
     assert approximate.spent("loads")["epsilon"] == 1
     private_selection(
         [mean(dataset=None)],
