@@ -494,7 +494,7 @@ class TestCosine:
     def test_range_and_smoothness_must_be_positive(self, scale: float) -> None:
         with pytest.raises(ParameterError, match="length_scale must be positive and finite"):
             CosineBasis.on_grid(3, EVEN, length_scale=scale)
-        with pytest.raises(ParameterError, match=r"nu must be a number from 0.001 to 1000"):
+        with pytest.raises(ParameterError, match=r"nu must be a number from 0\.001 to 1000"):
             CosineBasis.on_grid(3, EVEN, nu=scale)
 
     def test_grids_that_cannot_tell_cosines_apart_are_refused(self) -> None:
