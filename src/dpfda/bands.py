@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -123,3 +123,9 @@ def band_from_errors(
     else:
         width = np.quantile(errors, level, axis=0, method="higher")
     return Band(points, values - width, values + width, float(level), simultaneous)
+
+
+def enclosing(band: Band, values: Floats) -> Band:
+    """The band, widened where values (k,) leave it: what it contained it still contains."""
+    lower, upper = np.minimum(band.lower, values), np.maximum(band.upper, values)
+    return replace(band, lower=lower, upper=upper)

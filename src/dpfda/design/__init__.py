@@ -4,7 +4,7 @@ from dpfda.design.choice import choose
 from dpfda.design.expectation import ExpectedError, expected_error
 from dpfda.design.limits import least_error, least_error_of_any
 from dpfda.design.plans import Plan, make_plan
-from dpfda.design.problems import adapted, make_problem, public_mixture
+from dpfda.design.problems import adapted, make_problem, public_curves, public_mixture
 
 __all__ = [
     "ExpectedError",
@@ -16,5 +16,6 @@ __all__ = [
     "least_error_of_any",
     "make_plan",
     "make_problem",
+    "public_curves",
     "public_mixture",
 ]

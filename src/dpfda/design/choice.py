@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.design.lines import line_design
 from dpfda.errors import ParameterError
 from dpfda.guarantees import (
     ApproximateDP,
@@ -58,18 +59,22 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     error is the square root of its expected squared error, given shape and scale of the mean, with the
     best linear shrinkage for them; its average over shapes and scales (`Problem.belief`) is compared.
     The release is then shrunk by the posterior mean under a public prior, which does not know them
-    either.
+    either. For curves between bounds, where no kernel is named, see `dpfda.design.lines`.
     """
     check_workable(problem.guarantee)
     if not (isinstance(mechanism, str) and mechanism == "auto"):
         named = read_mechanism(mechanism)
         return _genuine(named.design(_within(named, problem)))
+    if (default := line_design(problem)) is not None:
+        return default
     best, least = None, math.inf
     for design, handicap in _candidates(problem):
         error = handicap * typical_error(problem, design)
         if best is None or error < least:
             best, least = design, error
     assert best is not None  # noqa: S101
+    if problem.curves is not None:
+        return replace(best, hierarchy=problem.curves)
     return replace(best, hierarchy=shrinkage_prior(problem, best))
 
 

@@ -10,11 +10,15 @@ from sklearn.gaussian_process.kernels import Kernel
 from dpfda.bases import Basis, BernsteinBasis, KernelBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.kernels import default_kernel
-from dpfda.bounds import Bound, BoxBound, Ellipsoid, ball_of, on_grid
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, on_grid
+from dpfda.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.mechanisms import AdaptingMechanism, Problem, read_mechanism
 from dpfda.priors import SCALES, Prior, normalized, public_shapes
+
+# Shorter grids have no cells to speak of.
+FEWEST = 3
 
 
 def make_problem(
@@ -38,7 +42,19 @@ def make_problem(
         neighbours,
         None if placed is None else placed.cube,
         public_mixture(basis, within.norm),
+        public_curves(basis, bound),
     )
+
+
+def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
+    """What the default mean of curves between bounds is estimated from; None for anything else.
+
+    As for `public_mixture`, a kernel of one's own says how rough the mean may be. Centred functions say
+    that their level is not of interest.
+    """
+    if type(bound) is not ValueBounds or not _of_default_kernel(basis) or basis.grid_points.size < FEWEST:
+        return None
+    return CurvePrior(*bound.curves_on(basis.grid_points))
 
 
 def public_mixture(basis: Basis, norm: str) -> Prior | None:
@@ -53,12 +69,16 @@ def public_mixture(basis: Basis, norm: str) -> Prior | None:
         Of the ball that records lie in; shapes fill a ball of radius one.
     """
     inner = basis.inner if isinstance(basis, CentredBasis) else basis
-    if norm not in ("l1", "l2") or not isinstance(inner, KernelBasis):
-        return None
-    kernel = inner.kernel
-    if not (isinstance(kernel, Kernel) and kernel == default_kernel(inner.domain_range)):
+    if norm not in ("l1", "l2") or not _of_default_kernel(inner):
         return None
     return Prior.of(normalized(public_shapes(basis.eigenvalues.size), norm), np.array(SCALES))
+
+
+def _of_default_kernel(basis: Basis) -> bool:
+    if not isinstance(basis, KernelBasis):
+        return False
+    kernel = basis.kernel
+    return isinstance(kernel, Kernel) and bool(kernel == default_kernel(basis.domain_range))
 
 
 def adapted(

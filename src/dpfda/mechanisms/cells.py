@@ -59,7 +59,7 @@ class Cells:
     Parameters
     ----------
     cells : int, optional
-        Number M of cells, of equal quadrature weight as far as the grid allows. By default the number
+        Number M of cells, of equal numbers of grid points as far as they go. By default the number
         with the least expected error under the prior.
 
     Raises
@@ -118,7 +118,7 @@ class Cells:
         count = _best(problem, cube) if self.cells is None else self.cells
         if not (isinstance(count, int | np.integer) and 1 <= count <= cube.weights.size):
             raise ParameterError("cells", f"be from 1 to {cube.weights.size} grid points", repr(count))
-        matrix = _sums(cube.weights, int(count))
+        matrix = _sums(cube.weights.size, int(count))
         noise = _noise(problem, cube, matrix)
         forms, prior, power = _scene(problem, cube, matrix, noise)
         synthesis = _conditional(forms, prior, power + _outside(prior, cube, matrix))
@@ -176,19 +176,14 @@ def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
     return forms, power / (problem.ball.radius * problem.ball.unit) ** 2
 
 
-def _labels(weights: Floats, count: int) -> Integers:
-    """Cell of each grid point: neighbours of about equal weight together, no cell empty."""
-    middles = np.cumsum(weights) - weights / 2
-    shares = np.floor(middles / weights.sum() * count).astype(np.int64)
-    places = np.arange(weights.size)
-    # Late enough for every cell to have a point, and never more than one cell further on.
-    wanted = np.maximum(np.minimum(shares, count - 1), count - weights.size + places)
-    return np.asarray(places + np.minimum(np.minimum.accumulate(wanted - places), 0), dtype=np.int64)
+def _labels(points: int, count: int) -> Integers:
+    """Cell of each grid point: neighbours together, in numbers as equal as they go; no cell is empty."""
+    return np.asarray((2 * np.arange(points) + 1) * count // (2 * points), dtype=np.int64)
 
 
-def _sums(weights: Floats, count: int) -> Integers:
+def _sums(points: int, count: int) -> Integers:
     """Matrix (M, m) that adds up the points of each cell."""
-    return np.equal.outer(np.arange(count), _labels(weights, count)).astype(np.int64)
+    return np.equal.outer(np.arange(count), _labels(points, count)).astype(np.int64)
 
 
 def _noise(problem: Problem, cube: Cube, matrix: Integers) -> NoiseLaw:
@@ -230,7 +225,7 @@ def _conditional(forms: Floats, prior: Floats, power: Floats) -> Floats:
 
 def _risk(problem: Problem, cube: Cube, count: int) -> float:
     """Expected squared error tr(P - P T' (T P T' + V)^(-1) T P), before scales are rounded up."""
-    starts = np.searchsorted(_labels(cube.weights, count), np.arange(count))
+    starts = np.searchsorted(_labels(cube.weights.size, count), np.arange(count))
     forms = np.add.reduceat(cube.functions, starts, axis=0)
     widths = problem.neighbours.differences(1) * np.add.reduceat(cube.half_widths, starts).astype(float)
     epsilon = float(pure_budget(problem.guarantee, (2,)))

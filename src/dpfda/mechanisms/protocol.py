@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
+from dpfda.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
@@ -45,6 +46,8 @@ class Problem:
         grid with |x_k| <= h_k. None where no more is known than the ball.
     mixture : Prior, optional
         What is believed of the mean, in units of the squared radius; None takes `prior` at its word.
+    curves : CurvePrior, optional
+        For the default mean of curves between bounds: what it is estimated from.
     """
 
     variances: Floats
@@ -55,6 +58,7 @@ class Problem:
     neighbours: Neighbours
     cube: Cube | None = None
     mixture: Prior | None = None
+    curves: CurvePrior | None = None
 
     @property
     def norm(self) -> Norm:
@@ -192,7 +196,7 @@ class Design:
         Soft thresholds of the exact sum before the noise, in grid units; empty for none.
     measurement : Measurement, optional
         What gets noise, where that is not the leading coefficients. Factors are then ones.
-    hierarchy : Hierarchy, optional
+    hierarchy : Hierarchy or CurvePrior, optional
         Public prior under which the release is shrunk to its posterior mean, in place of the factors.
     """
 
@@ -202,7 +206,7 @@ class Design:
     shrinkage: Floats
     thresholds: tuple[int, ...] = ()
     measurement: Measurement | None = None
-    hierarchy: Hierarchy | None = None
+    hierarchy: Hierarchy | CurvePrior | None = None
 
     def __post_init__(self) -> None:
         count = self.noise.components

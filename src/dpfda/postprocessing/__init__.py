@@ -2,6 +2,10 @@
 
 from dpfda.noise import NoiseMixture
 from dpfda.postprocessing.mixtures import mixture_of
+from dpfda.postprocessing.curves import CurveModel, CurvePosterior
 from dpfda.postprocessing.posterior import Posterior
+from dpfda.postprocessing.widths import CountError, Widths
 
-__all__ = ["NoiseMixture", "Posterior", "mixture_of"]
+__all__ = [
+    "CountError", "CurveModel", "CurvePosterior", "NoiseMixture", "Posterior", "Widths", "mixture_of",
+]  # fmt: skip

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
-from dpfda.design import adapted, choose, public_mixture
+from dpfda.curve_priors import CurvePrior
+from dpfda.design import adapted, choose, public_curves, public_mixture
 from dpfda.errors import ParameterError
 from dpfda.guarantees import Guarantee, Neighbours, split
 from dpfda.mechanisms import Design, Problem
@@ -45,6 +46,10 @@ class Request:
         Who is protected.
     about : mapping
         Labels and units of the axes.
+    line : bool
+        Whether "auto" may answer bounds on values with the line of `dpfda.design.lines`.
+    centers : array (C, m), optional
+        Public curves that the mean may be near to; for the line alone.
     """
 
     basis: Basis
@@ -55,6 +60,8 @@ class Request:
     public_size: int | None
     unit: str
     about: Mapping[str, Any]
+    line: bool = True
+    centers: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         basis, bound = adapted(
@@ -97,7 +104,14 @@ class Request:
             self.neighbours,
             None if self.on_grid is None else self.on_grid.cube,
             public_mixture(self.basis, self.ball.norm),
+            self.curves,
         )
+
+    @cached_property
+    def curves(self) -> CurvePrior | None:
+        """What the default mean of curves between bounds is estimated from; None for anything else."""
+        made = public_curves(self.basis, self.bound) if self.line else None
+        return made if made is None or self.centers is None else replace(made, centers=self.centers)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import Band, make_band, make_credible_band
+from dpfda.bands import Band, enclosing, make_band, make_credible_band
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.certificates import Certificate, Certified
+from dpfda.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw
-from dpfda.postprocessing import Posterior, mixture_of
+from dpfda.postprocessing import CountError, CurveModel, Posterior, Widths, mixture_of
 from dpfda.priors import Hierarchy
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
+KINDS = ("mean", "measured", "noise", "credible")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Release(Certified):
     synthesis : array (K, M), optional
         Public matrix that takes shrunk noisy integers to coefficients, where those were not measured
         themselves.
-    hierarchy : Hierarchy, optional
+    hierarchy : Hierarchy or CurvePrior, optional
         Public prior under which `coefficients` are the posterior mean; without it they are linear in the
         noisy sum, by `shrinkage` and `synthesis`.
     """
@@ -98,7 +100,7 @@ class Release(Certified):
     certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
     synthesis: Floats | None = None
-    hierarchy: Hierarchy | None = None
+    hierarchy: Hierarchy | CurvePrior | None = None
 
     def __post_init__(self) -> None:
         for name in ("shrinkage", "center", "synthesis"):
@@ -125,23 +127,48 @@ class Release(Certified):
     @cached_property
     def coefficients(self) -> Floats:
         """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
-        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
         if self.hierarchy is None:
-            coefficients: Floats = self._synthesized(self.shrinkage * raw) / self.count
+            coefficients = self._synthesized(self.shrinkage * self._measured)
+        elif isinstance(self.hierarchy, CurvePrior):
+            coefficients = self.curve_model.coefficients(self._measured, self.basis.analysis)
         else:
-            coefficients = self._posterior.means(raw[None, :] / self.count)[0]
+            coefficients = self._posterior.means(self._measured[None, :])[0]
         coefficients.setflags(write=False)
         return coefficients
+
+    @property
+    def _measured(self) -> Floats:
+        """Noisy means (M,) of what was measured, in its units."""
+        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
+        return np.asarray(raw / self.count)
+
+    @cached_property
+    def curve_model(self) -> CurveModel:
+        """Of the line of a mean between bounds."""
+        if not isinstance(self.hierarchy, CurvePrior):
+            raise ParameterError("release", "be the line of a mean between bounds", "another estimate")
+        unit = math.ldexp(1.0, -self.exponent) / self.count
+        basis = self.basis
+        return CurveModel.of(self.hierarchy, basis.grid_points, basis.analysis, self.noise, unit)
+
+    @cached_property
+    def widths(self) -> Widths:
+        """How far the mean may lie from the line."""
+        error = None
+        if isinstance(self.divisor, NoisyCount):
+            error = CountError(self.divisor.noise, 1 / (self.divisor.scale * self.count))
+        return Widths(self.curve_model.posterior(self._measured), error)
 
     @cached_property
     def _posterior(self) -> Posterior:
         mixture = mixture_of(self.noise)
-        if self.hierarchy is None or mixture is None:
+        if not isinstance(self.hierarchy, Hierarchy) or mixture is None:
+            known = isinstance(self.hierarchy, Hierarchy)
             raise ParameterError(
                 "release",
                 "have a public prior for its coefficients",
-                "none" if self.hierarchy is None else type(self.noise).__name__,
-                "Releases of mechanism='auto' have one.",
+                type(self.noise).__name__ if known else "none",
+                "Releases of mechanism='auto' on balls have one; for bounds on values see `widths`.",
             )
         return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
 
@@ -153,8 +180,7 @@ class Release(Certified):
         ParameterError
             If the release has no public prior.
         """
-        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        return self._posterior.draws(raw / self.count, generator, draws)
+        return self._posterior.draws(self._measured, generator, draws)
 
     @property
     def unshrunk(self) -> Self:
@@ -228,19 +254,25 @@ class ReleasedFunction(Release):
         ParameterError
             If a point is outside the domain.
         """
-        values = self._center(points) + self.basis.evaluate(points, self.order) @ self.coefficients
+        values = self._unclipped(points, self.order)
+        if isinstance(self.hierarchy, CurvePrior):
+            values = self._between(values, points)
         return float(values[0]) if np.ndim(points) == 0 else values
 
-    def _center(self, points: ArrayLike) -> Floats:
-        at = check_points(points, self.domain_range)
+    def _unclipped(self, points: ArrayLike, order: int) -> Floats:
+        center = _linear(self.center, self, points, order)
+        return np.asarray(center + self.basis.evaluate(points, order) @ self.coefficients)
+
+    def _between(self, values: Floats, points: ArrayLike) -> Floats:
+        """The line cut at its public bounds; a derivative there is that of the bound."""
+        prior = self.hierarchy
+        assert isinstance(prior, CurvePrior)  # noqa: S101
+        lower, upper = (_linear(curve, self, points, self.order) for curve in (prior.lower, prior.upper))
         if self.order == 0:
-            return np.asarray(np.interp(at, self.grid_points, self.center))
-        slopes = np.append(np.diff(self.center) / np.diff(self.grid_points), 0.0)
-        if self.order > 1:
-            return np.zeros_like(at)
-        cell = np.clip(np.searchsorted(self.grid_points, at, "right") - 1, 0, slopes.size - 2)
-        inside = (at >= self.grid_points[0]) & (at <= self.grid_points[-1])
-        return np.where(inside, slopes[cell], 0.0)
+            return np.clip(values, lower, upper)
+        line = self._unclipped(points, 0)
+        ends = [_linear(curve, self, points, 0) for curve in (prior.lower, prior.upper)]
+        return np.where(line < ends[0], lower, np.where(line > ends[1], upper, values))
 
     def derivative(self) -> ReleasedFunction:
         """The derivative, as a released function of its own (units of the data per unit of t).
@@ -299,26 +331,29 @@ class ReleasedFunction(Release):
         level: float = 0.95,
         simultaneous: bool = True,
         points: ArrayLike | None = None,
-        kind: str = "noise",
+        kind: str = "mean",
     ) -> Band:
-        """Band for the function that would have been released without noise.
+        """Band around the released function. It always contains the function itself.
 
         Parameters
         ----------
         level : float
-            Probability, between 0 and 1, that the band contains the mean of the clipped records with
-            the same shrinkage: everywhere on `points` at once, or (pointwise) at each point.
+            Probability of the band, between 0 and 1: everywhere on `points` at once, or (pointwise) at
+            each point.
         simultaneous : bool
             Which of the two.
         points : array (k,), optional
             Where; by default 201 points of the domain and the grid.
-        kind : {"noise", "credible"}
-            "noise" holds by the law of the noise alone, whatever the data. Where the release is a
-            posterior mean it is a band around what was measured, before the prior came in
-            (`unshrunk`): it covers the clipped mean's part in the released functions, or, where other
-            linear forms of the mean were measured (as by "cells"), what their linear estimate would be
-            without noise. "credible" is about the posterior: given the release it has that probability
-            of containing the clipped mean's part, for means as the public prior has them.
+        kind : {"mean", "measured", "credible"}
+            "mean", for the default line of curves between bounds: meant to hold the mean of the clipped
+            records itself, everywhere on the grid at once, and cut at the public bounds. The noise is known
+            exactly, how the mean wiggles between cells is assumed; levels from .9. For any other release
+            it is the band of kind "measured", widened where the function leaves it.
+            "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers what
+            a linear estimate of what was measured would be without noise. It is drawn around
+            `unshrunk`, so that the function may leave it.
+            "credible" is about the posterior under a public prior of coefficients: given the release it
+            has that probability of containing the clipped mean's part, for means as that prior has them.
 
         Returns
         -------
@@ -328,28 +363,46 @@ class ReleasedFunction(Release):
         Raises
         ------
         ParameterError
-            If the kind is unknown, or "credible" where there is no prior.
+            If the kind is unknown, "credible" where there is no such prior, or the level is not offered.
 
         Notes
         -----
-        The band is about the privacy noise alone, whose law is public. It says nothing of the bias of
-        clipping and shrinkage, nor of sampling.
+        No band says anything of the bias of clipping, nor of sampling. How often "mean" holds has been
+        measured: `dpfda.postprocessing.widths`.
 
         Where the count is released with noise of its own, the error of their ratio depends on the
-        exact values, and the released ones stand in for them: the level is then approximate. At level
-        0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40 units, 0.92 to 0.93 for
-        300 and 0.90 for 2000.
+        exact values, and the released ones stand in for them: the level of "measured" is then
+        approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
+        units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
+        if kind not in KINDS:
+            raise ParameterError("kind", "be 'mean', 'measured' or 'credible'", repr(kind))
         if points is None:
             points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
         at = check_points(points, self.domain_range)
+        if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
+            return self._mean_band(level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)
         if kind == "credible":
             return make_credible_band(self(at), functions, self, level, simultaneous, at)
-        if kind != "noise":
-            raise ParameterError("kind", "be 'noise' or 'credible'", repr(kind))
         source = self.unshrunk
-        return make_band(source(at), functions, source, level, simultaneous, at)
+        band = make_band(source(at), functions, source, level, simultaneous, at)
+        return enclosing(band, self(at)) if kind == "mean" else band
+
+    def _mean_band(self, level: float, simultaneous: bool, at: Floats) -> Band:
+        prior, model = self.hierarchy, self.curve_model
+        assert isinstance(prior, CurvePrior)  # noqa: S101
+        if self.order == 0:
+            line, grid = self(at), self.grid_points
+            half = np.interp(at, grid, self.widths.around_line(level, simultaneous) * prior.width)
+            lower, upper = (np.interp(at, grid, curve) for curve in (prior.lower, prior.upper))
+            lower, upper = np.maximum(line - half, lower), np.minimum(line + half, upper)
+            return Band(at, lower, upper, float(level), simultaneous)
+        slopes = self.basis.evaluate(at, self.order) @ (self.basis.analysis * prior.width[:, None]).T
+        functions = slopes if model.lift is None else slopes @ model.lift
+        half = self.widths.around_slope(level, simultaneous, functions)
+        line = self._unclipped(at, self.order)
+        return enclosing(Band(at, line - half, line + half, float(level), simultaneous), self(at))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band on the grid as a pandas data frame."""
@@ -391,3 +444,15 @@ class ReleasedFunction(Release):
                 f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
             ]
         )
+
+
+def _linear(curve: Floats, release: ReleasedFunction, points: ArrayLike, order: int) -> Floats:
+    """A public curve on the grid, linear between and constant beyond, or a derivative of it."""
+    at, grid = check_points(points, release.domain_range), release.grid_points
+    if order == 0:
+        return np.asarray(np.interp(at, grid, curve))
+    if order > 1:
+        return np.zeros_like(at)
+    slopes = np.diff(curve) / np.diff(grid)
+    cell = np.clip(np.searchsorted(grid, at, "right") - 1, 0, slopes.size - 1)
+    return np.where((at >= grid[0]) & (at <= grid[-1]), slopes[cell], 0.0)

@@ -15,6 +15,7 @@ from dpfda.bases.encoding import (
     mapping,
 )
 from dpfda.noise import law_from_json
+from dpfda.curve_priors import CurvePrior
 from dpfda.priors import Hierarchy
 from dpfda.releases.function import Release, ReleasedFunction
 from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json, earlier_sum
@@ -82,8 +83,14 @@ def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, An
         "certificate": certificate_from_json(written, partial(earlier_sum, noise, divisor)),
         "about": mapping(written["about"]),
         "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
-        "hierarchy": Hierarchy.from_json(written["hierarchy"]) if "hierarchy" in written else None,
+        "hierarchy": prior_from_json(written["hierarchy"]) if "hierarchy" in written else None,
     }
+
+
+def prior_from_json(written: Any) -> Hierarchy | CurvePrior:
+    """What a release is estimated from, of either kind."""
+    made = CurvePrior if "kind" in mapping(written) else Hierarchy
+    return made.from_json(written)
 
 
 def check_parts(release: Release) -> None:
@@ -95,7 +102,11 @@ def check_parts(release: Release) -> None:
         raise ValueError("coefficients, factors, functions and scales differ in number")
     hierarchy = release.hierarchy
     sizes = (measured, functions)
-    if hierarchy is not None and (hierarchy.measured, hierarchy.prior.components) != sizes:
+    if isinstance(hierarchy, CurvePrior):
+        cells = measured if hierarchy.cells is None else len(hierarchy.cells)
+        if hierarchy.lower.shape != release.center.shape or cells != measured:
+            raise ValueError("bounds, cells and scales differ in number")
+    elif hierarchy is not None and (hierarchy.measured, hierarchy.prior.components) != sizes:
         raise ValueError("prior and scales differ in number")
     if not release.count > 0:
         raise ValueError("the divisor must be positive")

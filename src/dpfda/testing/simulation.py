@@ -15,10 +15,11 @@ from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.certificates import WHOLE
 from dpfda.composition import Cost
+from dpfda.curve_priors import CurvePrior
 from dpfda.guarantees import split
 from dpfda.mechanisms import Design
 from dpfda.noise import knorm_noise
-from dpfda.postprocessing import Posterior, mixture_of
+from dpfda.postprocessing import CurveModel, Posterior, mixture_of
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, certified_entry
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
@@ -67,6 +68,9 @@ def simulate_releases(
     coefficients = simulated_coefficients(prepared, generator, draws)
     center = prepared.request.bound.center_on(flat_grid(basis))
     curves = center + coefficients @ functions[:, : coefficients.shape[1]].T
+    prior = prepared.request.curves
+    if prior is not None and prepared.request.mechanism == "auto":
+        curves = np.clip(curves, prior.lower, prior.upper)
     return curves.view(NotPrivate)
 
 
@@ -78,18 +82,20 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
         noise = design.noise.simulate(generator, draws)
         unit = math.ldexp(1.0, -design.exponent(request.problem(request.public_size)))
         means = (_thresholded(total, design) + noise) * unit / request.public_size
-        return released_coefficients(design, means, unit / request.public_size)
+        return released_coefficients(design, means, unit / request.public_size, request.basis)
     rows = np.zeros((draws, request.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
         design = request.design(max(1, round(count)))
         noise = design.noise.simulate(generator, 1)[0]
         unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / count
         means = (_thresholded(total, design) + noise) * unit
-        row[: design.functions] = released_coefficients(design, means[None, :], unit)[0]
+        row[: design.functions] = released_coefficients(
+            design, means[None, :], unit, request.basis
+        )[0]
     return rows
 
 
-def released_coefficients(design: Design, means: Floats, unit: float) -> Floats:
+def released_coefficients(design: Design, means: Floats, unit: float, basis: Any = None) -> Floats:
     """Coefficients (draws, K) of simulated releases from noisy means (draws, M) of what was measured.
 
     Parameters
@@ -99,7 +105,13 @@ def released_coefficients(design: Design, means: Floats, unit: float) -> Floats:
         In the units of what was measured.
     unit : float
         One grid unit of the noise, over the number of units.
+    basis : Basis, optional
+        Needed for the default line of curves between bounds; its coefficients are not clipped.
     """
+    if isinstance(design.hierarchy, CurvePrior):
+        model = CurveModel.of(design.hierarchy, basis.grid_points, basis.analysis, design.noise, unit)
+        analysis = basis.analysis[:, : design.functions]
+        return np.array([model.coefficients(row, analysis) for row in means])
     mixture = mixture_of(design.noise)
     if design.hierarchy is None or mixture is None:
         return design.coefficients(means)
