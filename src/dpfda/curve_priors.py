@@ -1,4 +1,4 @@
-"""What the default mean of curves between bounds is estimated from, beside the noisy numbers: all public.
+"""What the default mean of curves between bounds is estimated from, beside noisy numbers: all public.
 
 The estimate itself, and every constant in it, is `dpfda.postprocessing.curves`. A release holds the
 version of those constants and the ingredients below, so that a file gives the same curve for ever.
@@ -34,8 +34,8 @@ class CurvePrior:
     lower, upper : array (m,)
         Public bounds on the grid, in the units of the data.
     cells : tuple of int, optional
-        Numbers of neighbouring grid points whose values were added up and got noise, in order. None where
-        leading coefficients of the basis got it.
+        Numbers of neighbouring grid points whose values were added up and got noise, in order. None
+        where leading coefficients of the basis got it.
     centers : array (C, m)
         Public curves that the mean may be near to, in the units of the data; none by default.
     version : int

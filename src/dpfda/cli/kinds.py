@@ -60,26 +60,34 @@ COMMON = "guarantee neighbours privacy_unit bound mechanism about"
 
 
 def _function(release: Any) -> dict[str, Any]:
-    from dpfda.report import accuracy_of
+    from dpfda.report import accuracy_of, misfit, verdict
 
     return {
         **_written(release, "dpfda.storage.functions", COMMON),
         "kernel": release.basis.describe(),
         "domain_range": list(release.domain_range),
         "noise": {"words": release.noise.describe(), **vars(accuracy_of(release))},
+        "verdict": verdict(release),
+        "misfit": misfit(release),
     }
 
 
 def _function_facts(release: Any) -> dict[str, str]:
-    from dpfda.report import accuracy_of, number
+    from dpfda.report import accuracy_of, is_line, misfit, number, verdict
 
     accuracy = accuracy_of(release)
     units = release.about.get("value", "units of the data")
     units = "standardised" if release.about.get("standardized") else units
-    return {
-        "noise": f"everywhere within {number(accuracy.typical)} typically, "
-        f"{number(accuracy.largest)} at most, with probability {accuracy.level:.0%}; {units}"
+    within = f"within {number(accuracy.typical)} typically, {number(accuracy.largest)} at most"
+    if not is_line(release):
+        return {"noise": f"everywhere {within}, with probability {accuracy.level:.0%}; {units}"}
+    often = f"{100 * accuracy.level:g} of 100 releases"
+    facts = {
+        "accuracy": verdict(release),
+        "band": f"meant to hold the mean everywhere in {often}, {within}; {units}",
+        "misfit": misfit(release),
     }
+    return {name: words for name, words in facts.items() if words is not None}
 
 
 def _function_table(release: Any) -> Columns:
@@ -305,11 +313,13 @@ def units_of(release: Any) -> int:
     return int(release.size)
 
 
-def band_columns(release: Any, points: Any, level: float = 0.95, everywhere: bool = True) -> Columns:
+def band_columns(
+    release: Any, points: Any, level: float = 0.95, everywhere: bool = True, kind: str = "mean"
+) -> Columns:
     """Points, values and band of a curve."""
     from dpfda.report import band_at
 
-    band = band_at(release, points, level, everywhere)
+    band = band_at(release, points, level, everywhere, kind)
     return {
         "point": band.points.tolist(),
         "value": release(band.points).tolist(),

@@ -1,7 +1,7 @@
 """The default design for curves between bounds: box noise on cells, one block, or Gaussian noise.
 
-Nothing is searched for. The number of cells M follows from the strength S = n epsilon (replace-one; twice
-that under add/remove) and the number T of grid points,
+Nothing is searched for. The number of cells M follows from the strength S = n epsilon (replace-one;
+twice that under add/remove) and the number T of grid points,
 
     M = max(3, floor(.27 S^.63 (T / 100)^.3)),        M = T where that is at least T / 2,
 
@@ -9,10 +9,10 @@ and cells have equal numbers of points. The constants were set on 39 sets of rea
 estimate of `dpfda.postprocessing.curves`. For pure privacy there is no other candidate: a block on an l2
 ball around the box has three times the noise power.
 
-With a delta, or under zCDP, the error of the estimate follows the noise variance *per function*: sigma^2 / M
-of averages over M cells, sigma^2 of coefficients of orthonormal functions. The design with the least is
-taken. Each falls as the budget grows, so their least does; a design that spends delta must be better by a
-hundredth.
+With a delta, or under zCDP, the error of the estimate follows the noise variance *per function*:
+sigma^2 / M of averages over M cells, sigma^2 of coefficients of orthonormal functions. The design with
+the least is taken. Each falls as the budget grows, so their least does; a design that spends delta must
+be better by a hundredth.
 """
 
 from __future__ import annotations
@@ -70,21 +70,23 @@ def _designs(problem: Problem) -> Iterator[tuple[Design, float]]:
     assert problem.curves is not None and problem.cube is not None  # noqa: S101, PT018
     guarantee, points = problem.guarantee, problem.cube.weights.size
     approximate = isinstance(guarantee, ApproximateDP)
-    pure = replace(problem, guarantee=PureDP(guarantee.epsilon)) if approximate else problem
+    pure = problem
+    if isinstance(guarantee, ApproximateDP):
+        pure = replace(problem, guarantee=PureDP(guarantee.epsilon))
     epsilon = float(pure_budget(pure.guarantee, (2,)))
     strength = 2 * problem.size * epsilon / problem.neighbours.differences(1)
     count = number_of_cells(points, strength)
     cells = Cells(count).design(pure)
     sums = np.bincount(_labels(cells), weights=problem.curves.width)
-    unit = 2.0**-cells.exponent(problem) / problem.size
+    unit = 2.0 ** -cells.exponent(problem) / problem.size
     yield cells, float(np.mean(cells.noise.variances() * (unit / sums) ** 2)) / count
     if isinstance(guarantee, PureDP):
         return
-    handicap, blocks = (WORTH_A_DELTA**2, [KNorm(_block(problem, count))]) if approximate else (1.0, [])
+    handicap = WORTH_A_DELTA**2 if approximate else 1.0
+    blocks = [KNorm(_block(problem, count))] if approximate else []
     # Coefficients are of functions of mean square one over the domain, and the bounds a width apart.
     square = float(problem.cube.weights @ problem.curves.width**2)
-    for mechanism in (*blocks, Gaussian()):
-        design = mechanism.design(problem)
+    for design in [mechanism.design(problem) for mechanism in blocks] + [Gaussian().design(problem)]:
         unit = problem.ball.unit / problem.size
         yield design, handicap * float(np.mean(design.noise.variances())) * unit**2 / square
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bounds import Bound
+from dpfda.curve_priors import CurvePrior
 from dpfda.design.choice import choose
 from dpfda.design.expectation import DRAWS, ExpectedError, expected_error
 from dpfda.design.limits import least_error, least_error_of_any
@@ -48,8 +49,11 @@ class Plan:
     def typical_limit(self) -> float | None:
         """What no mechanism that protects in proportion can expect to fall below, as `typical_error`.
 
-        None where no such limit is proved: under (epsilon, delta), and where the bound is a body.
+        None where no such limit is proved: under (epsilon, delta), where the bound is a body, and for
+        the line of curves between bounds, whose means are not those of the limit.
         """
+        if isinstance(self.design.hierarchy, CurvePrior):
+            return None
         return self._typical(least_error(self.problem))
 
     @cached_property
@@ -75,8 +79,9 @@ def make_plan(
     Parameters
     ----------
     basis : Basis
-        Public basis. That of the default kernel stands for the public mixture of shapes and scales; any
-        other for a mean as rough as its eigenvalues and as large as the bound allows.
+        Public basis. That of the default kernel stands for the public mixture of shapes and scales, or
+        with bounds on values for smooth curves between them; any other for a mean as rough as its
+        eigenvalues and as large as the bound allows.
     bound : Bound
         Public bound on a record.
     size : int

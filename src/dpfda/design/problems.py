@@ -52,7 +52,11 @@ def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
     As for `public_mixture`, a kernel of one's own says how rough the mean may be. Centred functions say
     that their level is not of interest.
     """
-    if type(bound) is not ValueBounds or not _of_default_kernel(basis) or basis.grid_points.size < FEWEST:
+    if (
+        type(bound) is not ValueBounds
+        or not _of_default_kernel(basis)
+        or basis.grid_points.size < FEWEST
+    ):
         return None
     return CurvePrior(*bound.curves_on(basis.grid_points))
 

@@ -75,15 +75,33 @@ def plot_release(release: ReleasedFunction, ax: Axes | None = None, level: float
             color="C0",
             alpha=0.2,
             linewidth=0,
-            label=f"{level:.0%} band for the privacy noise",
+            label=_band_label(release, level),
         )
     labels = release.about
     axis.set_xlabel(labels.get("domain", "t (units of the grid)"))
     value = labels.get("value", "standardised value" if labels.get("standardized") else "value")
     axis.set_ylabel(value if release.order == 0 else f"derivative of {value}")
-    axis.set_title(f"{release.guarantee}", fontsize="medium")
+    axis.set_title(f"{_subject(release)}\n{release.guarantee}", fontsize="medium")
     axis.legend(fontsize="small")
     return axis
+
+
+def _band_label(release: ReleasedFunction, level: float) -> str:
+    from dpfda.curve_priors import CurvePrior
+
+    if isinstance(release.hierarchy, CurvePrior):
+        return f"band meant to hold the mean, {level:.0%}"
+    return f"{level:.0%} band for the privacy noise"
+
+
+def _subject(release: ReleasedFunction) -> str:
+    """What a picture shows: of what, of how many, who is protected."""
+    from dpfda.guarantees import Neighbours
+
+    what = str(release.about.get("summary", "function"))
+    known = release.neighbours is Neighbours.REPLACE_ONE
+    whose = f"{release.count:.0f} {release.unit}s" if known else f"a private number of {release.unit}s"
+    return f"{what[:1].upper()}{what[1:]} of {whose}; each {release.unit} is protected"
 
 
 def frame_of_field(release: ReleasedField, level: float) -> pd.DataFrame:

@@ -6,9 +6,9 @@ is normal with covariance s R R', and the noise is treated as normal with its kn
 noise deviations and D^-1 A R (D^-1 A R)' = U L U' the likelihood of a scale, and the mean given it, cost
 O(M) after one factorisation. Components and scales are weighted by their evidence.
 
-**Components.** On eigenfunctions phi_j of a kernel whose first is nearly constant, variances (1 + (r j)^2)
-^(-e/2) of sum 1/4, r in {.1, .3, 1}: smooth for e in {4, 6, 8}, rough for e in {2, 3}; each also with
-10^4 times the first variance, a level of its own. Then one *local* component, made from the first
+**Components.** On eigenfunctions phi_j of a kernel whose first is nearly constant, variances
+(1 + (r j)^2)^(-e/2) of sum 1/4, r in {.1, .3, 1}: smooth for e in {4, 6, 8}, rough for e in {2, 3}; each
+also with 10^4 times the first variance, a level of its own. Then one *local* component, made from the first
 estimate f: u'' is white noise whose power follows f''^2, averaged over neighbours, with a floor; level
 and slope are free. It uses the release twice, and its evidence decides how much it counts.
 
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 RANGES, SMOOTH, ROUGH, LEVELS = (0.1, 0.3, 1.0), (4.0, 6.0, 8.0), (2.0, 3.0), (1.0, 1e4)
 # Scales are 10^(-2k/3): the shapes take the first ten, public curves and the local component all.
-SCALES = 10.0 ** (-2 / 3 * np.arange(12))
+SCALES: Floats = np.asarray(10.0 ** (-2 / 3 * np.arange(12)))
 KEPT = 10
 MEAN_SQUARE = 0.25
 LOCAL_WIDTH, LOCAL_FLOOR = 0.02, 0.05
@@ -52,7 +52,7 @@ NEGLIGIBLE = 1e-12
 
 @lru_cache(maxsize=16)
 def _eigenfunctions(written: bytes) -> tuple[Floats, Floats]:
-    """Functions (N, N) at times in [0, 1], orthonormal under weights (N,) of sum one; and the weights."""
+    """Functions (N, N) at times in [0, 1], orthonormal under weights (N,) of sum one; and weights."""
     times = np.frombuffer(written)
     edges = np.concatenate([[1.5 * times[0] - 0.5 * times[1]], (times[1:] + times[:-1]) / 2])
     weights = np.diff(np.append(edges, 1.5 * times[-1] - 0.5 * times[-2]))
@@ -259,8 +259,31 @@ class CurveModel:
         """What follows from one noisy outcome (M,), in the units of what is measured."""
         return CurvePosterior(self, noisy / self.deviations)
 
+    def first_means(self, noisy: Floats) -> Floats:
+        """Posterior means (n, m) of u on the grid before the local component, for many outcomes (n, M).
+
+        For studies of the expected error: what the local component gains is left out.
+        """
+        center = self.centers[0]
+        scaled, scales = noisy / self.deviations - self.seen @ (center - 0.5), SCALES[:KEPT]
+        logs, gains = [], []
+        for part in self.parts:
+            power = 1 + scales[:, None] * part.values
+            rotated = scaled @ part.vectors
+            likelihoods = -0.5 * (np.log(power).sum(axis=1) + rotated**2 @ (1 / power).T)
+            logs.append(np.log(LINE[part.kind]) + likelihoods)
+            gains.append(scales[:, None] / power)
+        top = np.max(logs, axis=(0, 2))[:, None]
+        weights = [np.exp(log - top) for log in logs]
+        total = np.sum(weights, axis=(0, 2))[:, None]
+        means = np.zeros((len(noisy), center.size))
+        for part, weight, gain in zip(self.parts, weights, gains, strict=True):
+            means += ((weight / total) @ gain * (scaled @ part.vectors)) @ part.back.T
+        means += center
+        return means if self.lift is None else np.asarray(means @ self.lift.T)
+
     def coefficients(self, noisy: Floats, analysis: Floats) -> Floats:
-        """Coefficients (K,) of the posterior mean before it is clipped, minus the middle of the bounds."""
+        """Coefficients (K,) of the posterior mean, not clipped, minus the middle of the bounds."""
         mean = self.on_grid(self.posterior(noisy).mean)
         return np.asarray(((mean - 0.5) * self.prior.width) @ analysis)
 
@@ -339,7 +362,7 @@ def mixed_mean(fits: list[Fit]) -> Floats:
 
 
 def local_root(curve: Floats, times: Floats, resolution: int) -> Floats:
-    """Root (N, N + 2) of the covariance of an integrated Wiener process that bends where a curve bends."""
+    """Root (N, N + 2) of the covariance of an integrated Wiener process that bends where a curve does."""
     width = max(LOCAL_WIDTH, 1 / resolution)
     near = np.exp(-0.5 * (np.subtract.outer(times, times) / width) ** 2)
     bends = np.gradient(np.gradient(curve, times), times) if curve.size > 2 else np.zeros_like(curve)

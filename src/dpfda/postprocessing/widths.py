@@ -11,9 +11,9 @@ band's half-width is
     1.05 (rich + Brownian + D) / 2.
 
 **What it promises.** Noise is known exactly; how a mean wiggles between cells is assumed. On 39 sets of
-real curves, which were in view when the constant was set, the band for 95 % held the whole clipped mean in .89 to
-.97 of releases, by the number of units times epsilon (50 to 80,000), .95 over all. Spikes, steps and
-cycles narrower than a cell can be missed altogether. No band here is about sampling.
+real curves, which were in view when the constant was set, the band for 95 % held the whole clipped mean
+in .89 to .97 of releases, by the number of units times epsilon (50 to 80,000), .95 over all. Spikes,
+steps and cycles narrower than a cell can be missed altogether. No band here is about sampling.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ FEWEST_DRAWS, MOST_DRAWS = 600, 4000
 # Deviations are looked at in so many points; widths are linear between them.
 POINTS = 200
 LEAST_LEVEL = 0.9
-# Where rough components have this much of the evidence and cell averages change from one to the next
-# by more than so many noise deviations, the mean is rougher than ordinary ones.
+# Where rough components have this much of the evidence and second differences of cell averages are so
+# many times those of the noise, the mean is rougher than ordinary ones.
 ROUGH_EVIDENCE, ROUGH_CHANGES = 0.75, 3.0
 
 
@@ -112,8 +112,7 @@ class Widths:
 
     @cached_property
     def typical_error(self) -> float:
-        """Root mean square distance of the mean from the line, over the domain, as the line's own prior
-        has it; in shares of the distance between the bounds."""
+        """Root mean square distance of mean and line, in shares of that of the bounds, by the line's prior."""
         apart = self._apart(LINE, PUBLIC, self._places, LEAST_LEVEL)
         return float(np.sqrt(np.mean(apart**2)))
 
@@ -125,7 +124,7 @@ class Widths:
         level: float,
         functions: Floats | None = None,
     ) -> Floats:
-        """Sizes (draws, k) of mean minus line: at some places, or of forms of mean minus posterior mean."""
+        """Sizes (draws, k) of mean minus line at some places, or of forms of mean minus posterior mean."""
         generator = np.random.Generator(np.random.Philox(key=0))
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, round(20 / (1 - level))))
         posterior = self.posterior
@@ -152,9 +151,11 @@ class Widths:
             for fit, weight in zip(posterior.fits, weights, strict=True)
             if fit.part.kind.startswith("rough")
         )
-        if prior.cells is None or posterior.noisy.size < 4 or rough <= ROUGH_EVIDENCE:
+        seen = posterior.noisy.size
+        if prior.cells is None or not 4 <= seen < prior.lower.size or rough <= ROUGH_EVIDENCE:
             return False
-        changes = np.diff(posterior.noisy, n=2)
+        # Of white noise their mean square is six.
+        changes = np.diff(posterior.noisy, n=2) / np.sqrt(6)
         return bool(np.sqrt(np.mean(changes**2)) > ROUGH_CHANGES)
 
 
@@ -176,7 +177,7 @@ def check_offered(level: float) -> None:
 
 
 def bending(line: Floats, count: int) -> Floats:
-    """Largest second difference of a line over one cell, within a cell of each point; 0 if all are seen."""
+    """Largest second difference over one cell, within a cell of each point; 0 if all points are seen."""
     points, step = line.size, max(1, round(line.size / count))
     second = np.zeros(points)
     if count >= points or 2 * step >= points:
@@ -193,7 +194,7 @@ def _deviations(
     draws: int,
     rows: NDArray[np.int64] | slice,
 ) -> Floats:
-    """Curves (draws, k): what the mean may be, component by its weight, then curve and noise given it."""
+    """Curves (draws, k) that the mean may be: a component by its weight, then curve and noise given it."""
     flat = np.concatenate(weights)
     # Systematic: components come as often as their weights say, not by chance.
     places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)
@@ -213,7 +214,7 @@ def _given(
     scales: NDArray[np.int64],
     rows: NDArray[np.int64] | slice,
 ) -> Floats:
-    """Curves given a component and scales: drawn freely, then corrected by what they miss of the release."""
+    """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
     model, part = posterior.model, fit.part
     sizes = fit.scales[scales][:, None]
     normals = np.sqrt(sizes) * generator.standard_normal((scales.size, part.root.shape[1]))
@@ -229,4 +230,3 @@ def _spread(apart: Floats, level: float, simultaneous: bool) -> Floats:
     deviation = np.sqrt(np.mean(apart**2, axis=0))
     safe = np.where(deviation > 0, deviation, 1.0)
     return np.asarray(deviation * np.quantile((apart / safe).max(axis=1), level))
-

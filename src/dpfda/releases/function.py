@@ -254,14 +254,13 @@ class ReleasedFunction(Release):
         ParameterError
             If a point is outside the domain.
         """
-        values = self._unclipped(points, self.order)
+        values = self._center(points) + self.basis.evaluate(points, self.order) @ self.coefficients
         if isinstance(self.hierarchy, CurvePrior):
             values = self._between(values, points)
         return float(values[0]) if np.ndim(points) == 0 else values
 
-    def _unclipped(self, points: ArrayLike, order: int) -> Floats:
-        center = _linear(self.center, self, points, order)
-        return np.asarray(center + self.basis.evaluate(points, order) @ self.coefficients)
+    def _center(self, points: ArrayLike) -> Floats:
+        return _linear(self.center, self, points, self.order)
 
     def _between(self, values: Floats, points: ArrayLike) -> Floats:
         """The line cut at its public bounds; a derivative there is that of the bound."""
@@ -270,7 +269,7 @@ class ReleasedFunction(Release):
         lower, upper = (_linear(curve, self, points, self.order) for curve in (prior.lower, prior.upper))
         if self.order == 0:
             return np.clip(values, lower, upper)
-        line = self._unclipped(points, 0)
+        line = _linear(self.center, self, points, 0) + self.basis.evaluate(points) @ self.coefficients
         ends = [_linear(curve, self, points, 0) for curve in (prior.lower, prior.upper)]
         return np.where(line < ends[0], lower, np.where(line > ends[1], upper, values))
 
@@ -346,11 +345,11 @@ class ReleasedFunction(Release):
             Where; by default 201 points of the domain and the grid.
         kind : {"mean", "measured", "credible"}
             "mean", for the default line of curves between bounds: meant to hold the mean of the clipped
-            records itself, everywhere on the grid at once, and cut at the public bounds. The noise is known
-            exactly, how the mean wiggles between cells is assumed; levels from .9. For any other release
-            it is the band of kind "measured", widened where the function leaves it.
-            "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers what
-            a linear estimate of what was measured would be without noise. It is drawn around
+            records itself, everywhere on the grid at once, and cut at the public bounds. The noise is
+            known exactly, how the mean wiggles between cells is assumed; levels from .9. For any other
+            release it is the band of kind "measured", widened where the function leaves it.
+            "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers
+            what a linear estimate of what was measured would be without noise. It is drawn around
             `unshrunk`, so that the function may leave it.
             "credible" is about the posterior under a public prior of coefficients: given the release it
             has that probability of containing the clipped mean's part, for means as that prior has them.
@@ -401,7 +400,7 @@ class ReleasedFunction(Release):
         slopes = self.basis.evaluate(at, self.order) @ (self.basis.analysis * prior.width[:, None]).T
         functions = slopes if model.lift is None else slopes @ model.lift
         half = self.widths.around_slope(level, simultaneous, functions)
-        line = self._unclipped(at, self.order)
+        line = self._center(at) + self.basis.evaluate(at, self.order) @ self.coefficients
         return enclosing(Band(at, line - half, line + half, float(level), simultaneous), self(at))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:

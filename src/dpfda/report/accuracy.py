@@ -1,4 +1,4 @@
-"""How far the privacy noise may have moved a release, from its public law alone."""
+"""How far a release may be from what it stands for, by its default band."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Half-widths of the bands for the privacy noise, in the units of the function.
+    """Half-widths of the default band, in the units of the function.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Accuracy:
 
 
 def accuracy_of(release: ReleasedFunction, level: float = LEVEL) -> Accuracy:
-    """How far the privacy noise may have moved a release, from its public law alone."""
+    """Half-widths of the default band of a release, simultaneous and pointwise."""
     points = np.linspace(*release.domain_range, 201)
     widths = [
         (band.upper - band.lower) / 2

@@ -13,6 +13,7 @@ from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroC
 from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.report.accuracy import accuracy_of
 from dpfda.report.cautions import cautions
+from dpfda.report.lines import is_line, misfit, promise, verdict
 from dpfda.report.numbers import (
     EXAMPLE_DELTA,
     factor,
@@ -77,7 +78,7 @@ def cited(release: ReleasedFunction) -> str:
 
 def _section(title: str, paragraphs: Iterable[str]) -> str:
     lines = [title, "-" * len(title)]
-    for paragraph in paragraphs:
+    for paragraph in filter(None, paragraphs):
         hanging = "  " if paragraph.startswith("- ") else ""
         lines += textwrap.wrap(paragraph, LINE, subsequent_indent=hanging)
     return "\n".join(lines)
@@ -292,6 +293,10 @@ def _limits(bound: Mapping[str, Any]) -> str:
 def _accurate(release: ReleasedFunction) -> list[str]:
     accuracy = accuracy_of(release)
     units = _value_words(release)
+    if is_line(release):
+        said = [verdict(release), misfit(release)]
+        lines = promise(accuracy.level, accuracy.typical, accuracy.largest, accuracy.at_a_point, units)
+        return [f"{first_up(said[0])}." if said[0] else "", *lines, said[1] or ""]
     return [
         f"With a probability of {accuracy.level:.0%} the published curve is, everywhere at once, within "
         f"{number(accuracy.typical)} (typically; at most {number(accuracy.largest)}) of the curve "

@@ -205,7 +205,7 @@ class TwoStageMean(PrivateMean):
         curves, basis = self._curves(X, groups)
         bound = read_bounds(self.bounds, self.standardize)
         size = self._size(neighbours, curves.usable.size)
-        request = replace(self._request(basis, bound, size, groups), guarantee=guarantee)
+        request = replace(self._request(basis, bound, size, groups), guarantee=guarantee, line=False)
         if request.public_size is None:
             raise ParameterError("public_size", "be known", "None")
         plan = plan_stages(request.problem(request.public_size), spread)

@@ -89,9 +89,7 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
         noise = design.noise.simulate(generator, 1)[0]
         unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / count
         means = (_thresholded(total, design) + noise) * unit
-        row[: design.functions] = released_coefficients(
-            design, means[None, :], unit, request.basis
-        )[0]
+        row[: design.functions] = released_coefficients(design, means[None, :], unit, request.basis)[0]
     return rows
 
 

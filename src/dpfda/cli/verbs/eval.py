@@ -1,4 +1,4 @@
-"""`dpfda eval`: values of a release, with a band for its noise."""
+"""`dpfda eval`: values of a release, with a band around them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OPTIONS = (
     Option("derivative", "--derivative", "", "Values of the derivative, per unit of the axis.",
            type=bool, default=False),
     Option(
-        "band", "--band", "simultaneous|pointwise",
+        "band", "--band", "simultaneous|pointwise|measured",
         "What the columns lower and upper hold for: the whole domain at once, or one point chosen in "
-        "advance.",
+        "advance; or the exact band of the noise on what was measured, which need not hold the values.",
         default="simultaneous",
     ),
     Option("level", "--level", "P", "Probability of the band, between 0 and 1.", type=float,
@@ -34,11 +34,12 @@ OPTIONS = (
 
 
 def evaluate(given: Given) -> None:
-    """Values of a release at any points, with a band for the privacy noise. Costs no privacy.
+    """Values of a release at any points, with a band around them. Costs no privacy.
 
-    Releases that are no single curve are given without a band. For curves the band contains the
-    function that would have been released without noise with the probability --level. It says nothing
-    about the bias of clipping and smoothing, nor about sampling.
+    Releases that are no single curve are given without a band. The band of a default mean between
+    bounds is meant to hold the mean of the clipped records in so many releases (--level, at least .9)
+    of curves like ordinary ones; that of any other curve holds what would have been released without
+    noise. Neither says anything about clipping or sampling.
     """
     from dpfda.cli import kinds
     from dpfda.cli.outputs import check_outputs
@@ -46,7 +47,7 @@ def evaluate(given: Given) -> None:
     from dpfda.releases.function import ReleasedFunction
     from dpfda.storage import load
 
-    check_choice(given.band, "--band", ("simultaneous", "pointwise"))
+    check_choice(given.band, "--band", ("simultaneous", "pointwise", "measured"))
     points = None if given.at is None else _points(given.at)
     check_outputs({"--csv": given.csv}, {"F.json": given.file}, given.overwrite)
     release = load(given.file)
@@ -59,7 +60,8 @@ def evaluate(given: Given) -> None:
         raise ParameterError("--at", "give one number a point for a curve", "several joined by colons")
     function = release.derivative() if given.derivative else release
     where = release.grid_points if points is None else [point for (point,) in points]
-    columns = kinds.band_columns(function, where, given.level, given.band == "simultaneous")
+    kind = "measured" if given.band == "measured" else "mean"
+    columns = kinds.band_columns(function, where, given.level, given.band != "pointwise", kind)
     about = {"derivative": given.derivative, "band": given.band, "level": given.level}
     _show(given, columns, about)
 

@@ -225,7 +225,12 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
     middle, given = rows[len(rows) // 2], forecast.given
     units = "standardised" if given.standardize else "units of the data"
     limited, approximate = middle["limit"] is not None, forecast.whole.kind == "approximate"
-    mixed = forecast.at(Fraction(1), quick=True).problem.mixture is not None
+    problem = forecast.at(Fraction(1), quick=True).problem
+    belief = "for a mean as rough as the kernel and as large as the bound allows"
+    if problem.curves is not None and given.mechanism == "auto":
+        belief = "over smooth curves between the bounds"
+    elif problem.mixture is not None:
+        belief = "over smooth means, from as large as the bound allows to a hundredth of that"
     best = ": the error is that of the best of the laws offered" if given.mechanism == "auto" else ""
     share = math.sqrt(2) / (COUNTED * forecast.epsilon(Fraction(1)) * given.curves)
     facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
@@ -238,9 +243,7 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
         "  noise     added for privacy",
         "  sampling  beside it, at most: these curves against a wider population",
         limited and "  limit     below which no noise that protects in proportion can expect to come",
-        "Expected over smooth means, from as large as the bound allows to a hundredth of that."
-        if mixed
-        else "Expected for a mean as rough as the kernel and as large as the bound allows.",
+        f"Expected {belief}.",
         approximate and f"Under (epsilon, delta) no limit for such noise is proved{best}.",
         limited
         and f"At epsilon = {middle['epsilon']:.4g} the error expected is {_told(middle['typical'])}; no "
