@@ -139,7 +139,9 @@ def test_mean_states_what_it_did(days):
     assert "data sets that differ in one record (the number of records is public)" in words
     assert "values clipped to [-10, 40]" in words
     assert "mechanism: cells" in words
-    assert "with probability 95%; temperature (degrees C)" in words
+    assert "band: meant to hold the mean everywhere in 95 of 100 releases, within" in words
+    assert "at most; temperature (degrees C)" in words
+    assert "accuracy: typical error" in words
     assert "written: out.json (release)" in words
     assert result.stderr == AXIS
     assert load("out.json").about["domain"] == "hour"
@@ -313,7 +315,7 @@ def test_eval_gives_values_and_band(days):
         run("eval", "out.json", "--at", "0,0.25,23", "--band", "pointwise", "--json").stdout
     )
     assert np.all(np.array(pointwise["upper"]) < np.array(answer["upper"]))
-    lower = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.5", "--json").stdout)
+    lower = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.9", "--json").stdout)
     higher = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.99", "--json").stdout)
     assert lower["upper"][0] < higher["upper"][0]
 
@@ -355,7 +357,8 @@ def test_eval_of_negative_points(days):
         (("--at", "24"), "points must lie in the domain [0.0, 23.0]; found 24.0"),
         (("--at", "nan"), "points must be finite"),
         (("--level", "1"), "level must lie strictly between 0 and 1; found 1.0"),
-        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise'; found 'both'"),
+        (("--level", "0.5"), "level must be at least 0.9 for a band that is meant to hold the mean"),
+        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'measured'; found 'b"),
         (("--csv", "out.json"), "--csv must be another file than F.json"),
         (("--csv", "no/such.csv"), "must be a file in an existing folder"),
     ],

@@ -208,7 +208,7 @@ class TestRelease:
         release = PrivateMean(1.0, bounds=bounds, grid_points=GRID).fit(CURVES).release_
         again = load(release.save(tmp_path / "a.json"))
         np.testing.assert_array_equal(again(GRID), release(GRID))
-        for kind in ("noise", "credible"):
+        for kind in ("mean", "measured", *(["credible"] if isinstance(bounds, L2Ball) else [])):
             np.testing.assert_array_equal(again.band(kind=kind).upper, release.band(kind=kind).upper)
 
     def test_a_file_without_a_prior_is_linear(self, release: Any, tmp_path: Path) -> None:
@@ -232,11 +232,13 @@ class TestRelease:
         assert binom.ppf(1e-4, cases, 0.8) <= held <= binom.isf(1e-4, cases, 0.8)
 
     def test_kinds_of_bands(self, release: Any) -> None:
-        with pytest.raises(ParameterError, match="kind must be 'noise' or 'credible'; found 'both'"):
+        with pytest.raises(
+            ParameterError, match="kind must be 'mean', 'measured' or 'credible'; found 'both'"
+        ):
             release.band(kind="both")
         with pytest.raises(ParameterError, match="release must have a public prior"):
             release.unshrunk.band(kind="credible")
-        noise, credible = release.band(), release.band(kind="credible")
+        noise, credible = release.band(kind="measured"), release.band(kind="credible")
         assert (credible.upper - credible.lower).mean() < (noise.upper - noise.lower).mean()
         middle = (credible.upper + credible.lower) / 2
         np.testing.assert_allclose(middle, release(credible.points), atol=1e-9)

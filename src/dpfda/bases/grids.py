@@ -193,3 +193,22 @@ def check_box_points(points: Any, domain_range: Sequence[tuple[float, float]]) -
 def product_points(axes: Sequence[Floats]) -> Floats:
     """Points (q, d) of a rectangular grid, the last coordinate running fastest."""
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def piecewise(grid: Floats, curve: Floats, points: Floats, order: int = 0) -> Floats:
+    """A curve on a grid, linear between its points and constant beyond, or a derivative of it.
+
+    Parameters
+    ----------
+    grid, curve : array (m,)
+    points : array (k,)
+    order : int
+        Of the derivative.
+    """
+    if order == 0:
+        return np.asarray(np.interp(points, grid, curve))
+    if order > 1:
+        return np.zeros_like(points)
+    slopes = np.diff(curve) / np.diff(grid)
+    cell = np.clip(np.searchsorted(grid, points, "right") - 1, 0, slopes.size - 1)
+    return np.where((points >= grid[0]) & (points <= grid[-1]), slopes[cell], 0.0)

@@ -8,9 +8,9 @@ O(M) after one factorisation. Components and scales are weighted by their eviden
 
 **Components.** On eigenfunctions phi_j of a kernel whose first is nearly constant, variances
 (1 + (r j)^2)^(-e/2) of sum 1/4, r in {.1, .3, 1}: smooth for e in {4, 6, 8}, rough for e in {2, 3}; each
-also with 10^4 times the first variance, a level of its own. Then one *local* component, made from the first
-estimate f: u'' is white noise whose power follows f''^2, averaged over neighbours, with a floor; level
-and slope are free. It uses the release twice, and its evidence decides how much it counts.
+also with 10^4 times the first variance, a level of its own. Then one *local* component, made from the
+first estimate f: u'' is white noise whose power follows f''^2, averaged over neighbours, with a floor;
+level and slope are free. It uses the release twice, and its evidence decides how much it counts.
 
 **Constants.** They were set on 39 sets of real curves and are fixed per version of `CurvePrior`: a file
 keeps its line. They decide accuracy alone; the input is the noisy release and public numbers.
@@ -362,7 +362,7 @@ def mixed_mean(fits: list[Fit]) -> Floats:
 
 
 def local_root(curve: Floats, times: Floats, resolution: int) -> Floats:
-    """Root (N, N + 2) of the covariance of an integrated Wiener process that bends where a curve does."""
+    """Root (N, N + 2) of the covariance of an integrated Wiener process bending where a curve does."""
     width = max(LOCAL_WIDTH, 1 / resolution)
     near = np.exp(-0.5 * (np.subtract.outer(times, times) / width) ** 2)
     bends = np.gradient(np.gradient(curve, times), times) if curve.size > 2 else np.zeros_like(curve)

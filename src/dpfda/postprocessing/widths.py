@@ -112,7 +112,7 @@ class Widths:
 
     @cached_property
     def typical_error(self) -> float:
-        """Root mean square distance of mean and line, in shares of that of the bounds, by the line's prior."""
+        """Root mean square distance of mean and line by its prior, in shares of the bounds' distance."""
         apart = self._apart(LINE, PUBLIC, self._places, LEAST_LEVEL)
         return float(np.sqrt(np.mean(apart**2)))
 
@@ -124,7 +124,7 @@ class Widths:
         level: float,
         functions: Floats | None = None,
     ) -> Floats:
-        """Sizes (draws, k) of mean minus line at some places, or of forms of mean minus posterior mean."""
+        """Sizes (draws, k) of mean minus line at some places, or of forms of mean minus posterior."""
         generator = np.random.Generator(np.random.Philox(key=0))
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, round(20 / (1 - level))))
         posterior = self.posterior
@@ -167,12 +167,14 @@ def check_offered(level: float) -> None:
     ParameterError
         If the level is below .9, or not below 1.
     """
-    if not LEAST_LEVEL <= level < 1:
+    if not 0 < level < 1:
+        raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
+    if level < LEAST_LEVEL:
         raise ParameterError(
             "level",
-            f"be at least {LEAST_LEVEL} and below 1 for a band around the mean",
+            f"be at least {LEAST_LEVEL} for a band that is meant to hold the mean",
             repr(level),
-            "Bands of other levels are exact for the noise alone: kind='measured'.",
+            "Of lower levels there are bands for what was measured: kind='measured' (--band measured).",
         )
 
 
@@ -194,7 +196,7 @@ def _deviations(
     draws: int,
     rows: NDArray[np.int64] | slice,
 ) -> Floats:
-    """Curves (draws, k) that the mean may be: a component by its weight, then curve and noise given it."""
+    """Curves (draws, k) that the mean may be: component by weight, then curve and noise given it."""
     flat = np.concatenate(weights)
     # Systematic: components come as often as their weights say, not by chance.
     places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)

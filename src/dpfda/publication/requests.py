@@ -124,6 +124,11 @@ class Request:
             problem = replace(problem, cube=None)
         return choose(problem, self.mechanism)
 
+    @property
+    def answers_with_line(self) -> bool:
+        """Whether the release will be the default line of curves between bounds."""
+        return self.curves is not None and isinstance(self.mechanism, str) and self.mechanism == "auto"
+
     @cached_property
     def public_design(self) -> Design | None:
         """The design where the size is public; None where it awaits the count."""

@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bands import Band, enclosing, make_band, make_credible_band
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points
+from dpfda.bases.grids import check_points, piecewise
 from dpfda.certificates import Certificate, Certified
 from dpfda.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw
 from dpfda.postprocessing import CountError, CurveModel, Posterior, Widths, mixture_of
 from dpfda.priors import Hierarchy
+from dpfda.releases.lines import between_bounds, mean_band
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,24 +255,16 @@ class ReleasedFunction(Release):
         ParameterError
             If a point is outside the domain.
         """
-        values = self._center(points) + self.basis.evaluate(points, self.order) @ self.coefficients
         if isinstance(self.hierarchy, CurvePrior):
-            values = self._between(values, points)
+            values = between_bounds(self, self.hierarchy, check_points(points, self.domain_range))
+        else:
+            functions = self.basis.evaluate(points, self.order)
+            values = self._center(points) + functions @ self.coefficients
         return float(values[0]) if np.ndim(points) == 0 else values
 
     def _center(self, points: ArrayLike) -> Floats:
-        return _linear(self.center, self, points, self.order)
-
-    def _between(self, values: Floats, points: ArrayLike) -> Floats:
-        """The line cut at its public bounds; a derivative there is that of the bound."""
-        prior = self.hierarchy
-        assert isinstance(prior, CurvePrior)  # noqa: S101
-        lower, upper = (_linear(curve, self, points, self.order) for curve in (prior.lower, prior.upper))
-        if self.order == 0:
-            return np.clip(values, lower, upper)
-        line = _linear(self.center, self, points, 0) + self.basis.evaluate(points) @ self.coefficients
-        ends = [_linear(curve, self, points, 0) for curve in (prior.lower, prior.upper)]
-        return np.where(line < ends[0], lower, np.where(line > ends[1], upper, values))
+        at = check_points(points, self.domain_range)
+        return piecewise(self.grid_points, self.center, at, self.order)
 
     def derivative(self) -> ReleasedFunction:
         """The derivative, as a released function of its own (units of the data per unit of t).
@@ -380,28 +373,13 @@ class ReleasedFunction(Release):
             points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
         at = check_points(points, self.domain_range)
         if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
-            return self._mean_band(level, simultaneous, at)
+            return mean_band(self, self.hierarchy, level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)
         if kind == "credible":
             return make_credible_band(self(at), functions, self, level, simultaneous, at)
         source = self.unshrunk
         band = make_band(source(at), functions, source, level, simultaneous, at)
         return enclosing(band, self(at)) if kind == "mean" else band
-
-    def _mean_band(self, level: float, simultaneous: bool, at: Floats) -> Band:
-        prior, model = self.hierarchy, self.curve_model
-        assert isinstance(prior, CurvePrior)  # noqa: S101
-        if self.order == 0:
-            line, grid = self(at), self.grid_points
-            half = np.interp(at, grid, self.widths.around_line(level, simultaneous) * prior.width)
-            lower, upper = (np.interp(at, grid, curve) for curve in (prior.lower, prior.upper))
-            lower, upper = np.maximum(line - half, lower), np.minimum(line + half, upper)
-            return Band(at, lower, upper, float(level), simultaneous)
-        slopes = self.basis.evaluate(at, self.order) @ (self.basis.analysis * prior.width[:, None]).T
-        functions = slopes if model.lift is None else slopes @ model.lift
-        half = self.widths.around_slope(level, simultaneous, functions)
-        line = self._center(at) + self.basis.evaluate(at, self.order) @ self.coefficients
-        return enclosing(Band(at, line - half, line + half, float(level), simultaneous), self(at))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band on the grid as a pandas data frame."""
@@ -443,15 +421,3 @@ class ReleasedFunction(Release):
                 f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
             ]
         )
-
-
-def _linear(curve: Floats, release: ReleasedFunction, points: ArrayLike, order: int) -> Floats:
-    """A public curve on the grid, linear between and constant beyond, or a derivative of it."""
-    at, grid = check_points(points, release.domain_range), release.grid_points
-    if order == 0:
-        return np.asarray(np.interp(at, grid, curve))
-    if order > 1:
-        return np.zeros_like(at)
-    slopes = np.diff(curve) / np.diff(grid)
-    cell = np.clip(np.searchsorted(grid, at, "right") - 1, 0, slopes.size - 1)
-    return np.where((at >= grid[0]) & (at <= grid[-1]), slopes[cell], 0.0)

@@ -45,7 +45,11 @@ def accuracy_of(release: ReleasedFunction, level: float = LEVEL) -> Accuracy:
 
 
 def band_at(
-    release: ReleasedFunction, points: ArrayLike, level: float = LEVEL, simultaneous: bool = True
+    release: ReleasedFunction,
+    points: ArrayLike,
+    level: float = LEVEL,
+    simultaneous: bool = True,
+    kind: str = "mean",
 ) -> Band:
     """Band at some points that holds, if simultaneous, over the whole domain.
 
@@ -54,5 +58,5 @@ def band_at(
     """
     at = np.atleast_1d(np.asarray(points, dtype=np.float64))
     everywhere = np.linspace(*release.domain_range, 201)
-    band = release.band(level, simultaneous, np.concatenate([at, everywhere, release.grid_points]))
+    band = release.band(level, simultaneous, np.concatenate([at, everywhere, release.grid_points]), kind)
     return Band(at, band.lower[: at.size], band.upper[: at.size], band.level, simultaneous)

@@ -56,6 +56,6 @@ def promise(level: float, typical: float, largest: float, at_a_point: float, uni
         "held the mean in 89 to 97 of 100 releases, by the number of units, and in 95 over all; these "
         "sets were in view when it was made.",
         "The noise is known exactly. How the mean wiggles between the places that were measured is "
-        "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the bound "
-        "cut off, and how far these data are from a wider population, is not included.",
+        "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the "
+        "bound cut off, and how far these data are from a wider population, is not included.",
     ]

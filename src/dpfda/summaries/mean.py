@@ -37,6 +37,7 @@ from dpfda.records.labels import unit_codes
 from dpfda.session import FunctionalSession
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.labels import read_labels
+from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.streams import MeanStream, add_all
 from dpfda.summaries.sums import Summation, matrix_on
 
@@ -97,6 +98,10 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     invalid : {"refuse", "repair"}
         Raise on unusable records (outside the guarantee: an error tells something), or replace each by
         a fixed public element (the bound's center).
+    prior : array (m,) or (C, m), callable, release, or a list of them
+        Public curves that the mean may be near to: last year's mean, another hospital's release, a
+        function. For the default with bounds on values. Where one is near the error falls by up to half,
+        where all are far it grows by a few hundredths. Never made from these data.
     smoothing : float
         For irregular curves: public noise variance relative to that of the curves.
     unit : str, optional
@@ -160,6 +165,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         missing: str = "refuse",
         invalid: str = "refuse",
         smoothing: float = 0.01,
+        prior: Any = None,
         unit: str | None = None,
         labels: Any = None,
         ledger: Any = None,
@@ -180,6 +186,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.invalid = invalid
         self.smoothing = smoothing
+        self.prior = prior
         self.unit = unit
         self.labels = labels
         self.ledger = ledger
@@ -346,7 +353,9 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         return PreparedMean(request, summation.finish(total, request))
 
     def _request(self, basis: Any, bound: Any, size: int | None, groups: Any) -> Request:
-        return Request(
+        prior = getattr(self, "prior", None)
+        centers = None if prior is None else read_public_curves(prior, flat_grid(basis))
+        request = Request(
             basis,
             bound,
             budget(self.epsilon, self.delta),
@@ -359,7 +368,16 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
                 "standardized": bool(self.standardize),
                 **read_labels(self.labels, boxes=True),
             },
+            centers=centers,
         )
+        if centers is not None and not request.answers_with_line:
+            raise ParameterError(
+                "prior",
+                "be None but for the default mean of curves between bounds",
+                f"{len(centers)} curve(s)",
+                "Give bounds=(lower, upper) and no kernel, basis or mechanism of your own.",
+            )
+        return request
 
     def _summation(self, request: Request, components: int) -> Summation:
         return Summation(request, components, self.missing, self.invalid, bool(self.standardize))

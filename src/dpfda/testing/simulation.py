@@ -69,7 +69,7 @@ def simulate_releases(
     center = prepared.request.bound.center_on(flat_grid(basis))
     curves = center + coefficients @ functions[:, : coefficients.shape[1]].T
     prior = prepared.request.curves
-    if prior is not None and prepared.request.mechanism == "auto":
+    if prior is not None and prepared.request.answers_with_line:
         curves = np.clip(curves, prior.lower, prior.upper)
     return curves.view(NotPrivate)
 
