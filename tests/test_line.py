@@ -76,6 +76,7 @@ class TestDesign:
         assert counts[-1] == 200
         assert not any(100 <= count < 200 for count in counts)
         assert [number_of_cells(m, 5000) for m in (2, 3, 24, 57)] == [2, 3, 24, 57]
+        assert max(number_of_cells(5000, s) for s in np.geomspace(1, 1e12, 30)) == 300
 
     def test_cells_have_equal_numbers_of_points(self) -> None:
         for size in (50, 700, 3000):

@@ -29,12 +29,14 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
+from dpfda.postprocessing.curves import LARGEST_GRID
 
 CELLS, POWER, LENGTH, FEWEST = 0.27, 0.63, 0.3, 3
 # From this share of the grid on every point is a cell. Grids count up to a length: longer ones are finer
-# than what curves do.
+# than what curves do. Where a part of the points carries the curve there are no more cells than half of it.
 FULL = 0.5
 LONGEST = 400
+MOST_CELLS = LARGEST_GRID // 2
 # One block has at least so many functions, or twice as many as there would be cells.
 FUNCTIONS = 128
 WORTH_A_DELTA = 1.01
@@ -50,6 +52,8 @@ def number_of_cells(points: int, strength: float) -> int:
     """
     length = min(points, LONGEST) / 100
     count = max(FEWEST, int(min(CELLS * strength**POWER * length**LENGTH, points)))
+    if points > LARGEST_GRID:
+        return min(count, MOST_CELLS)
     return points if count >= FULL * points else count
 
 
