@@ -23,17 +23,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.calibration import pure_budget
 from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
+from dpfda.noise import pure_budget
 from dpfda.postprocessing.curves import LARGEST_GRID
 
 CELLS, POWER, LENGTH, FEWEST = 0.27, 0.63, 0.3, 3
 # From this share of the grid on every point is a cell. Grids count up to a length: longer ones are finer
-# than what curves do. Where a part of the points carries the curve there are no more cells than half of it.
+# than what curves do. Where some points carry the curve there are at most half as many cells.
 FULL = 0.5
 LONGEST = 400
 MOST_CELLS = LARGEST_GRID // 2

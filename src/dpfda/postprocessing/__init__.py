@@ -1,8 +1,8 @@
 """What is done to a noisy release with public knowledge alone: free of privacy cost."""
 
 from dpfda.noise import NoiseMixture
-from dpfda.postprocessing.mixtures import mixture_of
 from dpfda.postprocessing.curves import CurveModel, CurvePosterior
+from dpfda.postprocessing.mixtures import mixture_of
 from dpfda.postprocessing.posterior import Posterior
 from dpfda.postprocessing.widths import CountError, Widths
 

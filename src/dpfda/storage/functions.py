@@ -14,8 +14,8 @@ from dpfda.bases.encoding import (
     integers,
     mapping,
 )
-from dpfda.noise import law_from_json
 from dpfda.curve_priors import CurvePrior
+from dpfda.noise import law_from_json
 from dpfda.priors import Hierarchy
 from dpfda.releases.function import Release, ReleasedFunction
 from dpfda.storage.certificates import CERTIFIED, certificate_from_json, certificate_to_json, earlier_sum
