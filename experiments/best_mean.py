@@ -92,30 +92,33 @@ def run(options: Options, draws: int) -> list[Row]:
         row: Row = {"dataset": source.name, "kernel": kernel, "epsilon": epsilon}
         row["printed"] = printed.get((source.name, kernel, epsilon), math.nan)
         named = Matern(RANGE, nu=SMOOTHNESS[kernel])
-        for column, mechanism in RIVALS.items():
-            row |= _errors(column, source, named, mechanism, PureDP(epsilon), seed, draws)
-        row |= _errors("named", source, named, "auto", PureDP(epsilon), seed, draws)
+        columns: list[tuple[str, Any, str]] = [(name, named, law) for name, law in RIVALS.items()]
         # Without a kernel the library's own: the same release for both kernels of the paper.
-        row |= _errors("ours", source, None, "auto", PureDP(epsilon), seed, draws)
+        columns += [("named", named, "auto"), ("ours", None, "auto")]
+        # No two columns share their luck: a ratio of two would inherit it.
+        for (column, prior, law), own in zip(columns, seed.spawn(len(columns)), strict=True):
+            row |= _errors(column, source, prior, law, PureDP(epsilon), own, draws)
         rows.append(row | _stated(source, None, PureDP(epsilon)))
     return rows
 
 
 def run_others(options: Options, draws: int) -> list[Row]:
     """Approximate and zero-concentrated privacy, beside the Gaussian process of Mirshani et al."""
+    cells = [(source, name, guarantee) for source in sources() for name, guarantee in OTHERS]
+    # Other streams than those of `run`, two a cell.
+    seeds = np.random.SeedSequence([options.seed, len(cells)]).spawn(2 * len(cells))
     rows = []
-    for source in sources():
-        for name, guarantee in OTHERS:
-            seed = np.random.SeedSequence(options.seed)
-            row: Row = {"dataset": source.name, "guarantee": name}
-            row |= _errors("ours", source, None, "auto", guarantee, seed, draws)
-            row |= _stated(source, None, guarantee)
-            if not isinstance(guarantee, PureDP):
-                named = Matern(RANGE, nu=1.5)
-                row |= _errors("process", source, named, "gaussian-process", guarantee, seed, draws)
-            else:
-                row |= {"process": math.nan, "process_se": math.nan}
-            rows.append(row)
+    for index, (source, name, guarantee) in enumerate(common.shown(cells, "other guarantees")):
+        ours, process = seeds[2 * index : 2 * index + 2]
+        row: Row = {"dataset": source.name, "guarantee": name}
+        row |= _errors("ours", source, None, "auto", guarantee, ours, draws)
+        row |= _stated(source, None, guarantee)
+        if not isinstance(guarantee, PureDP):
+            named = Matern(RANGE, nu=1.5)
+            row |= _errors("process", source, named, "gaussian-process", guarantee, process, draws)
+        else:
+            row |= dict.fromkeys(("process", "process_se", "process_equal"), math.nan)
+        rows.append(row)
     return rows
 
 
@@ -154,15 +157,23 @@ def _errors(
     seed: np.random.SeedSequence,
     draws: int,
 ) -> Row:
-    """Mean squared distance of simulated releases to the mean, and its standard error."""
+    """Mean squared distance of simulated releases to the mean, and its standard error.
+
+    The distance is the library's, with trapezoid weights; `equal` is the paper's, with equal weights
+    1/m, so that what stands beside a printed number is measured as that was.
+    """
     prepared = _prepared(source, kernel, mechanism, guarantee)
     coefficients = simulated_coefficients(prepared, np.random.default_rng(seed), draws)
     basis = prepared.request.basis
     functions = basis.evaluate(basis.grid_points)[:, : coefficients.shape[1]]
-    missed = coefficients @ functions.T - _target(source.name)
-    distances = missed**2 @ trapezoid(source.curves.shape[1])
+    squares = (coefficients @ functions.T - _target(source.name)) ** 2
+    distances = squares @ trapezoid(source.curves.shape[1])
     error = float(distances.std(ddof=1)) / math.sqrt(draws)
-    return {column: float(distances.mean()), f"{column}_se": error}
+    return {
+        column: float(distances.mean()),
+        f"{column}_se": error,
+        f"{column}_equal": float(squares.mean()),
+    }
 
 
 def _stated(source: Source, kernel: Any, guarantee: Guarantee) -> Row:

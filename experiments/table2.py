@@ -61,10 +61,10 @@ def run(options: Options) -> list[Row]:
         row: Row = {"dataset": name, "kernel": kernel, "epsilon": epsilon, "mechanism": mechanism}
         row |= reproduced(samples[name], kernel, epsilon, mechanism, line, draws, seed)
         honest = Honest.of(raw[name], kernel, mechanism, epsilon)
-        seed_honest = int(seed.generate_state(1)[0])
+        seed_honest, seed_closed = (int(state) for state in seed.generate_state(2))
         distances = honest.distances(targets[name], honest_draws, seed_honest)
         row |= mean_and_error("honest", distances)
-        row["honest_closed"] = honest.expected(targets[name])
+        row["honest_closed"] = honest.expected(targets[name], seed_closed)
         rows.append(row)
     return rows
 

@@ -50,8 +50,8 @@ def _introduction(seed: int, draws: tuple[int, int]) -> str:
     return f"""# Table 2 of Lin & Reimherr (2023): all 96 cells
 
 Written by `python -m experiments.table2`, seed {seed}. Every number is the expected squared L2 distance
-between the released mean curve and the mean of the standardised curves. What stands after a plus-minus
-sign is the standard error of our simulation.
+between the released mean curve and the mean of the standardised curves, all grid points counting the
+same, as in the paper. What stands after a plus-minus sign is the standard error of our simulation.
 
 - **printed**: the paper's number.
 - **reproduced (NOT PRIVATE)**: the recipe behind the printed numbers (`experiments/recipe.py`),

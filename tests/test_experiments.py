@@ -131,6 +131,8 @@ class TestHonest:
     def test_expected_error(self, sample: recipe.Sample, mechanism: str) -> None:
         case = honest.Honest.of(sample.curves, "matern32", mechanism, 1.0)
         target, draws = honest.target_mean(sample.curves), 4000
+        # The distance of the printed column, beside which this one stands.
+        np.testing.assert_array_equal(case.weights, sample.weights)
         np.testing.assert_allclose(target, sample.mean, atol=1e-6)
         distances = case.distances(target, draws, 9)
         error = distances.std() / math.sqrt(draws)
