@@ -102,8 +102,11 @@ def release_error(
     functions = used.evaluate(used.grid_points)[:, : design.functions]
     if design.hierarchy is not None:
         noise = design.noise.simulate(generator, DRAWS) * unit
-        made = released_coefficients(design, measured + noise, unit)
-        return float(np.mean((center + made @ functions.T - sample.mean) ** 2 @ used.weights))
+        made = released_coefficients(design, measured + noise, unit, used)
+        curves = center + made @ functions.T
+        if isinstance(within, ValueBounds):
+            curves = np.clip(curves, within.lower, within.upper)
+        return float(np.mean((curves - sample.mean) ** 2 @ used.weights))
     bias = (center + functions @ design.coefficients(measured) - sample.mean) ** 2 @ used.weights
     if design.measurement is not None:
         functions = functions @ design.measurement.synthesis

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import sys
 import time
@@ -114,6 +115,20 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         writer.writeheader()
         for row in rows:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    say(f"wrote {path}")
+
+
+def write_json(path: Path, found: dict[str, Any]) -> None:
+    """Write results with a row a line; floats with six digits."""
+    short = json.loads(json.dumps(found), parse_float=lambda text: float(f"{float(text):.6g}"))
+    parts = []
+    for name, value in short.items():
+        if isinstance(value, list):
+            rows = ",\n  ".join(json.dumps(row) for row in value)
+            parts.append(f"{json.dumps(name)}: [\n  {rows}\n ]")
+        else:
+            parts.append(f"{json.dumps(name)}: {json.dumps(value)}")
+    path.write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="utf-8")
     say(f"wrote {path}")
 
 
