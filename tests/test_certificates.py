@@ -131,8 +131,8 @@ KINDS: dict[str, Callable[..., Any]] = {
         PrivateCovariance, center=0.0, bounds=None, delta=1e-6, mechanism="gaussian"
     ),
     "covariance, mean and count": _second(PrivateCovariance, center="private", neighbours="add-remove"),
-    "components": _second(PrivateFPCA, 2, center="private"),
-    "directions": _second(PrivateFPCA, 2, center=0.0, bounds=None, method="exponential"),
+    "components": _second(PrivateFPCA, n_components=2, center="private"),
+    "directions": _second(PrivateFPCA, n_components=2, center=0.0, bounds=None, method="exponential"),
     "comparison": _compared(),
     "comparison, gaussian": _compared(delta=1e-6, mechanism="gaussian"),
     "comparison, counts": _compared(neighbours="add-remove", levels=["a", "b"]),
