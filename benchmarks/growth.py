@@ -22,8 +22,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean
-from dpfda.interop import compiled
 from dpfda.noise import KNormNoise
+from dpfda.numerics import compiled
 
 RECORDS = [1_000, 10_000, 100_000, 1_000_000]
 POINTS = [20, 50, 100, 200, 500, 1000]

@@ -14,9 +14,9 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import KernelBasis, L2Ball, ValueBounds
 from dpfda.bases.kernels import default_kernel
-from dpfda.design import adapted, choose, make_problem
-from dpfda.guarantees import Neighbours, PureDP
 from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import adapted, choose, make_problem
+from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.testing import released_coefficients
 from experiments import common
 from experiments.common import Floats, Options

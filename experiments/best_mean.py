@@ -16,8 +16,8 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import PrivateMean
 from dpfda.datasets import load_temperatures
-from dpfda.design import expected_error, least_error
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.mechanisms.design import expected_error, least_error
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.summaries.mean import PreparedMean
 from dpfda.testing import non_private_mean, simulated_coefficients
 from experiments import common

@@ -17,9 +17,9 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import KernelBasis, PrivateMean
 from dpfda.bounds import ValueBounds
-from dpfda.design import make_problem
-from dpfda.guarantees import PureDP
 from dpfda.mechanisms.cells import Cells, measured_error
+from dpfda.mechanisms.design import make_problem
+from dpfda.privacy.guarantees import PureDP
 from dpfda.testing import simulate_releases
 from experiments import common
 from experiments.common import Floats

@@ -17,12 +17,12 @@ import numpy as np
 from scipy import integrate, optimize, special, stats
 
 from dpfda.errors import RefusedMechanismError
-from dpfda.guarantees import PureDP
 from dpfda.mechanisms import read_mechanism
 from dpfda.mechanisms.protocol import Problem
 from dpfda.noise import knorm_noise
 from dpfda.noise.blocks import knorm_loss
 from dpfda.noise.elliptical import elliptical_noise, mixture_delta, t_loss
+from dpfda.privacy.guarantees import PureDP
 from experiments import common
 from experiments.common import Floats
 
@@ -208,7 +208,7 @@ def library_epsilon(law: Law, dimension: int, scale: float) -> float | str:
 
 def _problem(dimension: int) -> Problem:
     from dpfda.bounds import IntegerBall
-    from dpfda.guarantees import Neighbours
+    from dpfda.privacy.guarantees import Neighbours
 
     ball = IntegerBall.of("l2", 1.0, dimension)
     return Problem(np.ones(dimension), None, ball, 100, PureDP(1.0), Neighbours.REPLACE_ONE)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.guarantees import ApproximateDP
 from dpfda.noise import gaussian_ratio
+from dpfda.privacy.guarantees import ApproximateDP
 from experiments import common
 from experiments.common import Floats
 from experiments.gaussian_recipe import Tuning, eigenpairs, kernel_matrix, largest_norm, release_of

@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from dpfda import KernelBasis
 from dpfda.bounds import Bound
-from dpfda.design import choose, make_problem
-from dpfda.guarantees import guarantee_for
+from dpfda.mechanisms.design import choose, make_problem
 from dpfda.mechanisms.gaussian import GaussianProcess
+from dpfda.privacy.guarantees import guarantee_for
 from experiments.common import Floats
 
 SMOOTHNESS = {"matern52": 2.5, "matern32": 1.5, "exponential": 0.5}

@@ -18,7 +18,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from dpfda.composition import gaussian_epsilon
+from dpfda.privacy.composition import gaussian_epsilon
 from experiments.common import Floats, trapezoid
 
 CONVENTIONS = ("printed", "coded")

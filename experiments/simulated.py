@@ -13,9 +13,9 @@ from scipy.stats import norm
 
 from dpfda import KernelBasis
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds
-from dpfda.design import adapted, choose, make_problem
-from dpfda.guarantees import Neighbours, PureDP
 from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import adapted, choose, make_problem
+from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.testing import released_coefficients
 from experiments.common import Floats, Options, shown
 from experiments.honest import MECHANISMS, basis_of

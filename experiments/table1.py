@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L2Ball
-from dpfda.design import Plan, make_plan
-from dpfda.guarantees import guarantee_for
+from dpfda.mechanisms.design import Plan, make_plan
+from dpfda.privacy.guarantees import guarantee_for
 from experiments import common
 from experiments.common import Floats, Options
 

@@ -4,8 +4,8 @@ import os
 import time
 
 from dpfda.errors import BudgetError, LedgerError
-from dpfda.guarantees import PureDP
-from dpfda.ledger import FileLedger
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import FileLedger
 
 ENTRY = {"neighbours": "replace-one", "privacy_unit": "record"}
 

@@ -8,9 +8,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from dpfda import CosineBasis, L1Ball, L2Ball, PrivateMean, ReleasedFunction, ValueBounds
 from dpfda.bases import FourierBasis
-from dpfda.certificates import Certificate
-from dpfda.composition import Cost
-from dpfda.guarantees import Guarantee, Neighbours
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 GRID = np.linspace(0.0, 2.0, 21)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (61, 1))

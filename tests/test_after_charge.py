@@ -19,8 +19,8 @@ import dpfda
 from dpfda import BoxBound, DensityKernel, Ellipsoid, L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.bases import CosineBasis, FourierBasis, LegendreBasis
 from dpfda.errors import DpfdaError
-from dpfda.guarantees import ApproximateDP
-from dpfda.ledger import MemoryLedger
+from dpfda.privacy.guarantees import ApproximateDP
+from dpfda.privacy.ledger import MemoryLedger
 
 MECHANISMS = (
     "auto", "auto", "bernstein", "cells", "gaussian", "gaussian-process", "iclp", "iclp-l1",

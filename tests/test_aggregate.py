@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpfda.aggregate import IntegerSum
 from dpfda.errors import DpfdaError
+from dpfda.numerics.aggregate import IntegerSum
 
 LARGEST = 2**31 - 1
 

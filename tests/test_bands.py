@@ -13,11 +13,11 @@ from scipy.stats import binom, norm
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import CosineBasis, L1Ball, PrivateMean, ReleasedFunction
-from dpfda.bands import DRAWS, Band
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import EllipticalNoise
 from dpfda.publication import publish
+from dpfda.releases.bands import DRAWS, Band
 from dpfda.releases.function import NoisyCount
 
 GRID = np.linspace(0.0, 1.0, 16)
@@ -198,7 +198,7 @@ class TestNoisyCount:
     def test_coverage_is_not_below_the_level(
         self, units: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("dpfda.bands.DRAWS", 2000)
+        monkeypatch.setattr("dpfda.releases.bands.DRAWS", 2000)
         inside = 0
         for release, coefficients in islice(self.releases(units, epsilon), 200):
             hidden = release.center + release.basis.evaluate(GRID) @ coefficients

@@ -33,9 +33,6 @@ from dpfda import (
 )
 from dpfda.bases.bernstein import bernstein_square_norms, bernstein_values, lattice
 from dpfda.bounds import IntegerBall, LatticeBounds
-from dpfda.cli.app import app
-from dpfda.design import adapted, choose, expected_error, make_plan, make_problem
-from dpfda.embedding import Rows, project
 from dpfda.errors import (
     BudgetError,
     DataError,
@@ -44,11 +41,14 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.ledger import MemoryLedger
+from dpfda.front.command.app import app
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
+from dpfda.mechanisms.design import adapted, choose, expected_error, make_plan, make_problem
 from dpfda.noise import KNormNoise, achieved_guarantee, gaussian_noise, knorm_loss, knorm_noise
+from dpfda.numerics.embedding import Rows, project
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish, publish_integers
 from dpfda.summaries.bernstein import _rounded
 from dpfda.testing import non_private_mean, simulate_releases
@@ -983,7 +983,7 @@ def test_the_ledger_is_charged_before_noise_and_not_for_refusals(monkeypatch):
 
 
 def test_integers_with_too_little_noise_are_not_published():
-    from dpfda.aggregate import IntegerSum
+    from dpfda.numerics.aggregate import IntegerSum
 
     noise = KNormNoise((1, 1), (9, 9))
     with pytest.raises(DpfdaError, match="which is more than 1-differential privacy"):

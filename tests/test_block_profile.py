@@ -10,11 +10,16 @@ import pytest
 from mpmath import mp
 from scipy import integrate, special
 
-from dpfda.composition import Cost, compose
-from dpfda.composition.block_profile import block_delta, block_deltas, block_length, estimated_delta
-from dpfda.composition.losses import BlockLoss
-from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import cost_of, knorm_loss, knorm_noise
+from dpfda.privacy.composition import Cost, compose
+from dpfda.privacy.composition.block_profile import (
+    block_delta,
+    block_deltas,
+    block_length,
+    estimated_delta,
+)
+from dpfda.privacy.composition.losses import BlockLoss
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from statistical import block_profile_reference
 
 SETTINGS = [

@@ -18,12 +18,10 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import BoxBound, Ellipsoid, KernelBasis, PrivateMean, ReleasedFunction
 from dpfda.bounds import IntegerBody, read_bounds
-from dpfda.composition import gaussian_delta
-from dpfda.design import choose, make_plan, make_problem
-from dpfda.embedding import Rows
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
+from dpfda.front.report import describe
 from dpfda.mechanisms import mechanisms
+from dpfda.mechanisms.design import choose, make_plan, make_problem
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import (
     BoxNoise,
@@ -36,8 +34,17 @@ from dpfda.noise import (
     laplace_on_body,
     law_from_json,
 )
+from dpfda.numerics.embedding import Rows
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    guarantee_for,
+    within,
+)
 from dpfda.publication import Request
-from dpfda.report import describe
 from statistical import (
     FALSE_ALARM,
     fits,

@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
 from dpfda.bounds import IntegerBall, read_bounds
-from dpfda.embedding import Rows, project
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.laplace import Laplace
+from dpfda.numerics.embedding import Rows, project
 
 NORMS = ["l1", "l2"]
 

@@ -20,7 +20,7 @@ from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bases.spectra import leading_modes, spectral_decay
 from dpfda.errors import ParameterError
-from dpfda.storage.parts import basis_from_json
+from dpfda.releases.storage.parts import basis_from_json
 
 KINDS = ("cosine", "sine", "fourier")
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]

@@ -20,11 +20,8 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda.bases import KernelBasis
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball
-from dpfda.composition import gaussian_delta
-from dpfda.composition.block_profile import block_delta
-from dpfda.design import choose, make_problem
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
+from dpfda.mechanisms.design import choose, make_problem
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
@@ -39,6 +36,9 @@ from dpfda.noise import (
     knorm_loss,
     knorm_noise,
 )
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.composition.block_profile import block_delta
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
 from statistical import block_profile_reference, pure_rho_reference
 
 TIGHT = 1 - 1e-6

@@ -28,10 +28,10 @@ from dpfda import (
     row_blocks,
 )
 from dpfda.errors import DataError, OrientationError, ParameterError
-from dpfda.gridsums import grid_sum
-from dpfda.guarantees import Neighbours, PureDP
-from dpfda.interop.native_arrays import doubles
-from dpfda.ledger import MemoryLedger
+from dpfda.numerics.gridsums import grid_sum
+from dpfda.numerics.native_arrays import doubles
+from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.cells import (
     NO_NUMBER,
     TOO_LARGE_INTEGER,

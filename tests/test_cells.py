@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import CosineBasis, KernelBasis, L2Ball, PrivateMean, ReleasedFunction, ValueBounds
-from dpfda.aggregate import exact_product
-from dpfda.design import choose, expected_error, least_error, make_problem
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
-from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.cells import Cells, measured_error, measured_forms
+from dpfda.mechanisms.design import choose, expected_error, least_error, make_problem
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.protocol import Measurement
 from dpfda.noise import BoxNoise, achieved_guarantee
+from dpfda.numerics.aggregate import exact_product
+from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import Request
 from dpfda.testing import non_private_mean, simulate_releases
 from experiments import bodies

@@ -29,23 +29,16 @@ from dpfda import (
     load,
     release_bernstein,
 )
-from dpfda.certificates import Certificate
-from dpfda.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
 from dpfda.errors import ConversionError, ParameterError
-from dpfda.guarantees import (
-    ApproximateDP,
-    Neighbours,
-    PureDP,
-    ZeroConcentratedDP,
-    added,
-    readable,
-    within,
-)
-from dpfda.report import describe
-from dpfda.report.covariances import describe_comparison, describe_second_order
-from dpfda.report.densities import describe_density
-from dpfda.report.predictors import describe_predictor
-from dpfda.tuning import private_selection
+from dpfda.front.report import describe
+from dpfda.front.report.covariances import describe_comparison, describe_second_order
+from dpfda.front.report.densities import describe_density
+from dpfda.front.report.predictors import describe_predictor
+from dpfda.numerics.rationals import readable
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added, within
+from dpfda.summaries.tuning import private_selection
 from sample_releases import CURVES, GRID, certificate_of
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"

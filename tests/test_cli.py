@@ -15,15 +15,16 @@ from sklearn.gaussian_process.kernels import Matern
 from typer.testing import CliRunner
 
 import dpfda
-from dpfda import KernelBasis, PrivateMean, ValueBounds, exactness, load
-from dpfda.cli import main
-from dpfda.cli.app import app
-from dpfda.cli.outputs import new_picture
-from dpfda.cli.running import progress_bar
+from dpfda import KernelBasis, PrivateMean, ValueBounds, load
 from dpfda.datasets import load_temperatures
-from dpfda.design import make_plan
-from dpfda.guarantees import PureDP
-from dpfda.plotting import plot_plan
+from dpfda.front.command import main
+from dpfda.front.command.app import app
+from dpfda.front.command.outputs import new_picture
+from dpfda.front.command.running import progress_bar
+from dpfda.mechanisms.design import make_plan
+from dpfda.numerics import exactness
+from dpfda.privacy.guarantees import PureDP
+from dpfda.releases.plotting import plot_plan
 from dpfda.testing import simulate_releases
 
 POINTS = np.linspace(0.0, 23.0, 24)
@@ -669,7 +670,7 @@ def test_missing_file(folder, draws):
 
 def test_unwritable_folder(days, monkeypatch, draws):
     # The tests may run as a user who can write anywhere.
-    monkeypatch.setattr("dpfda.storage.files.os.access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr("dpfda.releases.storage.files.os.access", lambda path, mode: mode != os.W_OK)
     result = mean_of(days, epsilon="1")
     assert result.exit_code == 2
     assert "an existing folder that can be written to" in result.stderr
@@ -680,7 +681,7 @@ def test_release_that_cannot_be_saved_says_it_is_spent(days, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpfda.storage.files.os.replace", full)
+    monkeypatch.setattr("dpfda.releases.storage.files.os.replace", full)
     result = mean_of(days, epsilon="1")
     # Not refused: the noise was drawn, and the release counts.
     assert result.exit_code == 1
@@ -783,7 +784,7 @@ def test_python_m_dpfda_works(days):
 
 
 def test_a_shell_without_the_extra_gets_one_line(folder):
-    code = "import sys; sys.modules['typer'] = None; from dpfda.cli import main; main()"
+    code = "import sys; sys.modules['typer'] = None; from dpfda.front.command import main; main()"
     done = process("-c", code, cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: the command needs its extra: pip install 'dpfda[cli]'\n"
@@ -791,7 +792,7 @@ def test_a_shell_without_the_extra_gets_one_line(folder):
 
 def test_asking_for_help_loads_no_arrays(folder):
     code = (
-        "import sys; from dpfda.cli.app import app; app(['--help'], standalone_mode=False); "
+        "import sys; from dpfda.front.command.app import app; app(['--help'], standalone_mode=False); "
         "assert 'numpy' not in sys.modules"
     )
     assert process("-c", code, cwd=folder).returncode == 0

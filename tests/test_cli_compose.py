@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import PrivateDensity, PrivateMean
-from dpfda.cli.app import app
-from dpfda.composition import compose
+from dpfda.front.command.app import app
+from dpfda.privacy.composition import compose
 
 CURVES = np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.3, 0.3, 40)[:, None]
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import BoxBasis, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
-from dpfda.cli.app import app
+from dpfda.front.command.app import app
 
 GENERATOR = np.random.default_rng(4)
 CURVES = np.sin(np.linspace(0, 3, 12)) + GENERATOR.uniform(-0.2, 0.2, (40, 1))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import exactness
-from dpfda.cli.app import app
 from dpfda.errors import LedgerError
-from dpfda.ledger import FileLedger
+from dpfda.front.command.app import app
+from dpfda.numerics import exactness
+from dpfda.privacy.ledger import FileLedger
 
 
 @pytest.fixture

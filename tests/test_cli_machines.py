@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import ReleasedPredictor, exactness
-from dpfda.cli.app import app
+from dpfda import ReleasedPredictor
+from dpfda.front.command.app import app
+from dpfda.numerics import exactness
 
 # So little noise that the release can be compared with the truth.
 LOUD = "1000000000"

@@ -9,16 +9,16 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import PrivateDensity, PrivateMean, load
-from dpfda.cli import verbs
-from dpfda.cli.app import app, build
-from dpfda.cli.documented import documented
+from dpfda.front.command import verbs
+from dpfda.front.command.app import app, build
+from dpfda.front.command.documented import documented
 
 FILES = sorted(
     path for path in (Path(__file__).parent / "golden" / "v1").glob("*.json") if path.stem != "readings"
 )
 A_VERB = '''
 import typer
-from dpfda.cli.declared import Given, Option, Verb
+from dpfda.front.command.declared import Given, Option, Verb
 
 def greet(given: Given) -> None:
     """Greet somebody, as often as is asked for."""
@@ -33,8 +33,8 @@ VERB = Verb(
 )
 '''
 A_PUBLICATION = """
-from dpfda.cli.publishing import Publication, try_on_curves
-from dpfda.cli.reading import Curves
+from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.reading import Curves
 
 VERB = Publication(
     name="shape",
@@ -61,7 +61,7 @@ def with_files(tmp_path, monkeypatch):
     monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(folder)])
     yield lambda name, text: (folder / f"{name}.py").write_text(text)
     for name in ("greet", "shape"):
-        sys.modules.pop(f"dpfda.cli.verbs.{name}", None)
+        sys.modules.pop(f"dpfda.front.command.verbs.{name}", None)
 
 
 def test_a_verb_is_one_file(with_files):
@@ -192,7 +192,7 @@ def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):
 
 def test_the_list_of_verbs_loads_no_estimator(tmp_path):
     code = (
-        "import sys; from dpfda.cli.app import app; app(['--help'], standalone_mode=False); "
+        "import sys; from dpfda.front.command.app import app; app(['--help'], standalone_mode=False); "
         "assert not {'numpy', 'sklearn', 'dpfda.summaries'} & set(sys.modules)"
     )
     done = subprocess.run(  # noqa: S603

@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import Matern
 import dpfda
 from dpfda import KernelBasis, LongCurves, PrivateComparison, PrivateMean, ReleasedComparison
 from dpfda.errors import BudgetError, DataError, ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.cells import Cells
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish_parallel
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -115,7 +115,7 @@ class TestParallelComposition:
         assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
 
     def test_nothing_is_drawn_where_the_ledger_refuses(self, monkeypatch):
-        from dpfda import exactness
+        from dpfda.numerics import exactness
 
         monkeypatch.setattr(exactness, "draw_rounded", None)
         ledger = MemoryLedger().create("d", PureDP(1), REPLACE, "record")

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from dpfda import L2Ball, PrivateMean
-from dpfda.composition import (
+from dpfda.errors import ConversionError, ParameterError
+from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
+from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
+from dpfda.privacy.composition import (
     BlockLoss,
     BlocksLoss,
     Cost,
@@ -33,11 +36,8 @@ from dpfda.composition import (
     zcdp_delta,
     zcdp_epsilon,
 )
-from dpfda.composition.rounding import at_least, root_at_least
-from dpfda.errors import ConversionError, ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
-from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
+from dpfda.privacy.composition.rounding import at_least, root_at_least
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 
 GRID = np.linspace(0.0, 1.0, 15)
 CURVES = np.sin(3 * GRID) * np.linspace(-1, 1, 40)[:, None]

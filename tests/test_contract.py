@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 
 from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
-from dpfda.aggregate import soft_threshold
 from dpfda.bases.kernels import default_kernel
-from dpfda.guarantees import (
-    Neighbours,
-    PureDP,
-    ZeroConcentratedDP,
-    guarantee_for,
-)
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.noise import KNormNoise
+from dpfda.numerics.aggregate import soft_threshold
+from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.publication import Request
 from dpfda.testing import check_mechanism, simulate_releases
 

@@ -22,11 +22,8 @@ from dpfda import (
 )
 from dpfda.bases import CosineBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.composition import compose
-from dpfda.design.covariance import choose_symmetric, nearest_positive
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.ledger import MemoryLedger
+from dpfda.mechanisms.design.covariance import choose_symmetric, nearest_positive
 from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
@@ -35,7 +32,10 @@ from dpfda.noise.symmetric import (
     achieved_symmetric,
     symmetric_noise,
 )
-from dpfda.second_moments import LARGEST, OuterSum, outer_ball
+from dpfda.privacy.composition import compose
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.summaries.covariance import first_stage, outer_sum, prepare
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
@@ -593,7 +593,7 @@ class TestBudget:
 
     @pytest.mark.parametrize("center", [0.0, "private", "pairs"])
     def test_nothing_is_drawn_where_the_ledger_refuses(self, center, monkeypatch):
-        from dpfda import exactness
+        from dpfda.numerics import exactness
 
         monkeypatch.setattr(exactness, "draw_rounded", None)
         ledger = self.ledger(PureDP("0.1"))

@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import dpfda
-from dpfda import PrivateMean, exactness
-from dpfda.cli.app import app
-from dpfda.ledger import FileLedger
-from dpfda.report.covariances import describe_second_order
+from dpfda import PrivateMean
+from dpfda.front.command.app import app
+from dpfda.front.report.covariances import describe_second_order
+from dpfda.numerics import exactness
+from dpfda.privacy.ledger import FileLedger
 
 GRID = np.linspace(0, 1, 12)
 

@@ -12,9 +12,9 @@ from sklearn.exceptions import NotFittedError
 import dpfda
 from dpfda import PrivateFPCA, ReleasedComponents
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.ledger import MemoryLedger
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.covariances import (
     Shares,
     SubspacePlan,

@@ -17,11 +17,11 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import DensityKernel, PrivateDensity, ReleasedDensity, load
 from dpfda.bases.cells import CellGrid, analyse
-from dpfda.design.density import EXPONENT, count_noise
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
-from dpfda.guarantees import Neighbours, PureDP
+from dpfda.mechanisms.design.density import EXPONENT, count_noise
+from dpfda.mechanisms.posteriors.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise
-from dpfda.postprocessing.histospline import nearest_probabilities, smoother_for
+from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records.points import points_from_array
 from dpfda.releases.density import NODES
 from dpfda.releases.histogram import ReleasedHistogram

@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import load
-from dpfda.cli.app import app
-from dpfda.cli.reading import parse_points, parse_ranges
-from dpfda.design.density import EXPONENT
 from dpfda.errors import ParameterError
-from dpfda.ledger import FileLedger
+from dpfda.front.command.app import app
+from dpfda.front.command.reading import parse_points, parse_ranges
+from dpfda.mechanisms.design.density import EXPONENT
 from dpfda.noise import KNormNoise
+from dpfda.privacy.ledger import FileLedger
 
 
 def run(*arguments):

@@ -11,7 +11,7 @@ from scipy.integrate import dblquad, quad
 
 from dpfda import DensityKernel
 from dpfda.bases.cells import CellGrid
-from dpfda.guarantees import Neighbours
+from dpfda.privacy.guarantees import Neighbours
 from experiments import common, density_recipe, figure3, figure4, table3
 from experiments.density_recipe import Kernel, gaussian
 from test_docs import block_with

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import DensityKernel, PrivateDensity
-from dpfda.aggregate import IntegerSum
 from dpfda.bases.cells import CellGrid
-from dpfda.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.errors import BudgetError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
-from dpfda.ledger import MemoryLedger
+from dpfda.mechanisms.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.points import cell_weights
 from statistical import fits_only_at_its_scale
 from test_privacy import Audit, cut_noise, epsilon_bound, log_density

@@ -17,7 +17,10 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from dpfda import CosineBasis, KernelBasis, L1Ball, L2Ball, ValueBounds
 from dpfda.bases import Basis
 from dpfda.bases.kernels import default_kernel
-from dpfda.design import (
+from dpfda.bases.priors import Prior
+from dpfda.errors import ParameterError
+from dpfda.mechanisms import Problem, mechanisms
+from dpfda.mechanisms.design import (
     ExpectedError,
     Plan,
     choose,
@@ -27,16 +30,13 @@ from dpfda.design import (
     make_plan,
     make_problem,
 )
-from dpfda.design.choice import typical_error
-from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.mechanisms import Problem, mechanisms
+from dpfda.mechanisms.design.choice import typical_error
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm, best_block
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.mechanisms.protocol import rkhs_shrinkage, smoothing_exponent, wiener
-from dpfda.priors import Prior
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.testing import released_coefficients
 
 GRID = np.linspace(0.0, 1.0, 40)

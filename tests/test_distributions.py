@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda.composition import (
+from dpfda.privacy.composition import (
     ApproximateLoss,
     BlockLoss,
     BlocksLoss,
@@ -26,9 +26,9 @@ from dpfda.composition import (
     compose,
     gaussian_epsilon,
 )
-from dpfda.composition.block_profile import estimated_delta
-from dpfda.composition.distributions import Distribution, composed_epsilon, distribution
-from dpfda.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.composition.block_profile import estimated_delta
+from dpfda.privacy.composition.distributions import Distribution, composed_epsilon, distribution
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 INTERVAL = 1e-4
 

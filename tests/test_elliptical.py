@@ -9,7 +9,6 @@ from scipy import optimize, stats
 
 from dpfda import PrivateMean
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.mechanisms.elliptical import MultivariateLaplace, StudentT
 from dpfda.noise import (
     EllipticalNoise,
@@ -20,6 +19,7 @@ from dpfda.noise import (
     mixture_delta,
     t_loss,
 )
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.testing import simulate_releases
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, same_law, upper_limit
 

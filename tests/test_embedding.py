@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda.bases import CosineBasis, KernelBasis
 from dpfda.bounds import IntegerBall, L1Ball, L2Ball, ValueBounds
-from dpfda.embedding import project, row_exponents, sum_columns
+from dpfda.numerics.embedding import project, row_exponents, sum_columns
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 
 POINTS, COMPONENTS = 500, 60

@@ -13,8 +13,8 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda import exactness
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.numerics import exactness
 from statistical import FALSE_ALARM, rounded_laplace_p_value
 
 

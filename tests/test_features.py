@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from dpfda import FourierFeatures, KernelBasis, LandmarkFeatures, LinearFeatures
 from dpfda.errors import ParameterError, StorageError
-from dpfda.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
+from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
 
 POINTS = np.random.default_rng(4).uniform(size=(300, 3))
 MAPS: dict[str, FeatureMap] = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpfda import BoxBasis, L2Ball, PrivateMean, ReleasedField, ReleasedFunction, load
-from dpfda.embedding import transform
 from dpfda.errors import DataError, ParameterError, StorageError
+from dpfda.numerics.embedding import transform
 from dpfda.testing import non_private_mean, simulate_releases
 
 DOMAIN = [(0.0, 2.0), (-1.0, 1.0)]

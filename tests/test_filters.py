@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dpfda.composition import (
+from dpfda.errors import BudgetError, IncompatibleChargeError, LedgerError
+from dpfda.privacy.composition import (
     ApproximateLoss,
     BlockLoss,
     BlocksLoss,
@@ -25,12 +26,11 @@ from dpfda.composition import (
     gaussian_limit,
     gaussian_rho,
 )
-from dpfda.composition.distributions import distribution
-from dpfda.errors import BudgetError, IncompatibleChargeError, LedgerError
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.ledger import FileLedger, MemoryLedger
-from dpfda.ledger.base import audit
-from dpfda.ledger.filters import SPARE, Filter
+from dpfda.privacy.composition.distributions import distribution
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.privacy.ledger import FileLedger, MemoryLedger
+from dpfda.privacy.ledger.base import audit
+from dpfda.privacy.ledger.filters import SPARE, Filter
 
 ENTRY = {"neighbours": "replace-one", "privacy_unit": "record"}
 LAWS = [

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfda.errors import ParameterError
-from dpfda.guarantees import (
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.guarantees import (
     ApproximateDP,
     Neighbours,
     PureDP,
     ZeroConcentratedDP,
-    exact,
     guarantee_for,
     split,
 )

@@ -19,8 +19,8 @@ from dpfda.bases.cells import (
     synthesise,
 )
 from dpfda.errors import ParameterError
-from dpfda.postprocessing import histospline
-from dpfda.postprocessing.histospline import (
+from dpfda.mechanisms.posteriors import histospline
+from dpfda.mechanisms.posteriors.histospline import (
     Smoother,
     adaptive_smoother,
     bandwidth_smoother,

@@ -11,11 +11,8 @@ import pandas as pd
 import pytest
 
 from dpfda import L1Ball, L2Ball, LongCurves, PrivateMean, ValueBounds, release_bernstein
-from dpfda.aggregate import IntegerSum, soft_threshold
 from dpfda.bounds import IntegerBall
-from dpfda.embedding import Rows
 from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
-from dpfda.guarantees import PureDP, exact, guarantee_for
 from dpfda.mechanisms import Design
 from dpfda.noise import (
     EllipticalNoise,
@@ -26,6 +23,10 @@ from dpfda.noise import (
     gaussian_noise,
     knorm_noise,
 )
+from dpfda.numerics.aggregate import IntegerSum, soft_threshold
+from dpfda.numerics.embedding import Rows
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.guarantees import PureDP, guarantee_for
 
 LARGEST = np.finfo(float).max
 NORMS = ("l1", "l2", "linf")

@@ -30,7 +30,6 @@ from dpfda import (
     ReleasedPredictor,
     exactness,
 )
-from dpfda.composition import compose, laplace_rho, pure_rho
 from dpfda.errors import (
     BudgetError,
     DataError,
@@ -38,8 +37,9 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
-from dpfda.guarantees import PureDP
-from dpfda.ledger import MemoryLedger
+from dpfda.privacy.composition import compose, laplace_rho, pure_rho
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, size=(300, 2))

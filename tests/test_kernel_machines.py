@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda.aggregate import IntegerSum
-from dpfda.composition import gaussian_delta
 from dpfda.errors import DpfdaError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import GaussianNoise, KNormNoise, knorm_loss
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.summaries.defaults import default_psi, default_road
 from dpfda.summaries.minimiser import Loss

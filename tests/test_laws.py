@@ -10,7 +10,6 @@ import dpfda.mechanisms
 import dpfda.noise
 from dpfda import PrivateMean, load
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.noise import (
     EllipticalNoise,
     KNormNoise,
@@ -22,6 +21,7 @@ from dpfda.noise import (
     laplace_on_body,
     laws_of,
 )
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.testing import check_law, check_mechanism
 
 WIDE = 10**6
@@ -110,9 +110,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda import exactness
-from dpfda.composition import LaplaceLoss
-from dpfda.guarantees import PureDP
+from dpfda.numerics import exactness
+from dpfda.privacy.composition import LaplaceLoss
+from dpfda.privacy.guarantees import PureDP
 from dpfda.noise.protocol import VectorLaw, check_positive, unsuited
 
 
@@ -164,7 +164,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.errors import ParameterError
-from dpfda.guarantees import PureDP
+from dpfda.privacy.guarantees import PureDP
 from dpfda.mechanisms.protocol import Design, wiener
 from dpfda.noise.{toy} import Toy
 

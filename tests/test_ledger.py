@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from dpfda import L1Ball, L2Ball, PrivateMean
-from dpfda.composition import Cost, GaussianLoss, LaplaceLoss, gaussian_rho, laplace_rho, pure_rho
 from dpfda.errors import (
     BudgetError,
     IncompatibleChargeError,
@@ -33,8 +32,16 @@ from dpfda.errors import (
     ParameterError,
     UnknownDatasetError,
 )
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
-from dpfda.ledger import FileLedger, MemoryLedger, disk, lines
+from dpfda.privacy.composition import (
+    Cost,
+    GaussianLoss,
+    LaplaceLoss,
+    gaussian_rho,
+    laplace_rho,
+    pure_rho,
+)
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.privacy.ledger import FileLedger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_until_killed, race
 
 ADD_REMOVE = {"neighbours": "add-remove", "privacy_unit": "record"}
@@ -492,7 +499,7 @@ def test_a_read_only_file_can_be_read_and_refuses_a_charge():
 
 
 def test_a_locked_file_is_a_typed_error_and_nothing_is_charged(path, monkeypatch):
-    monkeypatch.setattr("dpfda.ledger.disk.PATIENCE", 0.05)
+    monkeypatch.setattr("dpfda.privacy.ledger.disk.PATIENCE", 0.05)
     ledger = FileLedger(path).create("scans", PureDP(1))
     with disk.locked(path, writing=False), disk.locked(path, writing=False):
         # Readers do not wait for each other.
@@ -697,7 +704,7 @@ def test_a_release_is_charged_before_any_noise_is_drawn(ledger, monkeypatch):
         seen.append(ledger.spent("scans")["epsilon"])
         return real(size)
 
-    monkeypatch.setattr("dpfda.exactness.os.urandom", entropy)
+    monkeypatch.setattr("dpfda.numerics.exactness.os.urandom", entropy)
     estimator(ledger, 0.9).fit(CURVES)
     assert seen
     assert set(seen) == {Fraction(9, 10)}
@@ -712,7 +719,7 @@ def test_a_refused_release_draws_no_noise(ledger, monkeypatch):
     def entropy(size):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("dpfda.exactness.os.urandom", entropy)
+    monkeypatch.setattr("dpfda.numerics.exactness.os.urandom", entropy)
     with pytest.raises(BudgetError):
         estimator(ledger, 0.9).fit(CURVES)
     with pytest.raises(UnknownDatasetError):
@@ -730,7 +737,7 @@ def test_a_release_that_fails_after_its_charge_stays_charged(ledger, monkeypatch
     def entropy(size):
         raise OSError("no entropy")
 
-    monkeypatch.setattr("dpfda.exactness.os.urandom", entropy)
+    monkeypatch.setattr("dpfda.numerics.exactness.os.urandom", entropy)
     with pytest.raises(OSError, match="no entropy"):
         estimator(ledger, 0.9).fit(CURVES)
     assert ledger.spent("scans")["epsilon"] == Fraction(9, 10)

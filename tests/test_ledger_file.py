@@ -15,8 +15,8 @@ import pytest
 
 import first_ledger
 from dpfda.errors import LedgerError
-from dpfda.guarantees import PureDP
-from dpfda.ledger import FileLedger, MemoryLedger, disk, lines
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import FileLedger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_by_any_name
 
 TENTH = PureDP("0.1")
@@ -196,7 +196,7 @@ def test_a_file_that_was_removed_under_the_lock_takes_no_charge(path, monkeypatc
 
 
 def test_an_empty_file_may_have_been_a_ledger(path, monkeypatch):
-    monkeypatch.setattr("dpfda.ledger.file._MAKING", 0.05)
+    monkeypatch.setattr("dpfda.privacy.ledger.file._MAKING", 0.05)
     path.touch()
     with pytest.raises(LedgerError, match=r"is empty\. If it never was a ledger, remove it"):
         FileLedger(path).create("scans", PureDP(1))

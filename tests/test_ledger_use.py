@@ -22,7 +22,6 @@ from dpfda import (
     ReleasedFunction,
     TwoStageMean,
 )
-from dpfda.cli.app import app
 from dpfda.errors import (
     BudgetError,
     FittedStepWarning,
@@ -31,9 +30,10 @@ from dpfda.errors import (
     RepeatedReleaseWarning,
     StorageError,
 )
-from dpfda.guarantees import ApproximateDP, PureDP
-from dpfda.ledger import FileLedger, MemoryLedger
-from dpfda.tuning import private_selection
+from dpfda.front.command.app import app
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.ledger import FileLedger, MemoryLedger
+from dpfda.summaries.tuning import private_selection
 from ledger_processes import ENTRY
 
 GRID = np.linspace(0.0, 1.0, 12)

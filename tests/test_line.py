@@ -17,16 +17,16 @@ from scipy.stats import binom
 
 from dpfda import L2Ball, PrivateComparison, PrivateMean, load
 from dpfda.bases import KernelBasis
+from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import ValueBounds
-from dpfda.curve_priors import CurvePrior
-from dpfda.design import choose, make_plan, make_problem
-from dpfda.design.lines import number_of_cells
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.front.report import describe, misfit, verdict
+from dpfda.mechanisms.design import choose, make_plan, make_problem
+from dpfda.mechanisms.design.lines import number_of_cells
+from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.noise import BoxNoise
-from dpfda.postprocessing import CurveModel, Widths
-from dpfda.report import describe, misfit, verdict
+from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 
 GRID = np.linspace(0, 1, 100)
 
@@ -194,7 +194,7 @@ class TestLine:
     def test_studies_of_many_releases_leave_out_the_local_component_alone(self) -> None:
         model = model_of(40, 200.0)
         seen = noisy(model, means_of(40)[0], np.random.default_rng(9))
-        from dpfda.postprocessing.curves import mixed_mean
+        from dpfda.mechanisms.posteriors.curves import mixed_mean
 
         expected = mixed_mean(model.posterior(seen).fits[:-1])
         np.testing.assert_allclose(model.first_means(seen[None, :])[0], expected, atol=1e-10)

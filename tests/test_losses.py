@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from dpfda.composition import (
+from dpfda.errors import ParameterError
+from dpfda.privacy.composition import (
     ApproximateLoss,
     BlockLoss,
     BlocksLoss,
@@ -24,7 +25,6 @@ from dpfda.composition import (
     loss_from_json,
     pure_rho,
 )
-from dpfda.errors import ParameterError
 
 LOSSES = [
     PureLoss("0.7"),

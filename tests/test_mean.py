@@ -17,11 +17,11 @@ from dpfda.errors import (
     ParameterError,
     RefusedMechanismError,
 )
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, added
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, added
 from dpfda.releases.function import NoisyCount
 from dpfda.testing import non_private_mean, simulate_releases
 
@@ -196,8 +196,8 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, **named: Any) -> Any:
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("dpfda.exactness.system_bits", fail)
-    monkeypatch.setattr("dpfda.exactness.draw_rounded", fail)
+    monkeypatch.setattr("dpfda.numerics.exactness.system_bits", fail)
+    monkeypatch.setattr("dpfda.numerics.exactness.draw_rounded", fail)
     monkeypatch.setattr("os.urandom", fail)
 
 

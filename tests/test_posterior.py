@@ -12,7 +12,9 @@ from scipy.integrate import quad
 from scipy.stats import binom, gamma
 
 from dpfda import L2Ball, PrivateMean, load
+from dpfda.bases.priors import SCALES, Hierarchy, Prior, public_shapes
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors import Posterior, mixture_of
 from dpfda.noise import (
     BoxNoise,
     EllipsoidNoise,
@@ -21,8 +23,6 @@ from dpfda.noise import (
     KNormNoise,
     VectorLaw,
 )
-from dpfda.postprocessing import Posterior, mixture_of
-from dpfda.priors import SCALES, Hierarchy, Prior, public_shapes
 
 GRID = np.linspace(0.0, 2.0, 25)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (80, 1))

@@ -21,17 +21,24 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
-from dpfda.aggregate import IntegerSum
 from dpfda.errors import DpfdaError, RefusedMechanismError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, split
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise, knorm_noise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    guarantee_for,
+    split,
+)
 from dpfda.publication import Request, averages, pay, publish
-from dpfda.storage import load
+from dpfda.releases.storage import load
 from statistical import block_profile_reference, lower_limit, pure_rho_reference, upper_limit
 
 ERROR = 1e-7  # Of each one-sided interval.

@@ -174,10 +174,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "load": (dpfda.load, {"path": "no such file"}),
     "row_blocks": (lambda **k: list(dpfda.row_blocks(**k)), {"array": CURVES, "rows": 7}),
-    "guarantee_for": (dpfda.guarantees.guarantee_for, {"epsilon": 1, "delta": 0}),
-    "PureDP": (dpfda.guarantees.PureDP, {"epsilon": 1}),
-    "ApproximateDP": (dpfda.guarantees.ApproximateDP, {"epsilon": 1, "delta": "1e-6"}),
-    "ZeroConcentratedDP": (dpfda.guarantees.ZeroConcentratedDP, {"rho": 1}),
+    "guarantee_for": (dpfda.privacy.guarantees.guarantee_for, {"epsilon": 1, "delta": 0}),
+    "PureDP": (dpfda.privacy.guarantees.PureDP, {"epsilon": 1}),
+    "ApproximateDP": (dpfda.privacy.guarantees.ApproximateDP, {"epsilon": 1, "delta": "1e-6"}),
+    "ZeroConcentratedDP": (dpfda.privacy.guarantees.ZeroConcentratedDP, {"rho": 1}),
 }
 # What is made by the library itself, from arguments that are covered here.
 NOT_CALLED = {

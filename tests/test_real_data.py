@@ -16,10 +16,10 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import KernelBasis, L1Ball, PrivateMean
 from dpfda.errors import RefusedMechanismError
-from dpfda.guarantees import guarantee_for
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.laplace import Laplace
+from dpfda.privacy.guarantees import guarantee_for
 from dpfda.testing import non_private_mean, simulate_releases
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -18,13 +18,13 @@ from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import CosineBasis, L2Ball, LongCurves, PrivateMean, ReleasedFunction, ValueBounds
-from dpfda.aggregate import IntegerSum
 from dpfda.bases.encoding import array_from_json
 from dpfda.errors import ParameterError
-from dpfda.guarantees import within
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.guarantees import within
 from dpfda.publication import Request
 from dpfda.records import Curves
-from dpfda.storage import to_json
+from dpfda.releases.storage import to_json
 from dpfda.summaries.mean import PreparedMean
 from dpfda.testing import non_private_mean
 from sample_releases import CURVES, GRID, RELEASES

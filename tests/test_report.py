@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.report import accuracy_of, band_at, cautions, cited, describe, number, public_size
+from dpfda.front.report import accuracy_of, band_at, cautions, cited, describe, number, public_size
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from sample_releases import certificate_of
 
 POINTS = 24

@@ -20,8 +20,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import BoxBasis, CosineBasis, FunctionalSession, PrivateMean, exactness
-from dpfda.composition import compose
+from dpfda import BoxBasis, CosineBasis, FunctionalSession, PrivateMean
 from dpfda.errors import (
     BudgetError,
     ParameterError,
@@ -29,14 +28,16 @@ from dpfda.errors import (
     SessionError,
     StorageError,
 )
-from dpfda.guarantees import ApproximateDP
-from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.protocol import Measurement
 from dpfda.noise import gaussian_on_body
-from dpfda.session import Answer, conditional, journal
-from dpfda.session.questions import Posed, Question
-from dpfda.session.records import answer_to_json, draw_to_json
+from dpfda.numerics import exactness
+from dpfda.privacy.composition import compose
+from dpfda.privacy.guarantees import ApproximateDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.session import Answer, conditional, journal
+from dpfda.publication.session.questions import Posed, Question
+from dpfda.publication.session.records import answer_to_json, draw_to_json
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks"),

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda import CosineBasis, FunctionalSession, L2Ball, PrivateMean, exactness
+from dpfda import CosineBasis, FunctionalSession, L2Ball, PrivateMean
 from dpfda.errors import StorageError
-from dpfda.session import conditional, session
-from dpfda.session.conditional import ConditionalValues, Draw, Keep
+from dpfda.numerics import exactness
+from dpfda.publication.session import conditional, session
+from dpfda.publication.session.conditional import ConditionalValues, Draw, Keep
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 SCALES = (900_000, 1_300_000, 400_000, 700_000)

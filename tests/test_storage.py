@@ -12,9 +12,9 @@ import pytest
 
 from dpfda import PrivateMean, ReleasedFunction, load
 from dpfda.errors import StorageError
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.storage import SCHEMA_VERSION, check_writable, to_json, write_text
-from dpfda.storage.parts import guarantee_from_json, guarantee_to_json
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.releases.storage import SCHEMA_VERSION, check_writable, to_json, write_text
+from dpfda.releases.storage.parts import guarantee_from_json, guarantee_to_json
 from sample_releases import CURVES, GRID, RELEASES, custom_kernel
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dpfda import PrivateMean, load
 from dpfda.errors import DpfdaError, StorageError
-from dpfda.session import FunctionalSession, journal
+from dpfda.publication.session import FunctionalSession, journal
 from stranger_files import KINDS, mutated, written
 
 # Of each kind; 450 of each, 10,000 in all, take half a minute.

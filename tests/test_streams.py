@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dpfda import BernsteinBasis, L1Ball, L2Ball, LongCurves, PrivateMean, row_blocks
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
-from dpfda.guarantees import PureDP
-from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.bernstein import Bernstein
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
 
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(90, POINTS))

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
-from dpfda.aggregate import IntegerSum, exact_product
 from dpfda.bases import CosineBasis, FourierBasis, KernelBasis
 from dpfda.bounds import IntegerBall, LatticeBounds, on_grid
 from dpfda.bounds.ongrid import LARGEST_SQUARE
-from dpfda.embedding import Rows, project, quantised
 from dpfda.errors import DataError, ParameterError
-from dpfda.gridsums import GridRule, grid_sum, integers
-from dpfda.interop import compiled
 from dpfda.mechanisms.laplace import Laplace
+from dpfda.numerics import compiled
+from dpfda.numerics.aggregate import IntegerSum, exact_product
+from dpfda.numerics.embedding import Rows, project, quantised
+from dpfda.numerics.gridsums import GridRule, grid_sum, integers
 
 GRID = np.linspace(0.0, 1.0, 37)
 BASIS = KernelBasis.on_grid(Matern(0.2, nu=1.5), GRID)

@@ -27,15 +27,15 @@ from dpfda import (
     private_selection,
 )
 from dpfda.bounds import L1Ball
-from dpfda.composition import compose, laplace_rho, pure_rho
-from dpfda.design import make_problem
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.ledger import MemoryLedger
+from dpfda.mechanisms.design import make_problem
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.iclp_l1 import ICLPL1
+from dpfda.privacy.composition import compose, laplace_rho, pure_rho
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.summaries.tuning import Stopping, matern_decay
 from dpfda.testing import simulate_releases
-from dpfda.tuning import Stopping, matern_decay
 from statistical import FALSE_ALARM
 
 GRID = np.linspace(0, 1, 25)

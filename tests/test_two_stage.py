@@ -34,20 +34,20 @@ from dpfda import (
 )
 from dpfda.bounds import ball_of
 from dpfda.bounds.around import BallAround
-from dpfda.design import choose
-from dpfda.design.choice import typical_error
-from dpfda.design.two_stage import (
+from dpfda.errors import BudgetError, DataError, ParameterError
+from dpfda.mechanisms.design import choose
+from dpfda.mechanisms.design.choice import typical_error
+from dpfda.mechanisms.design.two_stage import (
     candidate_radii,
     choose_radius,
     plan_stages,
     unknown_after,
     unknown_variances,
 )
-from dpfda.errors import BudgetError, DataError, ParameterError
-from dpfda.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
-from dpfda.ledger import MemoryLedger
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import KNormNoise
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import averages, requests
 from dpfda.summaries import two_stage
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         SineBasis,
     )
     from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
-    from dpfda.features import FourierFeatures, LandmarkFeatures, LinearFeatures
+    from dpfda.publication.session import FunctionalSession
     from dpfda.records import LongCurves
+    from dpfda.records.features import FourierFeatures, LandmarkFeatures, LinearFeatures
     from dpfda.releases.comparison import ReleasedComparison
     from dpfda.releases.components import ReleasedComponents
     from dpfda.releases.covariance import ReleasedCovariance
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from dpfda.releases.lattice import LatticeRelease
     from dpfda.releases.predictor import ReleasedPredictor
     from dpfda.releases.staged import TwoStageFunction
-    from dpfda.session import FunctionalSession
-    from dpfda.storage import load
+    from dpfda.releases.storage import load
     from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
     from dpfda.summaries.classification import PrivateKernelClassifier
     from dpfda.summaries.comparison import PrivateComparison
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.streams import MeanStream, row_blocks
+    from dpfda.summaries.tuning import cross_validate, plug_in, private_selection
     from dpfda.summaries.two_stage import TwoStageMean
-    from dpfda.tuning import cross_validate, plug_in, private_selection
 
 __version__ = "0.1.0"
 
@@ -54,16 +54,16 @@ _HOMES = {
     "FourierBasis": "bases",
     "DensityKernel": "summaries.density_kernel",
     "Ellipsoid": "bounds",
-    "FourierFeatures": "features",
-    "FunctionalSession": "session",
+    "FourierFeatures": "records.features",
+    "FunctionalSession": "publication.session",
     "KernelBasis": "bases",
     "KroneckerBasis": "bases",
     "LegendreBasis": "bases",
     "L1Ball": "bounds",
     "L2Ball": "bounds",
-    "LandmarkFeatures": "features",
+    "LandmarkFeatures": "records.features",
     "LatticeRelease": "releases.lattice",
-    "LinearFeatures": "features",
+    "LinearFeatures": "records.features",
     "LongCurves": "records",
     "MeanStream": "summaries.streams",
     "PrivateComparison": "summaries.comparison",
@@ -84,10 +84,10 @@ _HOMES = {
     "TwoStageFunction": "releases.staged",
     "TwoStageMean": "summaries.two_stage",
     "ValueBounds": "bounds",
-    "cross_validate": "tuning",
-    "load": "storage",
-    "plug_in": "tuning",
-    "private_selection": "tuning",
+    "cross_validate": "summaries.tuning",
+    "load": "releases.storage",
+    "plug_in": "summaries.tuning",
+    "private_selection": "summaries.tuning",
     "release_bernstein": "summaries",
     "row_blocks": "summaries.streams",
 }

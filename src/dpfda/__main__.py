@@ -1,6 +1,6 @@
 """Run the command as `python -m dpfda`."""
 
-from dpfda.cli import main
+from dpfda.front.command import main
 
 if __name__ == "__main__":
     main()

@@ -15,7 +15,7 @@ from scipy.fft import dctn, idctn
 from dpfda.bases.encoding import check_grid_size, floats
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.errors import ParameterError
-from dpfda.parameters import shown
+from dpfda.numerics.parameters import shown
 
 Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.encoding import floats, integer, number
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.errors import ParameterError
-from dpfda.parameters import length, real, whole
+from dpfda.numerics.parameters import length, real, whole
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
-from dpfda.parameters import LARGEST, SMALLEST, reals, shown
+from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
 
 Floats = NDArray[np.float64]
 

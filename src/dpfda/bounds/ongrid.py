@@ -1,6 +1,7 @@
 """Bounds that are enforced on the grid: public integer matrix, half-widths, and the proved radius.
 
-A record becomes an integer vector x on the grid (`dpfda.gridsums`), the exact sum over records is
+A record becomes an integer vector x on the grid (`dpfda.numerics.gridsums`), the exact sum over records
+is
 multiplied by a public integer matrix B, and so a record's contribution to the coefficients of the sum is
 B x, exactly. Its length is bounded here, from public numbers alone:
 
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 
 from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.stated import L2Ball, ValueBounds
-from dpfda.gridsums import BITS, GridRule
+from dpfda.numerics.gridsums import BITS, GridRule
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.errors import ParameterError
-from dpfda.parameters import LARGEST, SMALLEST, length, real, reals, shown
+from dpfda.numerics.parameters import LARGEST, SMALLEST, length, real, reals, shown
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from dpfda.bounds.balls import IntegerBall, Norm
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.bounds.sized import BoxBound, Ellipsoid
 from dpfda.errors import ParameterError
-from dpfda.parameters import SMALLEST, curve, length
+from dpfda.numerics.parameters import SMALLEST, curve, length
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from dpfda.mechanisms.protocol import (
     Mechanism,
     Problem,
 )
-from dpfda.parameters import shown
+from dpfda.numerics.parameters import shown
 
 _SHARED = {"protocol", "blocks", "bodies"}
 
@@ -26,7 +26,7 @@ def mechanisms() -> dict[str, type[Any]]:
     """Names of all mechanisms, with their classes."""
     found: dict[str, type[Any]] = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name in _SHARED:
+        if module.ispkg or module.name in _SHARED:
             continue
         loaded = importlib.import_module(f"{__name__}.{module.name}")
         for item in vars(loaded).values():

@@ -12,9 +12,9 @@ from dpfda.bases import Basis, BernsteinBasis
 from dpfda.bases.bernstein import LARGEST_DEGREE, check_degree
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import knorm_noise, pure_budget
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 # Degree where the number of units is private, so that no rule can use it.
 PLAIN_DEGREE = 10

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, Cube
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.mechanisms.protocol import Design, Floats, Measurement, Problem
 from dpfda.noise import NoiseLaw, body_noise, pure_budget
+from dpfda.numerics.aggregate import exact_product
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 
 Integers = NDArray[np.int64]
 

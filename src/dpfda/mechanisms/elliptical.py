@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import PureDP
 from dpfda.mechanisms.protocol import Design, Problem, wiener
 from dpfda.noise import elliptical_noise
+from dpfda.privacy.guarantees import PureDP
 
 
 @dataclass(frozen=True)

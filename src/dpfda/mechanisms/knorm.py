@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.mechanisms.blocks import block_design
 from dpfda.mechanisms.bodies import knorm_on_body
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
 from dpfda.noise import block_lengths
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class KNorm:
     noise. Unlike an elliptical law alone (their Theorem 4) infinitely many blocks are possible.
 
     Under (epsilon, delta) the radius of one block is calibrated to its exact privacy profile, a single
-    integral (`dpfda.composition.block_profile`), at the largest |d| / c: more than epsilon is allowed,
+    integral (`dpfda.privacy.composition.block_profile`), at the largest |d| / c: more than epsilon is
+    allowed,
     as the largest loss is rare. On l1 and l2 balls and on ellipsoids that takes up to 1.5 times less
     noise power than the better of Gaussian noise and the pure block (epsilon = 1, delta = 1e-6).
 

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.aggregate import exact_product
 from dpfda.bases import Basis
+from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import Hierarchy, Prior
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
-from dpfda.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.noise import NoiseLaw
-from dpfda.priors import Hierarchy, Prior
+from dpfda.numerics.aggregate import exact_product
+from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 
 Floats = NDArray[np.float64]
 

@@ -3,8 +3,8 @@
 A shift of length r, in units of the block's scale, has delta(epsilon) > 0 only for r > epsilon, so the
 length that (epsilon, delta) allows exceeds epsilon: the noise is smaller than under pure epsilon. At
 delta = 1e-6 and epsilon = 1 it allows r = 1.01, 1.09, 1.29, 1.82 for M = 5, 10, 20, 50. The profile
-grows with r (`dpfda.composition.block_profile`), so that smaller scales cost more and a search by
-halving finds the smallest that keeps within delta.
+grows with r (`dpfda.privacy.composition.block_profile`), so that smaller scales cost more and a search
+by halving finds the smallest that keeps within delta.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.composition.block_profile import block_delta, estimated_gaps
-from dpfda.guarantees import ApproximateDP
+from dpfda.privacy.composition.block_profile import block_delta, estimated_gaps
+from dpfda.privacy.guarantees import ApproximateDP
 
 Floats = NDArray[np.float64]
 

@@ -32,9 +32,16 @@ from flint import arb
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from dpfda import exactness
 from dpfda.bounds import BodyNorm, Norm
-from dpfda.composition import (
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.noise.approximate import block_scale, estimated_ratios
+from dpfda.noise.differences import exact_shape, root, scaled_up, sizes_of, squares
+from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
+from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
+from dpfda.noise.search import checked_shape, largest
+from dpfda.numerics import exactness
+from dpfda.numerics.exactness import precision, upper_end
+from dpfda.privacy.composition import (
     BlockLoss,
     BlocksLoss,
     LaplaceLoss,
@@ -43,16 +50,9 @@ from dpfda.composition import (
     laplace_rho,
     pure_rho,
 )
-from dpfda.composition.block_profile import block_delta
-from dpfda.composition.rounding import PRECISION, at_least, root_at_least
-from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.exactness import precision, upper_end
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpfda.noise.approximate import block_scale, estimated_ratios
-from dpfda.noise.differences import exact_shape, root, scaled_up, sizes_of, squares
-from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
-from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
-from dpfda.noise.search import checked_shape, largest
+from dpfda.privacy.composition.block_profile import block_delta
+from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 # Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.
 MARGIN = 2.0**-45

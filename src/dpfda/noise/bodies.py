@@ -23,15 +23,15 @@ import numpy as np
 from flint import arb
 from scipy import stats
 
-from dpfda import exactness
 from dpfda.bounds import BodyNorm
-from dpfda.composition import Loss
-from dpfda.guarantees import ApproximateDP, Guarantee
 from dpfda.noise.approximate import block_ratio
 from dpfda.noise.blocks import block_loss, draw_ellipsoid, of_blocks, of_pure, pure_budget
 from dpfda.noise.differences import largest_ratio, root_sum, sizes_of
 from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width
+from dpfda.numerics import exactness
+from dpfda.privacy.composition import Loss
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee
 
 # Pure noise of more than one coordinate, in the words of `pure_budget`.
 ONE_BLOCK = (2,)

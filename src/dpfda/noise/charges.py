@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dpfda.composition import Cost
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.noise.protocol import AnyLaw, AnyNorm, NoiseLaw, Width, unsuited
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 
 def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from dpfda.composition.rounding import root_at_least
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.search import checked_shape
+from dpfda.privacy.composition.rounding import root_at_least
 
 
 def enclosing_width(norm: AnyNorm, width: Sequence[int]) -> int:

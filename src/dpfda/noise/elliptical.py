@@ -30,15 +30,15 @@ import numpy as np
 from flint import arb
 from scipy import optimize, special, stats
 
-from dpfda.composition import gaussian_delta
-from dpfda.composition.rounding import PRECISION
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.exactness import ball, precision, upper_end
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.noise.differences import enclosing_width
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive, refuse_linf
 from dpfda.noise.search import largest
+from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.composition.rounding import PRECISION
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 # Ratio of neighbouring cell ends of V^2. A cell overstates mu by half of this, relatively.
 CELL = Fraction(201, 200)

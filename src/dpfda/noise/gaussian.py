@@ -21,17 +21,18 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dpfda import exactness
 from dpfda.bounds import BodyNorm
-from dpfda.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
-from dpfda.composition.rounding import PRECISION, root_at_least
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.exactness import ball, precision, upper_end
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, readable
 from dpfda.noise.differences import exact_shape, largest_ratio, root_sum, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width, refuse_linf, unsuited
 from dpfda.noise.search import checked_shape, largest
+from dpfda.numerics import exactness
+from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.rationals import readable
+from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
+from dpfda.privacy.composition.rounding import PRECISION, root_at_least
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 SMALLEST_DELTA = Fraction(1, 10**300)
 

@@ -15,7 +15,7 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from dpfda import exactness
+from dpfda.numerics import exactness
 
 Floats = NDArray[np.float64]
 

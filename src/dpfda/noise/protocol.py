@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from dpfda.bases.encoding import integer, integers
 from dpfda.bounds import BodyNorm, Norm
-from dpfda.composition import Loss
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import Guarantee
 from dpfda.noise.mixtures import NoiseMixture
+from dpfda.privacy.composition import Loss
+from dpfda.privacy.guarantees import Guarantee
 
 Floats = NDArray[np.float64]
 Width = int | tuple[int, ...]

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.composition.rounding import narrowed
 from dpfda.errors import ParameterError
+from dpfda.privacy.composition.rounding import narrowed
 
 
 def largest(holds: Callable[[Fraction], bool], ceiling: Fraction) -> Fraction:

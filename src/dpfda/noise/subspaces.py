@@ -15,7 +15,8 @@ e^(-w/2) w^(M/2), largest at w = M, so a draw is accepted with probability
 draws it takes; it is chosen in floats to make them few (about two).
 
 Normal variables and the acceptance are functions of uniform variables that are known by their leading
-bits, as in `dpfda.exactness`. Whether a draw is accepted, and to which integers it is rounded, is read
+bits, as in `dpfda.numerics.exactness`. Whether a draw is accepted, and to which integers it is rounded,
+is read
 off only where the enclosures determine it; else more bits are appended to the same uniforms. What is
 returned is thus the rounding of an exact draw. The number of rejected draws depends on S: time is not
 protected.
@@ -30,7 +31,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpfda.exactness import (
+from dpfda.numerics.exactness import (
     GUARD_BITS,
     INITIAL_BITS,
     BitSource,

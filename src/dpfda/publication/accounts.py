@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
-from dpfda.composition import Cost
 from dpfda.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
-from dpfda.ledger import Ledger, Reservation, from_environment
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.ledger import Ledger, Reservation, from_environment
 
 # What fits an estimator again and again on parts of the same data.
 _REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
@@ -89,7 +89,7 @@ def _warn_of_repetition() -> None:
         _WARNED.add(RepeatedReleaseWarning)
         warnings.warn(
             "Each fit of a search or cross-validation is a release of the same private data, and the "
-            "losses add up. Name a ledger, or tune on public data (dpfda.tuning).",
+            "losses add up. Name a ledger, or tune on public data (dpfda.summaries.tuning).",
             RepeatedReleaseWarning,
             stacklevel=3,
         )

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import Norm
-from dpfda.certificates import WHOLE, Certificate
-from dpfda.composition import Cost
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, added, split
-from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design
 from dpfda.noise import KNormNoise, NoiseLaw, cost_of, knorm_noise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, added, split
+from dpfda.privacy.ledger import Ledger
 from dpfda.publication.charging import (
     bound_of,
     certified,

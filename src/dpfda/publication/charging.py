@@ -9,13 +9,13 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from dpfda.certificates import WHOLE, Certificate
-from dpfda.composition import Cost, LaplaceLoss
 from dpfda.errors import DpfdaError
-from dpfda.guarantees import Guarantee, Neighbours, split, within
-from dpfda.ledger import Ledger
 from dpfda.mechanisms import Design, mechanisms
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost, LaplaceLoss
+from dpfda.privacy.guarantees import Guarantee, Neighbours, split, within
+from dpfda.privacy.ledger import Ledger
 from dpfda.publication.accounts import charge_account
 from dpfda.publication.requests import COUNT_SHARE, Request
 

@@ -16,31 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
-from dpfda.certificates import Certificate
-from dpfda.composition import Cost, LaplaceLoss, RangeLoss
-from dpfda.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    Neighbours,
-    PureDP,
-    added,
-    readable,
-    split,
-    within,
-)
+from dpfda.mechanisms.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, symmetric_noise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.rationals import readable
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, added, split, within
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, recomputed, stamp
+from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount, ReleasedFunction
-from dpfda.second_moments import OuterSum, outer_ball
 
 Floats = NDArray[np.float64]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bounds import Norm
-from dpfda.certificates import Certificate
-from dpfda.composition import Cost
 from dpfda.errors import DpfdaError
-from dpfda.guarantees import PureDP, added, within
-from dpfda.ledger import Ledger
 from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import PureDP, added, within
+from dpfda.privacy.ledger import Ledger
 from dpfda.publication import certified_entry, charge, recomputed
 
 # Stages of a release.

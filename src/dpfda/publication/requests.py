@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
+from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
-from dpfda.curve_priors import CurvePrior
-from dpfda.design import adapted, choose, public_curves, public_mixture
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, split
 from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import adapted, choose, public_curves, public_mixture
+from dpfda.privacy.guarantees import Guarantee, Neighbours, split
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.
@@ -47,7 +47,7 @@ class Request:
     about : mapping
         Labels and units of the axes.
     line : bool
-        Whether "auto" may answer bounds on values with the line of `dpfda.design.lines`.
+        Whether "auto" may answer bounds on values with the line of `dpfda.mechanisms.design.lines`.
     centers : array (C, m), optional
         Public curves that the mean may be near to; for the line alone.
     """

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.interop.native_arrays import TOO_LARGE, is_native
+from dpfda.numerics.native_arrays import TOO_LARGE, is_native
 
 __all__ = [
     "MISSING",

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError
-from dpfda.interop.arrow import arrow_column, is_arrow_array, is_arrow_table
-from dpfda.interop.labelled_arrays import is_labelled, unlabelled
-from dpfda.interop.native_arrays import doubles, is_native, is_plain
+from dpfda.numerics.native_arrays import doubles, is_native, is_plain
+from dpfda.records.arrow import arrow_column, is_arrow_array, is_arrow_table
 from dpfda.records.cells import NO_NUMBER, TOO_LARGE_INTEGER, read_cell
+from dpfda.records.labelled_arrays import is_labelled, unlabelled
 
 Floats = NDArray[np.float64]
 

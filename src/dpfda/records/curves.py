@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.embedding import sum_columns
 from dpfda.errors import DataError, OrientationError
-from dpfda.interop.native_arrays import doubles
-from dpfda.parameters import choice
+from dpfda.numerics.embedding import sum_columns
+from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.parameters import choice
 from dpfda.records.cells import TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 

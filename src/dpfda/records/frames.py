@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import OrientationError, ParameterError
-from dpfda.interop.labelled_arrays import coordinate_beside, coordinates, is_labelled
-from dpfda.interop.scikit_fda import is_fdatagrid, read_fdatagrid
 from dpfda.records.containers import column_labels, is_frame
 from dpfda.records.headers import ARGUMENTS, check_labels, curve_columns, find_column, grid_points
+from dpfda.records.labelled_arrays import coordinate_beside, coordinates, is_labelled
+from dpfda.records.scikit_fda import is_fdatagrid, read_fdatagrid
 
 Floats = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError
-from dpfda.interop.native_arrays import is_native
+from dpfda.numerics.native_arrays import is_native
 from dpfda.records.cells import is_missing
 from dpfda.records.containers import cells_in
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError
-from dpfda.interop.arrow import is_arrow_table
-from dpfda.interop.native_arrays import doubles
+from dpfda.numerics.native_arrays import doubles
+from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import read_cell, whole_number
 from dpfda.records.containers import (
     OUTSIDE,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import DRAWS, Band, band_from_errors, check_level
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
-from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Neighbours
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level
 from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class ReleasedDifference(Certified):
 
     def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
         """Draw the difference, its simultaneous band and the line of no difference."""
-        from dpfda.plotting.covariances import plot_difference
+        from dpfda.releases.plotting.covariances import plot_difference
 
         return plot_difference(self, ax, level)
 
@@ -294,20 +294,20 @@ class ReleasedComparison(Certified):
 
     def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
         """Draw the mean of every group and its simultaneous band."""
-        from dpfda.plotting.covariances import plot_comparison
+        from dpfda.releases.plotting.covariances import plot_comparison
 
         return plot_comparison(self, ax, level)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-comparison", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: Any = None) -> ReleasedComparison:
         """Read a comparison from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         loaded: ReleasedComparison = load_kind(path, "dpfda-comparison", kernel)
         return loaded

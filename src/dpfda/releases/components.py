@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
-from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
+from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
@@ -198,20 +198,20 @@ class ReleasedComponents(Certified):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the eigenfunctions, with their variances in the legend."""
-        from dpfda.plotting.covariances import plot_components
+        from dpfda.releases.plotting.covariances import plot_components
 
         return plot_components(self, ax)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-components", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: Any = None) -> ReleasedComponents:
         """Read components from a JSON file; `kernel` is needed if they were made with a custom one."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         loaded: ReleasedComponents = load_kind(path, "dpfda-components", kernel)
         return loaded

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import DRAWS, Band, check_level
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.certificates import Certificate, Certified
-from dpfda.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.releases.bands import DRAWS, Band, check_level
 from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.function import NoisyCount, ReleasedFunction
 
@@ -287,20 +287,20 @@ class ReleasedCovariance(Certified):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw C as an image over the square, with a colour bar in squared units of the data."""
-        from dpfda.plotting.covariances import plot_covariance
+        from dpfda.releases.plotting.covariances import plot_covariance
 
         return plot_covariance(self, ax)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-covariance", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: Any = None) -> ReleasedCovariance:
         """Read a covariance from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         loaded: ReleasedCovariance = load_kind(path, "dpfda-covariance", kernel)
         return loaded

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import map_coordinates
 
-from dpfda.bands import Band
 from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
-from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
 from dpfda.noise import NoiseLaw
-from dpfda.postprocessing.histospline import nearest_probabilities
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.releases.bands import Band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -288,20 +288,20 @@ class ReleasedDensity(Certified):
 
     def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
         """Draw the density: a line on an interval, an image on a rectangle."""
-        from dpfda.plotting import plot_density
+        from dpfda.releases.plotting import plot_density
 
         return plot_density(self, ax, level)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-density", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: Any = None) -> ReleasedDensity:
         """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         release: ReleasedDensity = load_kind(path, "dpfda-density", kernel)
         return release

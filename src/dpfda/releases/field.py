@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import Band, make_band
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
+from dpfda.releases.bands import Band, make_band
 from dpfda.releases.function import Release
 
 if TYPE_CHECKING:
@@ -177,26 +177,26 @@ class ReleasedField(Release):
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band at the points of the grid as a pandas data frame."""
-        from dpfda.plotting import frame_of_field
+        from dpfda.releases.plotting import frame_of_field
 
         return frame_of_field(self, level)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the function as an image (two variables) or a curve (one)."""
-        from dpfda.plotting import plot_field
+        from dpfda.releases.plotting import plot_field
 
         return plot_field(self, ax)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-field", self, path)
 
     @staticmethod
     def load(path: str | Path) -> ReleasedField:
         """Read a release from a JSON file."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         release: ReleasedField = load_kind(path, "dpfda-field")
         return release

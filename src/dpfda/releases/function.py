@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import Band, enclosing, make_band, make_credible_band
 from dpfda.bases import Basis
+from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_points, piecewise
-from dpfda.certificates import Certificate, Certified
-from dpfda.curve_priors import CurvePrior
+from dpfda.bases.priors import Hierarchy
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors import CountError, CurveModel, Posterior, Widths, mixture_of
 from dpfda.noise import NoiseLaw
-from dpfda.postprocessing import CountError, CurveModel, Posterior, Widths, mixture_of
-from dpfda.priors import Hierarchy
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.releases.bands import Band, enclosing, make_band, make_credible_band
 from dpfda.releases.lines import between_bounds, mean_band
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class ReleasedFunction(Release):
         Notes
         -----
         No band says anything of the bias of clipping, nor of sampling. How often "mean" holds has been
-        measured: `dpfda.postprocessing.widths`.
+        measured: `dpfda.mechanisms.posteriors.widths`.
 
         Where the count is released with noise of its own, the error of their ratio depends on the
         exact values, and the released ones stand in for them: the level of "measured" is then
@@ -383,26 +383,26 @@ class ReleasedFunction(Release):
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Values and simultaneous band on the grid as a pandas data frame."""
-        from dpfda.plotting import frame_of
+        from dpfda.releases.plotting import frame_of
 
         return frame_of(self, level)
 
     def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
         """Draw the function and its simultaneous band on a matplotlib axis."""
-        from dpfda.plotting import plot_release
+        from dpfda.releases.plotting import plot_release
 
         return plot_release(self, ax, level)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-release", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: Any = None) -> ReleasedFunction:
         """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         release: ReleasedFunction = load_kind(path, "dpfda-release", kernel)
         return release

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicHermiteSpline
 
-from dpfda.bands import DRAWS, Band, band_from_errors, check_level
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, product_points
-from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.noise import NoiseLaw
-from dpfda.postprocessing.histospline import (
+from dpfda.mechanisms.posteriors.histospline import (
     ADAPTIVE,
     Smoother,
     check_smoothing,
     nearest_probabilities,
     smoother_for,
 )
+from dpfda.noise import NoiseLaw
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level
 
 Floats = NDArray[np.float64]
 
@@ -56,8 +56,8 @@ class ReleasedHistogram(Certified):
     public_size : int or None
         Number of privacy units where it is public; None where the sum of the noisy counts stands for it.
     smoothing : "adaptive", "monotone" or float
-        How the shares are smoothed; see `dpfda.postprocessing.histospline`. Post-processing: `smoothed`
-        changes it.
+        How the shares are smoothed; see `dpfda.mechanisms.posteriors.histospline`. Post-processing:
+        `smoothed` changes it.
     noise : NoiseLaw
         Law of the noise on the counts, in grid units: independent, of one scale.
     certificate : Certificate

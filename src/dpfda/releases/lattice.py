@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bands import Band, check_level, make_band
 from dpfda.bases.bernstein import bernstein_values, lattice
 from dpfda.bases.grids import check_box_points
-from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.releases.bands import Band, check_level, make_band
 
 Floats = NDArray[np.float64]
 
@@ -183,14 +183,14 @@ class LatticeRelease(Certified):
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-lattice-release", self, path)
 
     @staticmethod
     def load(path: str | Path) -> LatticeRelease:
         """Read a release from a JSON file."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         release: LatticeRelease = load_kind(path, "dpfda-lattice-release")
         return release

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bands import Band, enclosing
+from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import piecewise
-from dpfda.curve_priors import CurvePrior
+from dpfda.releases.bands import Band, enclosing
 
 if TYPE_CHECKING:
     from dpfda.releases.function import ReleasedFunction
@@ -38,7 +38,7 @@ def between_bounds(release: ReleasedFunction, prior: CurvePrior, at: Floats) -> 
 def mean_band(
     release: ReleasedFunction, prior: CurvePrior, level: float, simultaneous: bool, at: Floats
 ) -> Band:
-    """The band for the mean itself; see `dpfda.postprocessing.widths`."""
+    """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
     grid, model, values = release.grid_points, release.curve_model, release(at)
     if release.order == 0:
         widths = release.widths.around_line(level, simultaneous) * prior.width

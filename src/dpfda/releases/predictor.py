@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from dpfda.bounds import IntegerBall
-from dpfda.certificates import Certificate, Certified
 from dpfda.errors import ParameterError
-from dpfda.features import FeatureMap, InputBox, embedded, feature_ball
 from dpfda.noise import NoiseLaw
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,13 +184,13 @@ class ReleasedPredictor(Certified):
         MissingExtraError
             If matplotlib is not installed.
         """
-        from dpfda.plotting import plot_predictor
+        from dpfda.releases.plotting import plot_predictor
 
         return plot_predictor(self, ax)
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-predictor", self, path)
 
@@ -203,7 +203,7 @@ class ReleasedPredictor(Certified):
         StorageError
             If the file is missing, of another kind or damaged.
         """
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         predictor: ReleasedPredictor = load_kind(path, "dpfda-predictor")
         return predictor

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee
 from dpfda.noise import NoiseLaw
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
@@ -83,14 +83,14 @@ class TwoStageFunction(ReleasedFunction):
 
     def save(self, path: str | Path) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.storage import save_as
+        from dpfda.releases.storage import save_as
 
         return save_as("dpfda-two-stage", self, path)
 
     @staticmethod
     def load(path: str | Path, kernel: object = None) -> TwoStageFunction:
         """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.storage import load_kind
+        from dpfda.releases.storage import load_kind
 
         release: TwoStageFunction = load_kind(path, "dpfda-two-stage", kernel)
         return release

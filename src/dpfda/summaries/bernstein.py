@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.grids import check_domain
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import Neighbours, PureDP, exact, readable
-from dpfda.ledger import Ledger
 from dpfda.noise import knorm_noise
-from dpfda.parameters import budget, shown
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import exact, readable
+from dpfda.privacy.budgets import budget
+from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.privacy.ledger import Ledger
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller

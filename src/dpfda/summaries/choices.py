@@ -6,8 +6,9 @@ from typing import Any
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
-from dpfda.guarantees import ApproximateDP, Neighbours, PureDP
-from dpfda.parameters import budget, choice, flag, real, shown, whole
+from dpfda.numerics.parameters import choice, flag, real, shown, whole
+from dpfda.privacy.budgets import budget
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.summaries.labels import read_labels
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from dpfda.certificates import Certificate
 from dpfda.errors import DataError, ParameterError
-from dpfda.parameters import shown
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.curves import check_choice
 from dpfda.records.labels import Key, key_order, label_key, plain_label
@@ -57,7 +57,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         guarantees.
     features : {"auto", "linear", "fourier", "grid"} or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
-        See `dpfda.features`; `LinearFeatures.of_curves` takes curves and images.
+        See `dpfda.records.features`; `LinearFeatures.of_curves` takes curves and images.
     kernel : scikit-learn kernel, optional
         Public; for "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
     components : int, optional

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.aggregate import IntegerSum
 from dpfda.errors import DataError, DpfdaError
-from dpfda.interop.dask_arrays import map_and_join, partitions, sample
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.publication import Request
+from dpfda.records.dask_arrays import map_and_join, partitions, sample
 from dpfda.summaries.streams import finished, trial_summation
 from dpfda.summaries.sums import Summation
 

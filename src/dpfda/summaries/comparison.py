@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import Neighbours
-from dpfda.parameters import shown, whole
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
-from dpfda.certificates import Certificate
-from dpfda.embedding import project
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Neighbours, exact
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.embedding import project
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Request, charge, check, publish
 from dpfda.publication.covariances import (
     MEAN,
@@ -30,9 +31,9 @@ from dpfda.publication.covariances import (
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice
 from dpfda.records.labels import unit_codes
+from dpfda.records.second_moments import OuterSum
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount, ReleasedFunction
-from dpfda.second_moments import OuterSum
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.deviations import (
     center_word,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from dpfda.guarantees import ApproximateDP, Guarantee, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.roads import ObjectiveRoad, OutputRoad, Plan, SumsRoad
 

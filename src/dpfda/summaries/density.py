@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
-from dpfda.certificates import Certificate
-from dpfda.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.mechanisms.design.density import EXPONENT, choose_cells, count_noise
+from dpfda.mechanisms.posteriors.histospline import check_smoothing
 from dpfda.noise import NoiseLaw
-from dpfda.postprocessing.histospline import check_smoothing
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
 from dpfda.records.frames import cells_handed
@@ -91,8 +91,8 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
         then a monotone distribution function through the cells' shares; or with a public bandwidth
         (standard deviation of a normal density, in the units of the axes). By default "adaptive", for
-        tables on an interval "monotone". See `dpfda.postprocessing.histospline`. The release can be
-        smoothed again at no cost (`ReleasedDensity.smoothed`).
+        tables on an interval "monotone". See `dpfda.mechanisms.posteriors.histospline`. The release can
+        be smoothed again at no cost (`ReleasedDensity.smoothed`).
     neighbours : {"replace-one", "add-remove"}
         Replace one unit, their number being public; or add or remove one, their number being private.
     public_size : int, optional

@@ -21,9 +21,9 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
 from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
-from dpfda.parameters import real, shown
+from dpfda.numerics.parameters import real, shown
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bases import Basis
-from dpfda.design.covariance import LARGEST_SIZE
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.guarantees import PureDP, exact
+from dpfda.mechanisms.design.covariance import LARGEST_SIZE
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.guarantees import PureDP
 from dpfda.publication import charge
 from dpfda.publication.covariances import (
     CovarianceRequest,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfda.errors import ParameterError
-from dpfda.parameters import shown
+from dpfda.numerics.parameters import shown
 
 
 def read_labels(labels: Any, boxes: bool = False) -> dict[str, str]:

@@ -14,20 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dpfda.aggregate import IntegerSum
-from dpfda.certificates import Certificate
 from dpfda.errors import DataError, ParameterError
-from dpfda.features import (
-    FeatureMap,
-    FourierFeatures,
-    InputBox,
-    LandmarkFeatures,
-    LinearFeatures,
-    embedded,
-)
-from dpfda.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
-from dpfda.ledger import Ledger
-from dpfda.parameters import real
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import real
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.ledger import Ledger
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
@@ -40,6 +32,14 @@ from dpfda.records.containers import (
     shape_of,
 )
 from dpfda.records.curves import check_choice
+from dpfda.records.features import (
+    FeatureMap,
+    FourierFeatures,
+    InputBox,
+    LandmarkFeatures,
+    LinearFeatures,
+    embedded,
+)
 from dpfda.records.frames import cells_handed, names_of
 from dpfda.records.labels import unit_codes
 from dpfda.releases.predictor import BOUND

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
@@ -20,10 +19,11 @@ from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, ParameterError
-from dpfda.guarantees import Neighbours
-from dpfda.interop.dask_arrays import is_dask
-from dpfda.parameters import budget
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.budgets import budget
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Request, publish
+from dpfda.publication.session import FunctionalSession
 from dpfda.records import (
     LongCurves,
     curves_from_array,
@@ -32,9 +32,9 @@ from dpfda.records import (
     units,
 )
 from dpfda.records.containers import refuse_kinds, shape_of
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.frames import Handed, curves_handed, names_of
 from dpfda.records.labels import unit_codes
-from dpfda.session import FunctionalSession
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
@@ -76,7 +76,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         construction and is the default.
     kernel : scikit-learn kernel, callable k(s, t), or text such as "matern:10%:1.5"
         Public covariance kernel whose eigenfunctions are the basis, in units of the domain; by default
-        a sum of Matern kernels that stands for the public mixture of shapes and scales (`dpfda.design`).
+        a sum of Matern kernels that stands for the public mixture of shapes and scales
+        (`dpfda.mechanisms.design`).
         A kernel given here says how rough the mean may be. With `standardize`, functions are centred.
     basis : Basis, optional
         A basis made beforehand, instead of kernel, grid, domain and quadrature.

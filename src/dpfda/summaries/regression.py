@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from dpfda.certificates import Certificate
 from dpfda.errors import ParameterError
-from dpfda.parameters import pair, shown
+from dpfda.numerics.parameters import pair, shown
+from dpfda.privacy.certificates import Certificate
 from dpfda.records.curves import check_choice
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from dpfda.bases import Basis
 from dpfda.bounds import Bound
-from dpfda.design import choose
-from dpfda.guarantees import Guarantee, Neighbours
 from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
+from dpfda.mechanisms.design import choose
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 
 @dataclass(frozen=True)

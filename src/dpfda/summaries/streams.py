@@ -10,15 +10,15 @@ import numpy as np
 
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, DpfdaError, ParameterError
-from dpfda.guarantees import Neighbours
-from dpfda.parameters import shown, whole
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.containers import column_labels
 from dpfda.records.curves import check_choice
 from dpfda.summaries.sums import Summation
 
 if TYPE_CHECKING:
-    from dpfda.aggregate import IntegerSum
+    from dpfda.numerics.aggregate import IntegerSum
     from dpfda.summaries.mean import PreparedMean, PrivateMean
 
 # Numbers of units by which it is checked that the basis does not depend on it.

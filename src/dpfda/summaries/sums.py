@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import L1Ball
-from dpfda.embedding import Rows, project, quantised, transform
 from dpfda.errors import ParameterError
-from dpfda.gridsums import grid_sum
-from dpfda.interop import compiled
-from dpfda.interop.native_arrays import doubles
+from dpfda.numerics import compiled
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.embedding import Rows, project, quantised, transform
+from dpfda.numerics.gridsums import grid_sum
+from dpfda.numerics.native_arrays import doubles
 from dpfda.publication import Request
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of

@@ -33,15 +33,14 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.aggregate import IntegerSum
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.bounds.around import BallAround
-from dpfda.certificates import Certificate
-from dpfda.composition import Cost, LaplaceLoss
-from dpfda.design import choose
-from dpfda.design.two_stage import (
+from dpfda.errors import ParameterError
+from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import choose
+from dpfda.mechanisms.design.two_stage import (
     StagePlan,
     candidate_radii,
     choose_radius,
@@ -51,16 +50,17 @@ from dpfda.design.two_stage import (
     residual_problem,
     unknown_after,
 )
-from dpfda.embedding import project, sum_columns
-from dpfda.errors import ParameterError
-from dpfda.guarantees import Guarantee, Neighbours, added
-from dpfda.interop.dask_arrays import is_dask
-from dpfda.mechanisms import Design, Problem
 from dpfda.noise import KNormNoise, knorm_noise
-from dpfda.parameters import length, shown
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.embedding import project, sum_columns
+from dpfda.numerics.parameters import length, shown
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost, LaplaceLoss
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added
 from dpfda.publication import Request, certified, charge, check, publish, recomputed, stamp
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.curves import check_choice
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import unit_codes
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction

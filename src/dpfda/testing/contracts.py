@@ -19,9 +19,11 @@ from scipy import stats
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import Bound
-from dpfda.design import adapted, choose, make_problem
 from dpfda.errors import ParameterError
-from dpfda.guarantees import (
+from dpfda.mechanisms import Design
+from dpfda.mechanisms.design import adapted, choose, make_problem
+from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
+from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
     Neighbours,
@@ -29,8 +31,6 @@ from dpfda.guarantees import (
     ZeroConcentratedDP,
     within,
 )
-from dpfda.mechanisms import Design
-from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
 
 Floats = NDArray[np.float64]
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.certificates import WHOLE
-from dpfda.composition import Cost
-from dpfda.curve_priors import CurvePrior
-from dpfda.guarantees import split
 from dpfda.mechanisms import Design
+from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
 from dpfda.noise import knorm_noise
-from dpfda.postprocessing import CurveModel, Posterior, mixture_of
+from dpfda.privacy.certificates import WHOLE
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import split
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, certified_entry
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density import PreparedDensity, PrivateDensity

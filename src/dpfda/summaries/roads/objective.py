@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.errors import RefusedMechanismError
-from dpfda.features import feature_ball
-from dpfda.guarantees import PureDP
 from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
+from dpfda.privacy.guarantees import PureDP
+from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.roads.plan import Labelled, Plan, ceil_root, grid_exponent, rounded
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.features import feature_ball
 from dpfda.noise import NoiseLaw
+from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.roads.plan import (
     Labelled,

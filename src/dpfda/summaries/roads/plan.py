@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.guarantees import ApproximateDP, PureDP
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
-from dpfda.parameters import real
+from dpfda.numerics.parameters import real
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.summaries.minimiser import Examples, Loss
 
 Floats = NDArray[np.float64]

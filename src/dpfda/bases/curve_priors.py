@@ -1,0 +1,118 @@
+"""What the default mean of curves between bounds is estimated from, beside noisy numbers: all public.
+
+The estimate itself, and every constant in it, is `dpfda.mechanisms.posteriors.curves`. A release holds
+the version of those constants and the ingredients below, so that a file gives the same curve for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.encoding import array_from_json, array_to_json, integer, integers
+from dpfda.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+VERSION = 1
+KIND = "curves between bounds"
+
+
+def _none() -> Floats:
+    return np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePrior:
+    """Public ingredients of the estimate of a mean whose values are bounded.
+
+    Parameters
+    ----------
+    lower, upper : array (m,)
+        Public bounds on the grid, in the units of the data.
+    cells : tuple of int, optional
+        Numbers of neighbouring grid points whose values were added up and got noise, in order. None
+        where leading coefficients of the basis got it.
+    centers : array (C, m)
+        Public curves that the mean may be near to, in the units of the data; none by default.
+    version : int
+        Of the constants.
+
+    Raises
+    ------
+    ParameterError
+        If the parts do not fit each other, or a later version wrote them.
+    """
+
+    lower: Floats
+    upper: Floats
+    cells: tuple[int, ...] | None = None
+    centers: Floats = field(default_factory=_none)
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "centers"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        points = self.lower.size
+        if self.lower.shape != (points,) or self.upper.shape != (points,) or points < 1:
+            raise ParameterError("bounds", "be two curves on one grid", f"{self.upper.shape}")
+        if not (np.all(np.isfinite(self.lower)) and np.all(self.lower < self.upper)):
+            raise ParameterError("bounds", "be finite with lower < upper", "others")
+        if self.cells is not None and (sum(self.cells) != points or min(self.cells) < 1):
+            raise ParameterError("cells", f"hold {points} grid points, each at least one", "others")
+        if self.centers.size and (self.centers.ndim != 2 or self.centers.shape[1] != points):
+            raise ParameterError("prior", f"have curves of {points} values", f"{self.centers.shape}")
+        if not np.all(np.isfinite(self.centers)):
+            raise ParameterError("prior", "be finite curves", "NaN or infinity")
+        if self.version != VERSION:
+            raise ParameterError(
+                "version",
+                f"be {VERSION}",
+                str(self.version),
+                "A later version of this library wrote the file: use that one.",
+            )
+
+    @property
+    def width(self) -> Floats:
+        """Distance (m,) between the bounds."""
+        return np.asarray(self.upper - self.lower)
+
+    @property
+    def curves(self) -> Floats:
+        """Public curves (C, m), in shares of the distance between the bounds."""
+        if not self.centers.size:
+            return np.empty((0, self.lower.size))
+        return np.asarray(np.clip((self.centers - self.lower) / self.width, 0.0, 1.0))
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Cell of each grid point (m,)."""
+        counts = np.ones(self.lower.size, dtype=np.int64) if self.cells is None else self.cells
+        return np.repeat(np.arange(len(counts)), counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ingredients as JSON types."""
+        return {
+            "kind": KIND,
+            "version": self.version,
+            "lower": array_to_json(self.lower),
+            "upper": array_to_json(self.upper),
+            "cells": None if self.cells is None else list(self.cells),
+            **({"centers": array_to_json(self.centers)} if self.centers.size else {}),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> CurvePrior:
+        """Build the ingredients again."""
+        return cls(
+            array_from_json(written["lower"]),
+            array_from_json(written["upper"]),
+            None if written["cells"] is None else integers(written["cells"]),
+            array_from_json(written["centers"]) if "centers" in written else _none(),
+            integer(written["version"], 1),
+        )

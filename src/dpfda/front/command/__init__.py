@@ -1,0 +1,16 @@
+"""The command `dpfda`: one module a verb; it decides nothing about privacy."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+
+def main() -> None:
+    """Run the command, or say in one line which extra it needs."""
+    if any(find_spec(package) is None for package in ("typer", "rich")):
+        print("error: the command needs its extra: pip install 'dpfda[cli]'", file=sys.stderr)
+        raise SystemExit(1)
+    from dpfda.front.command.app import app
+
+    app(prog_name="dpfda")

@@ -1,0 +1,128 @@
+"""The list of verbs, found by scan, and what holds for all: version, help, exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+
+from dpfda import __version__
+from dpfda.front.command import verbs
+from dpfda.front.command.declared import Declared, Given, Group
+from dpfda.front.command.running import EXIT_CODES, epilog, flowing, guarded
+
+CONTEXT = {"help_option_names": ["--help", "-h"]}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpfda {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+class Verbs(TyperGroup):
+    """Verbs whose options are read only when one of them is named: a list of them comes at once."""
+
+    declared: ClassVar[dict[str, Declared]] = {}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that is named, with its options."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is None or command.name not in self.declared:
+            return name, command, rest
+        return name, _with_options(self.declared[command.name]), rest
+
+
+def _with_options(verb: Declared) -> Any:
+    """The command of a verb: the parameters of the function that it calls are the options."""
+    options = verb.told()
+
+    def run(**given: Any) -> None:
+        guarded(verb.run, options)(Given(**given))
+
+    parameters = [option.parameter() for option in options]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    _add(alone, verb, run)
+    return typer.main.get_command(alone)
+
+
+def _nothing() -> None:
+    """Stands for a verb in the list of them."""
+
+
+def _add(home: typer.Typer, verb: Declared, run: Callable[..., None] = _nothing) -> None:
+    home.command(
+        verb.name,
+        help=flowing(verb.help),
+        epilog=_examples(verb.examples),
+        rich_help_panel=verb.panel,
+        context_settings=CONTEXT,
+    )(run)
+
+
+def _group(verbs: Sequence[Declared], **words: Any) -> typer.Typer:
+    listed: dict[str, Any] = {"declared": {verb.name: verb for verb in verbs}}
+    made = typer.Typer(
+        cls=type("Verbs", (Verbs,), listed),
+        no_args_is_help=True,
+        context_settings=CONTEXT,
+        add_completion=False,
+        rich_markup_mode="rich",
+        # Locals hold private data: no traceback may show them.
+        pretty_exceptions_enable=False,
+        **words,
+    )
+    for verb in verbs:
+        _add(made, verb)
+    return made
+
+
+def _examples(lines: Sequence[str]) -> str:
+    return epilog("Example" if len(lines) == 1 else "Examples", *lines, EXIT_CODES)
+
+
+def build() -> typer.Typer:
+    """The command with all verbs in `dpfda.front.command.verbs`."""
+    names = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
+    found = [importlib.import_module(f"{verbs.__name__}.{name}").VERB for name in names]
+    made = _group(
+        [verb for verb in found if not isinstance(verb, Group)],
+        name="dpfda",
+        help="Publish functions of private data under differential privacy: mean curves first.\n\n"
+        "What is published is a whole function with noise added, as a JSON file. It can be evaluated, "
+        "drawn and mailed as often as anyone likes at no further cost to privacy.",
+        epilog=epilog(
+            "Start with:  dpfda demo",
+            "Then:  dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+            "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --out mean.json --plot mean.png",
+            "dpfda show mean.json",
+            EXIT_CODES,
+        ),
+    )
+    made.callback()(_options)
+    for group in found:
+        if isinstance(group, Group):
+            words = {"help": group.help, "epilog": _examples(group.examples)}
+            made.add_typer(_group(group.verbs, **words), name=group.name, rich_help_panel=group.panel)
+    return made
+
+
+app = build()

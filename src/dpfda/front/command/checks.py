@@ -1,0 +1,93 @@
+"""Checks of public arguments, made before a file is read and before noise is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpfda.bases.kernels import default_kernel, parse_kernel
+from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
+from dpfda.errors import ParameterError
+from dpfda.front.command.declared import Given
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.budgets import budget
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+
+CHOICES = (
+    "be exactly one of --bounds LO HI, --l2-bound TAU, --l1-bound TAU and --standardize "
+    "(which may go with --l1-bound or --l2-bound)"
+)
+
+
+def guarantee_of(epsilon: str, delta: str) -> PureDP | ApproximateDP:
+    """The guarantee that a command line asks for: text is read as the decimal that it is."""
+    return budget(exact(epsilon, "epsilon"), exact(delta, "delta"))
+
+
+def bound_from(given: Given) -> Bound:
+    """The one bound that was given.
+
+    Raises
+    ------
+    ParameterError
+        If there is none or more than one; the message names the choices.
+    """
+    stated = {
+        "--bounds": given.bounds, "--l2-bound": given.l2_bound, "--l1-bound": given.l1_bound
+    }  # fmt: skip
+    names = [name for name, value in stated.items() if value is not None]
+    if len(names) > 1 or (given.standardize and given.bounds is not None):
+        found = " and ".join([*names, "--standardize"] if given.standardize else names)
+        raise ParameterError("The bound", CHOICES, found, "Leave all but one out.")
+    if not names and not given.standardize:
+        remedy = "It must come from knowledge of the measurement, never from these data."
+        raise ParameterError("The bound", CHOICES, "none", remedy)
+    if given.bounds is not None:
+        return ValueBounds(*given.bounds)
+    if given.l1_bound is not None:
+        return L1Ball(given.l1_bound)
+    standard = given.l2_bound is None
+    return read_bounds(None, given.standardize) if standard else L2Ball(given.l2_bound)
+
+
+def check_size(given: Given) -> None:
+    """Check the public number of units, where a verb has one.
+
+    Raises
+    ------
+    ParameterError
+        If it is not positive, or given where the number of units is public anyway.
+    """
+    size = getattr(given, "public_size", None)
+    if size is None:
+        return
+    if Neighbours.parse(given.neighbours) is Neighbours.REPLACE_ONE:
+        raise ParameterError(
+            "--public-size",
+            "be left out under replace-one neighbours, where the number of units is public",
+            size,
+            "Add --neighbours add-remove, or leave it out.",
+        )
+    if size < 1:
+        raise ParameterError("--public-size", "be a positive integer", size)
+
+
+def kernel_warning(kernel: Any, grid_points: Any, domain: tuple[float, float]) -> str | None:
+    """Warn where the kernel's range is below the spacing of the grid; public numbers only."""
+    spacing = float(np.median(np.diff(grid_points)))
+    reach = getattr(kernel, "length_scale", np.inf)
+    if not reach < spacing:
+        return None
+    tenth = (domain[1] - domain[0]) / 10
+    return (
+        f"the kernel's range ({reach:g}) is below the spacing of the grid ({spacing:g}), so that "
+        "neighbouring points are taken to be unrelated and noise is hardly smoothed. A range is in "
+        "units of the domain or a percentage of its length: matern:10%:1.5 means ten per cent of the "
+        f"domain, here {tenth:g}."
+    )
+
+
+def kernel_on(text: str | None, domain: tuple[float, float]) -> Any:
+    """The kernel for a domain: the one named, else the default."""
+    return default_kernel(domain) if text is None else parse_kernel(text, domain)

@@ -1,0 +1,177 @@
+"""How a verb is declared: its options, its words and its examples, in one object a file."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from dpfda.front.command.documented import Parameter, documented
+
+# What a person typed, by the names of the parameters.
+Given = SimpleNamespace
+# An option that must be given; and one whose default is that of the estimator.
+REQUIRED = inspect.Parameter.empty
+THEIRS = object()
+# Stands in the words of an option for those of the estimator's docstring.
+DOCSTRING = "{docstring}"
+QUOTES = "'\""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a verb, or an argument where it has no flag.
+
+    Parameters
+    ----------
+    name : str
+        The parameter that it sets.
+    flag : str
+        As it is typed.
+    metavar : str
+        What stands for its value; by default the choices of the estimator's docstring.
+    help : str
+        Words; ``{docstring}`` in them stands for those of the estimator.
+    panel : str, optional
+        Where the help page lists it.
+    type : type
+    default : object
+    envvar : str, optional
+        Variable of the environment that sets it, too.
+    """
+
+    name: str
+    flag: str = ""
+    metavar: str = ""
+    help: str = DOCSTRING
+    panel: str | None = None
+    type: Any = str
+    default: Any = THEIRS
+    envvar: str | None = None
+
+    def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
+        """The option with the words, the choices and the default of an estimator's parameter."""
+        known = parameters.get(self.name, Parameter())
+        return replace(
+            self,
+            help=self.help.replace(DOCSTRING, _typed(known.words, flags)),
+            metavar=self.metavar or "|".join(known.choices) or self.name.upper(),
+            default=known.default if self.default is THEIRS else self.default,
+        )
+
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of a function that the command line is read from."""
+        words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
+        if self.type is not bool:
+            words |= {"metavar": self.metavar, "envvar": self.envvar}
+        flags = [self.flag] if self.flag else []
+        info = (typer.Option if self.flag else typer.Argument)(*flags, **words)
+        kind = self.type if self.default is not None else self.type | None
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=self.default,
+            annotation=Annotated[kind, info],
+        )
+
+
+class Declared(Protocol):
+    """What a file in `dpfda.front.command.verbs` declares: a verb.
+
+    Its options are asked for when it is run or explained, not when all verbs are listed.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help(self) -> str: ...
+
+    @property
+    def examples(self) -> Sequence[str]: ...
+
+    @property
+    def panel(self) -> str | None: ...
+
+    def told(self) -> Sequence[Option]: ...
+
+    def run(self, given: Given, /) -> None: ...
+
+
+def told(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
+    """Options worded by the docstrings of estimators, the first one first."""
+    known = documented(tuple(estimators))
+    flags = {option.name: option.flag for option in options}
+    return [option.told(known, flags) for option in options]
+
+
+def _typed(words: str, flags: Mapping[str, str]) -> str:
+    """Words with parameters as they are typed: for ``center="private"``, --center private."""
+
+    def name(match: re.Match[str]) -> str:
+        parameter, _, value = match[1].partition("=")
+        known = flags.get(parameter, "")
+        return f"{known} {value.strip(QUOTES)}".strip() if known else match[1]
+
+    return re.sub(r"`+([^`]+)`+", name, words)
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of the command: one file in `verbs` that holds it as ``VERB``, found by scan.
+
+    Parameters
+    ----------
+    name : str
+        As it is typed.
+    run : callable
+        Takes what was given. Its docstring is the help page unless `words` are given.
+    options : sequence of Option
+    examples : sequence of str
+        Lines that can be typed.
+    panel : str, optional
+        Where the list of verbs has it.
+    words : str, optional
+    estimators : sequence of str
+        "module:Class" whose docstrings the options are worded by, the first one first.
+    """
+
+    name: str
+    run: Callable[[Given], None]
+    options: Sequence[Option] = ()
+    examples: Sequence[str] = ()
+    panel: str | None = None
+    words: str | None = None
+    estimators: Sequence[str] = ()
+
+    @property
+    def help(self) -> str:
+        """What the verb does."""
+        return self.words or self.run.__doc__ or ""
+
+    def told(self) -> list[Option]:
+        """The options as they are shown."""
+        return told(self.options, self.estimators)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Verbs under one name, such as ``dpfda ledger show``.
+
+    Parameters
+    ----------
+    name, help, examples, panel
+        As of a `Verb`.
+    verbs : sequence of Declared
+    """
+
+    name: str
+    help: str
+    verbs: Sequence[Declared]
+    examples: Sequence[str] = ()
+    panel: str | None = None

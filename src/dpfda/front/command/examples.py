@@ -1,0 +1,69 @@
+"""What the verbs have in common that learn a function from examples: inputs and a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpfda.errors import ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import DOCSTRING, Given, Option
+from dpfda.front.command.publishing import Publication
+from dpfda.front.command.reading import Examples, parse_ranges
+
+COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
+# Not a parameter of the estimators: it makes the features.
+NORM_BOUND = Option(
+    "norm_bound", "--norm-bound", "R",
+    "linear: largest length of (1, inputs scaled to [-1, 1]); longer ones are shrunk. A smaller one "
+    "means less noise. By default the largest that can occur.",
+    o.MODEL, float, None,
+)  # fmt: skip
+
+
+def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence[str]) -> Publication:
+    """A verb that publishes a function of inputs."""
+    return Publication(
+        name=name,
+        words=f"{words}\n\nOne unit may be replaced by another; their number is public.",
+        estimators=estimators,
+        reader=Examples(labels=name == "classify"),
+        trial=_try,
+        options=(COMPONENTS, NORM_BOUND),
+        without=("kernel", "neighbours"),
+        settings=_settings,
+        found=lambda given, table: _features(given, len(table.columns)),
+        csv=False,
+        examples=examples,
+    )
+
+
+def _settings(given: Given) -> dict[str, Any]:
+    if given.norm_bound is not None and given.features not in ("auto", "linear"):
+        raise ParameterError("--norm-bound", "go with --features linear", given.features)
+    return _features(given, len(parse_ranges(given.inputs, "--input")))
+
+
+def _features(given: Given, inputs: int) -> dict[str, Any]:
+    from dpfda.records.features import LinearFeatures
+
+    if given.norm_bound is None:
+        return {}
+    return {"features": LinearFeatures.of_columns(inputs, given.norm_bound)}
+
+
+def _try(estimator: Any) -> None:
+    """Prepare a release of made-up records, so that most refusals come before the file is read.
+
+    The penalty is too large to be refused, since which ones are depends on the number of units.
+    """
+    import numpy as np
+
+    from dpfda.summaries.roads import check_psi
+
+    settings = estimator.get_params(deep=False)
+    if settings["psi"] is not None:
+        check_psi(settings["psi"])
+    targets = np.array([*settings.get("classes", settings.get("target_bounds", ()))] * 2)
+    trial = type(estimator)(**(settings | {"psi": 1e9}))
+    trial.prepare(np.zeros((targets.size, len(settings["bounds"][0]))), targets)

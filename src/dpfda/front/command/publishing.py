@@ -1,0 +1,303 @@
+"""How any verb publishes: public checks, outputs, ledger, cautions, reading, noise, files, words."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpfda.errors import DpfdaError, ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import Given, Option, told
+from dpfda.front.command.documented import documented
+from dpfda.front.command.reading import Reader, located
+from dpfda.front.command.running import FAILED, fail, note, tell, warn
+
+if TYPE_CHECKING:
+    from dpfda.privacy.composition import Cost
+    from dpfda.privacy.ledger import FileLedger, Record
+
+# Makes a file out of a release.
+Writer = Callable[[Any, Path], None]
+# The order in which a help page lists the options.
+PANELS = (None, o.COUNTED, o.PRIVACY, o.BOUND, o.MODEL, o.DENSITY, o.CURVE, o.READING, o.OUTPUT)
+FOOT = (
+    "All arguments are public, and checked before the file is read. Running it again on the same data "
+    "is a second release: losses add up."
+)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A verb that publishes: an estimator, a reader, outputs, and what is special about them.
+
+    Parameters
+    ----------
+    name, words, examples
+        As of a `Verb`.
+    estimators : sequence of str
+        "module:Class": the estimator, then those that its docstring refers to.
+    reader : Reader
+    trial : callable
+        Takes the estimator and fails where its public parameters cannot be used.
+    bounded : bool
+        Whether --bounds, --l2-bound and --l1-bound choose its bound.
+    options : sequence of Option
+        Parameters of the estimator that this verb words or types in its own way.
+    without : sequence of str
+        Parameters of the estimator that have no option here.
+    settings : callable
+        What else the options say to the estimator.
+    found : callable
+        What else the public part of the file says to it.
+    outputs : mapping
+        Files that this verb alone writes: what names each, and what writes it.
+    csv : bool
+        Whether a release can be written as a table.
+    """
+
+    name: str
+    words: str
+    estimators: Sequence[str]
+    reader: Reader
+    examples: Sequence[str]
+    trial: Callable[[Any], object] = lambda estimator: None
+    bounded: bool = False
+    options: Sequence[Option] = ()
+    without: Sequence[str] = ()
+    settings: Callable[[Given], Mapping[str, Any]] = lambda given: {}
+    found: Callable[[Given, Any], Mapping[str, Any]] = lambda given, table: {}
+    outputs: Sequence[tuple[Option, Writer]] = ()
+    csv: bool = True
+
+    @property
+    def help(self) -> str:
+        """What the verb does."""
+        return f"{self.words}\n\n{FOOT}"
+
+    @property
+    def panel(self) -> str:
+        """Where the list of verbs has it."""
+        return o.PUBLISHING
+
+    @property
+    def parameters(self) -> dict[str, Option]:
+        """Options that are parameters of the estimator, by name."""
+        of_all = {name: set_ for name, set_ in o.PARAMETERS.items() if name not in self.without}
+        known = documented(tuple(self.estimators))
+        made = of_all | {option.name: option for option in self.options}
+        return {name: option for name, option in made.items() if name in known}
+
+    def told(self) -> list[Option]:
+        """All options, in the order of their panels."""
+        bounds = o.BOUNDS if self.bounded else ()
+        parameters = {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
+        files = [option for option, _ in self.outputs]
+        options = (
+            *self.reader.options, *parameters.values(), o.OUT, *files,
+            *((o.CSV,) if self.csv else ()), o.PLOT, o.OVERWRITE, o.AS_JSON,
+        )  # fmt: skip
+        return told(sorted(options, key=lambda option: PANELS.index(option.panel)), self.estimators)
+
+    def run(self, given: Given) -> None:
+        """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
+        from dpfda.front.command import kinds
+        from dpfda.front.command.checks import check_size, guarantee_of
+        from dpfda.front.command.outputs import check_outputs
+        from dpfda.front.report import cautions
+
+        check_size(given)
+        guarantee = guarantee_of(given.epsilon, given.delta)
+        estimator = self.estimator(given)
+        special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
+        paths = {
+            "--out": given.out,
+            **special,
+            "--plot": given.plot,
+            "--csv": getattr(given, "csv", None),
+        }
+        check_outputs(paths, {"FILE": given.file}, given.overwrite)
+        self.trial(estimator)
+        account = opened_ledger(given.ledger, given.dataset)
+        warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
+        _show(warnings)
+        table = self.reader.read(given)
+        from_file = {**self.reader.found(given, table), **self.found(given, table)}
+        estimator.set_params(ledger=account, **from_file)
+        with located(table):
+            release = self.reader.fit(estimator, table, given).release_
+        files = self._write(release, given, account)
+        with after_publication(given.out):
+            new = [text for text in kinds.warnings(release) if text not in warnings]
+            notes = self.reader.notes(given, table, release)
+            _show(new, notes)
+            if account is not None:
+                account.note_file(given.dataset, given.out.resolve())
+            if given.as_json:
+                answer = kinds.stated(release)
+                tell(answer | {"files": files, "warnings": warnings + new, "notes": notes})
+            else:
+                tell(f"{words(release, files)}\n{next_step(given.out)}")
+
+    def estimator(self, given: Given) -> Any:
+        """The estimator with the public parameters that were given."""
+        from dpfda.front.command.checks import bound_from, guarantee_of
+
+        # The ledger is opened after all checks.
+        names = [name for name in self.parameters if name != "ledger"]
+        made: dict[str, Any] = {name: getattr(given, name) for name in names}
+        guarantee = guarantee_of(given.epsilon, given.delta)
+        made |= {"epsilon": guarantee.epsilon, "delta": getattr(guarantee, "delta", 0)}
+        if self.bounded:
+            made["bounds"] = bound_from(given)
+        stated = {**made, **self.reader.settings(given), **self.settings(given)}
+        return make(self.estimators[0])(**stated)
+
+    def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
+        special = [
+            (option.name.replace("_", " "), getattr(given, option.name), writer)
+            for option, writer in self.outputs
+        ]
+        return write_release(
+            release, given.out, getattr(given, "csv", None), given.plot, account, special
+        )
+
+
+def make(home: str) -> Any:
+    """The class at "module:Class"."""
+    module, name = home.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def try_on_curves(estimator: Any, prepare: Callable[[Any, Any], object] | None = None) -> None:
+    """Prepare a release of made-up curves, so that a refusal comes before the file is read.
+
+    Parameters
+    ----------
+    estimator : estimator
+    prepare : callable, optional
+        Takes the estimator and curves; by default its method.
+    """
+    import numpy as np
+
+    from dpfda.front.command.checks import kernel_on
+
+    settings = estimator.get_params(deep=False)
+    grid, domain, center = (settings.get(name) for name in ("grid_points", "domain_range", "center"))
+    if domain is None and callable(center):
+        domain = center.domain_range
+    if domain is None and grid is None and settings["kernel"] is not None:
+        # A range in units of the header's numbers needs a domain that fits it.
+        reach = float(getattr(kernel_on(settings["kernel"], (0.0, 1.0)), "length_scale", 0.1))
+        domain = (0.0, 10 * reach)
+    trial = type(estimator)(**(settings | {"domain_range": domain, "invalid": "repair"}))
+    curves = np.zeros((6, 24 if grid is None else len(grid)))
+    trial.prepare(curves) if prepare is None else prepare(trial, curves)
+
+
+class Charged:
+    """A ledger that remembers the row of its charge, so that the file is noted on that one."""
+
+    def __init__(self, ledger: FileLedger) -> None:
+        self.ledger = ledger
+        self.path = ledger.path
+        self.row: Record | None = None
+
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, Any]) -> Record:
+        """Charge, and remember the row."""
+        self.row = self.ledger.charge(dataset, costs, entry)
+        return self.row
+
+    def note_file(self, dataset: str, file: Path) -> None:
+        """Note the file on the row."""
+        self.ledger.note_file(dataset, file, self.row)
+
+
+def opened_ledger(file: Path | None, dataset: str | None) -> Charged | None:
+    """The ledger that a release is charged to, with its data set in it; None where none is named.
+
+    Raises
+    ------
+    ParameterError
+        If only one of file and data set is named.
+    LedgerError
+        If the file is no ledger or does not know the data set.
+    """
+    from dpfda.privacy.ledger import FileLedger
+
+    if (file is None) != (dataset is None):
+        raise ParameterError(
+            "--ledger and --dataset",
+            "be given together",
+            "one of them",
+            "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET name both once for all releases.",
+        )
+    if file is None or dataset is None:
+        return None
+    account = FileLedger(file)
+    account.budget(dataset)
+    note(f"The release will be charged to {dataset!r} in {account.path}.")
+    return Charged(account)
+
+
+def write_release(
+    release: Any,
+    out: Path,
+    csv: Path | None,
+    plot: Path | None,
+    account: Charged | None = None,
+    special: Sequence[tuple[str, Path | None, Writer]] = (),
+) -> dict[str, str]:
+    """Write the release, then what can be made from it again; paths by what they hold."""
+    from dpfda.front.command import kinds
+    from dpfda.front.command.keeping import save
+    from dpfda.front.command.outputs import save_picture, write_csv
+
+    save(release, out, account)
+    files = {"release": str(out)}
+    writers: list[tuple[str, Path | None, Writer]] = [
+        *special,
+        ("csv", csv, lambda release, path: write_csv(kinds.table(release), path)),
+        ("plot", plot, lambda release, path: save_picture(kinds.drawn(release), path)),
+    ]
+    with after_publication(out):
+        for name, path, write in writers:
+            if path is not None:
+                write(release, path)
+                files[name] = str(path)
+    return files
+
+
+@contextmanager
+def after_publication(out: Path) -> Iterator[None]:
+    """What fails here fails after the release: say so, and leave with the status of a failure."""
+    try:
+        yield
+    except (DpfdaError, OSError) as error:
+        fail(f"The release is published in {out} and counts, but then: {error}", FAILED)
+
+
+def words(release: Any, files: Mapping[str, str]) -> str:
+    """A release in a few lines, for the terminal."""
+    from dpfda.front.command import kinds
+
+    written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
+    facts = {**kinds.facts(release), "written": written}
+    return "\n".join([repr(release), *(f"  {name + ':':<13} {fact}" for name, fact in facts.items())])
+
+
+def next_step(out: Path) -> str:
+    """What to type next."""
+    import shlex
+
+    return f"Next: dpfda show {shlex.quote(str(out))}   (what is promised, in plain words)"
+
+
+def _show(warnings: Sequence[str], notes: Sequence[str] = ()) -> None:
+    for text in warnings:
+        warn(text)
+    for text in notes:
+        note(text)

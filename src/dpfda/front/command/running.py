@@ -1,0 +1,163 @@
+"""How a verb runs: errors become one line and an exit status, and nothing private is printed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import typer
+
+from dpfda.errors import DpfdaError
+
+if TYPE_CHECKING:
+    from dpfda.front.command.declared import Given, Option
+
+Progress = Callable[[int, int], None]
+
+WORDED = (
+    (re.compile(r"^domain_range\b"), "--domain"),
+    (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
+)
+REFUSED = 2
+FAILED = 1
+EXIT_CODES = (
+    "Exit status: 0 done; 2 refused, because an argument or the data cannot be used (nothing is "
+    "published); 1 anything else, such as a disk that is full."
+)
+
+
+def epilog(*paragraphs: str) -> str:
+    """Paragraphs below a help page, safe from being read as markup."""
+    return "\n\n".join(paragraph.replace("[", "\\[") for paragraph in paragraphs)
+
+
+def flowing(text: str | None) -> str:
+    """A docstring as paragraphs of one line each, which the help page breaks where it wants."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return epilog(*(" ".join(paragraph.split()) for paragraph in paragraphs))
+
+
+def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable[[Given], None]:
+    """Run a verb so that errors are one line on stderr, without traceback or values of data."""
+
+    def safely(given: Given) -> None:
+        try:
+            with warnings.catch_warnings():
+                # Whether a library warns, and its words, can depend on private values.
+                warnings.simplefilter("ignore")
+                run(given)
+        except typer.Exit:
+            raise
+        except DpfdaError as error:
+            fail(as_options(str(error), options), REFUSED)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
+        except Exception as error:
+            if os.environ.get("DPFDA_TRACEBACK"):
+                raise
+            fail(
+                f"unexpected {type(error).__name__}. Its details are not shown, because they could "
+                "contain private values; set DPFDA_TRACEBACK=1 to see them.",
+                FAILED,
+            )
+
+    return safely
+
+
+def as_options(message: str, options: Sequence[Option] = ()) -> str:
+    """Word a message, which names parameters of functions, so that it can be typed as it stands."""
+    for option in options:
+        if option.flag:
+            name, flag = re.escape(option.name), option.flag
+            message = re.sub(rf"^{name}(?= must\b)", flag, message)
+            message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
+            message = re.sub(rf"\b{name}=(?=['\d])", f"{flag} ", message)
+    for pattern, words in WORDED:
+        message = pattern.sub(words, message)
+    return message
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Print an error and leave."""
+    _printed(f"error: {message}", err=True)
+    raise typer.Exit(status) from None
+
+
+def warn(message: str) -> None:
+    """Print a warning, which may be about public things only.
+
+    Where stderr is closed or full it is lost: between the charge and the file nothing may fail for it.
+    """
+    _printed(f"warning: {message}", err=True)
+
+
+def note(message: str) -> None:
+    """Print what is worth knowing about public things, on stderr; as a warning is."""
+    _printed(f"note: {message}", err=True)
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """Print the one object that --json promises."""
+    typer.echo(_as_json(answer))
+
+
+def tell(answer: str | dict[str, Any]) -> None:
+    """Print words, or the object that --json promises, about a release that is written.
+
+    A reader who has gone or a full disk behind stdout is no failure then: a script that saw one would
+    release again.
+    """
+    text = answer if isinstance(answer, str) else _as_json(answer)
+    if not _printed(text):
+        note("the release is written, but what is printed about it could not be printed")
+
+
+def _as_json(answer: dict[str, Any]) -> str:
+    return json.dumps(answer, indent=1, allow_nan=False)
+
+
+def _printed(text: str, err: bool = False) -> bool:
+    """Print a line; whether it went out."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        typer.echo(text, err=err)
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        _give_up(stream)
+        return False
+    return True
+
+
+def _give_up(stream: TextIO | None) -> None:
+    """Lead a stream nowhere, so that what is left in its buffer does not fail when Python ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+        finally:
+            os.close(nowhere)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress | None]:
+    """A bar on stderr where a person looks at it; None where stderr is a file or a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

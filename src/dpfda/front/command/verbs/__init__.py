@@ -1,0 +1,1 @@
+"""One file a verb, found by scan: a module that holds a `Verb` as ``VERB``."""

@@ -1,0 +1,80 @@
+"""`dpfda covariance`: publish the covariance function of a file of curves, and its components."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpfda.errors import ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import Given, Option
+from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.reading import Curves
+
+CENTER = Option(
+    "center", "--center", "bound|private|pairs|VALUE|F.json",
+    "What deviations are counted from: the middle of --bounds (a second moment); a mean released with a "
+    "share of epsilon; differences of pairs of units, which need no mean; a public number; or an "
+    "earlier release.",
+    o.CURVE, default="bound",
+)  # fmt: skip
+COMPONENTS = o.output(
+    "components", "F.json", "The principal components of the same release, at no further cost."
+)
+
+
+def read_center(text: str) -> Any:
+    """The center that an argument names.
+
+    Raises
+    ------
+    ParameterError
+        If it is no word of the list, number or file.
+    StorageError
+        If the file is no release.
+    """
+    if text == "bound":
+        return None
+    if text in ("private", "pairs"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    if not Path(text).is_file():
+        words = "be bound, private, pairs, a number or the file of a release"
+        raise ParameterError("--center", words, repr(text))
+    from dpfda.releases.function import ReleasedFunction
+
+    return ReleasedFunction.load(text)
+
+
+def _settings(given: Given) -> dict[str, Any]:
+    return {"center": read_center(given.center)}
+
+
+def _try(estimator: Any) -> None:
+    from dpfda.summaries.covariance import prepare
+
+    try_on_curves(estimator, lambda trial, curves: prepare(trial, curves, None))
+
+
+VERB = Publication(
+    name="covariance",
+    words="Publish the covariance function of a file of private curves under differential privacy.",
+    estimators=(
+        "dpfda.summaries.covariance:PrivateCovariance",
+        "dpfda.summaries.mean:PrivateMean",
+    ),
+    reader=Curves(),
+    trial=_try,
+    options=(o.BOUNDS[0], CENTER),
+    settings=_settings,
+    outputs=((COMPONENTS, lambda release, path: release.components().save(path)),),
+    examples=(
+        "dpfda covariance demand.csv --epsilon 1 --center mean.json --radius 450 --out cov.json "
+        "--plot cov.png --components pca.json",
+        "dpfda covariance scans.csv --epsilon 1 --center private --bounds 0.2 0.9 --radius 0.12 "
+        "--columns 'cca_*' --groups ID --missing complete --out cov.json",
+    ),
+)

@@ -1,0 +1,287 @@
+"""`dpfda plan`: the error to expect, from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dpfda.errors import ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+from dpfda.front.command.publishing import make, try_on_curves
+from dpfda.front.command.running import print_json, warn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpfda.bases import Basis
+    from dpfda.mechanisms.design import Plan
+    from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+
+MEAN = "dpfda.summaries.mean:PrivateMean"
+# The table goes from E/8 to 8 E by factors of two; the picture has steps between.
+SPAN = 8
+STEPS = 7
+CURVE_STEPS = 13
+# Means that are simulated for a point of the picture; the table takes more.
+PICTURE_DRAWS = 300
+POINTS = 101
+MOST_POINTS = 2000
+# Root mean square errors at a point, in the units of the data, at one epsilon.
+Row = dict[str, float | None]
+COUNTED = 0.1
+NAMES = ("epsilon", "delta", "neighbours", "public_size")
+OPTIONS = (
+    Option(
+        "curves", "--curves", "N",
+        "Number of privacy units (persons, if one has several curves). Example: 500",
+        o.PRIVACY, int, REQUIRED,
+    ),
+    *(o.PARAMETERS[name] for name in NAMES),
+    o.MECHANISM, *o.BOUNDS, o.PARAMETERS["standardize"], o.PARAMETERS["kernel"], o.DOMAIN,
+    Option("points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int,
+           POINTS),
+    o.GRID,
+    o.output("plot", "F.png",
+             "Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda[plot])."),
+    o.OVERWRITE, o.AS_JSON,
+)  # fmt: skip
+
+
+def plan(given: Given) -> None:
+    """Expected error of a mean curve over a range of epsilon around E. No file is read.
+
+    Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
+    too few coefficients leave out), noise (for privacy), and, beside them, sampling (of these data
+    from a wider population, at most). They are expected under a public mixture of smooth means, from
+    as large as the bound allows to a hundredth of that; with --kernel, for a mean as rough as the
+    kernel and as large as allowed. The limit is what no such noise can go below.
+    """
+    from dpfda.front.command.checks import kernel_warning
+    from dpfda.front.command.outputs import check_outputs, save_picture
+    from dpfda.front.report import cautions
+
+    forecast = foretold(given)
+    check_outputs({"--plot": given.plot}, {}, given.overwrite)
+    basis, guarantee = forecast.basis, forecast.whole
+    warnings = [kernel_warning(forecast.kernel, basis.grid_points, basis.domain_range)]
+    warnings += cautions(guarantee, given.public_size or given.curves)
+    known = [text for text in warnings if text is not None]
+    for text in known:
+        warn(text)
+    rows = [forecast.row(factor) for factor in _factors(STEPS)]
+    if given.plot is not None:
+        units = "standardised, no unit" if given.standardize else "units of the data"
+        save_picture(_drawn(forecast, units), given.plot)
+    if given.as_json:
+        print_json(_as_json(forecast, rows, known, given.plot))
+    else:
+        typer.echo(_words(forecast, rows, given.plot))
+
+
+def foretold(given: Given) -> Forecast:
+    """The forecast for public numbers, checked as the mean checks them."""
+    from dpfda.bases import KernelBasis
+    from dpfda.bases.centred import CentredBasis
+    from dpfda.bases.grids import check_grid, equally_spaced
+    from dpfda.front.command.checks import bound_from, check_size, guarantee_of, kernel_on
+    from dpfda.front.command.reading import ends, parse_points
+
+    stated = None if given.grid is None else parse_points(given.grid, "--grid")
+    check_size(given)
+    whole, bound, domain = guarantee_of(given.epsilon, given.delta), bound_from(given), ends(given)
+    settings = {name: getattr(given, name) for name in (*NAMES, "mechanism", "standardize", "kernel")}
+    settings |= {"epsilon": whole.epsilon, "delta": getattr(whole, "delta", 0)}
+    estimator = make(MEAN)(**settings, bounds=bound, domain_range=domain, grid_points=stated)
+    try_on_curves(estimator)
+    _check_counts(given.curves, given.points if stated is None else len(stated))
+    if stated is not None and given.points != POINTS:
+        raise ParameterError("--points", "be left out with --grid", given.points)
+    span = domain or ((0.0, 1.0) if stated is None else (stated[0], stated[-1]))
+    kernel = kernel_on(given.kernel, span)
+    places = equally_spaced(given.points, span) if stated is None else check_grid(stated)
+    basis: Basis = KernelBasis.on_grid(kernel, places, span)
+    if given.standardize:
+        # As an estimator does: standardised curves integrate to zero.
+        basis = CentredBasis.of(basis)
+    return Forecast(basis, kernel, whole, bound, given)
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Plans for one setting over a range of epsilon."""
+
+    basis: Any
+    kernel: Any
+    whole: PureDP | ApproximateDP
+    bound: Any
+    given: Given
+
+    def epsilon(self, factor: Fraction) -> float:
+        """The whole epsilon, E times a factor."""
+        return float(self.whole.epsilon * factor)
+
+    def at(self, factor: Fraction, larger: Fraction = Fraction(1), quick: bool = False) -> Plan:
+        """The plan at E times a factor, for N times another."""
+        from dpfda.mechanisms.design import make_plan
+        from dpfda.mechanisms.design.expectation import DRAWS
+        from dpfda.privacy.guarantees import Neighbours
+
+        given = self.given
+        return make_plan(
+            self.basis,
+            self.bound,
+            max(2, round((given.public_size or given.curves) * larger)),
+            self._guarantee(factor),
+            Neighbours.parse(given.neighbours),
+            given.mechanism,
+            PICTURE_DRAWS if quick else DRAWS,
+        )
+
+    def row(self, factor: Fraction) -> Row:
+        """The errors at E times a factor."""
+        plan = self.at(factor)
+        parts = {name: getattr(plan.error, name) for name in ("bias", "noise", "sampling")}
+        return {
+            "epsilon": self.epsilon(factor),
+            "typical": plan.typical_error,
+            **{name: math.sqrt(part / plan.length) for name, part in parts.items()},
+            "limit": plan.typical_limit,
+        }
+
+    @property
+    def counted(self) -> bool:
+        """Whether a part of epsilon goes to releasing the number of units."""
+        return self.given.neighbours == "add-remove" and self.given.public_size is None
+
+    def _guarantee(self, factor: Fraction) -> Guarantee:
+        from dpfda.privacy.guarantees import guarantee_for, split
+        from dpfda.publication import COUNT_SHARE
+
+        scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
+        return split(scaled, COUNT_SHARE)[1] if self.counted else scaled
+
+
+def _drawn(forecast: Forecast, units: str) -> Axes:
+    """Two pictures side by side: against epsilon, and against the number of units."""
+    from dpfda.front.command.outputs import new_picture
+    from dpfda.releases.plotting import beside, plot_plan
+
+    first, second = beside(new_picture())
+    factors = _factors(CURVE_STEPS)
+    epsilons = [forecast.epsilon(factor) for factor in factors]
+    plot_plan(epsilons, [forecast.at(factor, quick=True) for factor in factors], first, units)
+    plans = [forecast.at(Fraction(1), factor, quick=True) for factor in factors]
+    sizes = [float(plan.problem.size) for plan in plans]
+    return plot_plan(sizes, plans, second, against="number of units (curves, or persons)")
+
+
+def _factors(steps: int) -> list[Fraction]:
+    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
+    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
+    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
+
+
+def _check_counts(curves: int, points: int) -> None:
+    if curves < 2:
+        raise ParameterError("--curves", "be at least 2", curves)
+    if not 2 <= points <= MOST_POINTS:
+        raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", points)
+
+
+def _facts(forecast: Forecast) -> dict[str, Any]:
+    design = forecast.at(Fraction(1)).design
+    return {
+        "guarantee": str(forecast.whole),
+        "neighbours": forecast.given.neighbours,
+        "bound": forecast.bound.describe(),
+        "kernel": forecast.basis.describe(),
+        "mechanism": f"{design.mechanism}: {design.noise.describe()}",
+    }
+
+
+def _as_json(
+    forecast: Forecast, rows: list[Row], warnings: list[str], plot: Path | None
+) -> dict[str, Any]:
+    return {
+        "curves": forecast.given.curves,
+        **_facts(forecast),
+        "expected": rows[len(rows) // 2],
+        "over_epsilon": rows,
+        "limit": rows[len(rows) // 2]["limit"],
+        "limit_of_any": forecast.at(Fraction(1), quick=True).typical_limit_of_any,
+        "error": "root mean square at a point, in the units of the data",
+        "plot": None if plot is None else str(plot),
+        "warnings": warnings,
+    }
+
+
+def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
+    middle, given = rows[len(rows) // 2], forecast.given
+    units = "standardised" if given.standardize else "units of the data"
+    limited, approximate = middle["limit"] is not None, forecast.whole.kind == "approximate"
+    problem = forecast.at(Fraction(1), quick=True).problem
+    belief = "for a mean as rough as the kernel and as large as the bound allows"
+    if problem.curves is not None and given.mechanism == "auto":
+        belief = "over smooth curves between the bounds"
+    elif problem.mixture is not None:
+        belief = "over smooth means, from as large as the bound allows to a hundredth of that"
+    best = ": the error is that of the best of the laws offered" if given.mechanism == "auto" else ""
+    share = math.sqrt(2) / (COUNTED * forecast.epsilon(Fraction(1)) * given.curves)
+    facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
+    lines = [
+        f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
+        f"{_table(rows, limited)}\n",
+        f"Typical error at a point, as a root mean square ({units}):",
+        "  error     from the non-private mean of the same bounded curves: bias and noise together",
+        "  bias      left out by smoothing",
+        "  noise     added for privacy",
+        "  sampling  beside it, at most: these curves against a wider population",
+        limited and "  limit     below which no noise that protects in proportion can expect to come",
+        f"Expected {belief}.",
+        approximate and f"Under (epsilon, delta) no limit for such noise is proved{best}.",
+        limited
+        and f"At epsilon = {middle['epsilon']:.4g} the error expected is {_told(middle['typical'])}; no "
+        f"noise that protects in proportion can expect less than {_told(middle['limit'])}.",
+        forecast.counted
+        and "A tenth of epsilon goes to counting the units, whose number is private.\n"
+        f"Not included: the count's own error of about {share:.1%}.",
+        plot is not None and f"Plot: {plot}",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _told(value: float | None) -> str:
+    from dpfda.front.report import number
+
+    return "" if value is None else number(value)
+
+
+def _table(rows: list[Row], limited: bool) -> str:
+    from dpfda.front.command.outputs import text_table
+
+    names = ("typical", "bias", "noise", "sampling", *(("limit",) if limited else ()))
+    columns = {
+        "": ["->" if 2 * place + 1 == len(rows) else "" for place in range(len(rows))],
+        "epsilon": [f"{row['epsilon']:.4g}" for row in rows],
+        **{name: [_told(row[name]) for row in rows] for name in names},
+    }
+    return text_table({("error" if name == "typical" else name): c for name, c in columns.items()})
+
+
+VERB = Verb(
+    "plan",
+    plan,
+    OPTIONS,
+    (
+        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
+    ),
+    o.PLANNING,
+    estimators=(MEAN,),
+)

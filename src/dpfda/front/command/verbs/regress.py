@@ -1,0 +1,18 @@
+"""`dpfda regress`: publish a regression function of columns of a file."""
+
+from __future__ import annotations
+
+from dpfda.front.command.examples import machine
+
+VERB = machine(
+    name="regress",
+    words="Publish a regression function of columns of a private file under differential privacy.",
+    estimators=(
+        "dpfda.summaries.regression:PrivateKernelRegressor",
+        "dpfda.summaries.classification:PrivateKernelClassifier",
+    ),
+    examples=(
+        "dpfda regress visits.csv --epsilon 1 --input age:18:90 --target pressure "
+        "--target-bounds 60 200 --out pressure.json --plot pressure.png",
+    ),
+)

@@ -1,1 +1,0 @@
-"""Bridges to other libraries, each the sole user of one."""

@@ -1,0 +1,195 @@
+"""The choice of a mechanism: the least expected typical error under what is believed of the mean."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
+from dpfda.errors import ParameterError
+from dpfda.mechanisms import (
+    CandidateMechanism,
+    Design,
+    Mechanism,
+    Problem,
+    mechanisms,
+    read_mechanism,
+)
+from dpfda.mechanisms.design.lines import line_design
+from dpfda.mechanisms.posteriors import mixture_of
+from dpfda.noise import laws_of
+from dpfda.numerics.rationals import readable
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+
+Floats = NDArray[np.float64]
+WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
+
+# A user's own kernel has this share of the prior for shrinkage, the public shapes have the rest. Means
+# with about a fifth or a twentieth of the power that the bound allows are the most likely.
+OWN_SHARE = 0.5
+SCALE_WEIGHTS = (1.0, 3.0, 3.0, 1.0, 0.3, 0.3, 0.3)
+# Releases of more functions are shrunk by factors: a posterior would take too long and too much room.
+LARGEST = 4096
+# A candidate that spends delta must be better by this factor than one that leaves it to others.
+WORTH_A_DELTA = 1.01
+
+
+def choose(problem: Problem, mechanism: Any = "auto") -> Design:
+    """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
+
+    Mechanisms say themselves what they offer: see `CandidateMechanism`.
+
+    The candidates are one K-norm block, matched Laplace noise and, with bounds on values, averages over
+    cells, which are pure, and under any other guarantee equal Gaussian noise too; with a delta also the
+    block calibrated to it. A pure candidate satisfies an approximate guarantee of the same epsilon; it
+    wins on l1 balls, and wherever delta would gain less than a hundredth. A candidate's typical
+    error is the square root of its expected squared error, given shape and scale of the mean, with the
+    best linear shrinkage for them; its average over shapes and scales (`Problem.belief`) is compared.
+    The release is then shrunk by the posterior mean under a public prior, which does not know them
+    either. For curves between bounds, where no kernel is named, see `dpfda.mechanisms.design.lines`.
+    """
+    check_workable(problem.guarantee)
+    if not (isinstance(mechanism, str) and mechanism == "auto"):
+        named = read_mechanism(mechanism)
+        return _genuine(named.design(_within(named, problem)))
+    if (default := line_design(problem)) is not None:
+        return default
+    best, least = None, math.inf
+    for design, handicap in _candidates(problem):
+        error = handicap * typical_error(problem, design)
+        if best is None or error < least:
+            best, least = design, error
+    assert best is not None  # noqa: S101
+    if problem.curves is not None:
+        return replace(best, hierarchy=problem.curves)
+    return replace(best, hierarchy=shrinkage_prior(problem, best))
+
+
+def _candidates(problem: Problem) -> Iterator[tuple[Design, float]]:
+    """Designs of all mechanisms that offer some, and the factors by which their errors count."""
+    views = [(problem, 1.0)]
+    if isinstance(problem.guarantee, ApproximateDP):
+        pure = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+        views = [(problem, WORTH_A_DELTA), (pure, 1.0)]
+    kinds = mechanisms().values()
+    offering: list[CandidateMechanism] = [kind() for kind in kinds if hasattr(kind, "candidates")]
+    for mechanism, (view, handicap) in itertools.product(offering, views):
+        for design in mechanism.candidates(_within(mechanism, view), partial(typical_error, problem)):
+            yield design, handicap
+
+
+def typical_error(problem: Problem, design: Design) -> float:
+    """Average over shapes and scales of the root mean square error, in units of the radius.
+
+    Given shape and scale the shrinkage is the best linear one.
+    """
+    belief = problem.belief
+    risks = np.maximum(_oracle_risks(problem, design, belief.variances), 0.0)
+    return float(belief.chances @ np.sqrt(risks))
+
+
+def _oracle_risks(problem: Problem, design: Design, variances: Floats) -> Floats:
+    """Expected squared errors (H,) for rows of prior variances, in units of the squared radius."""
+    whole = variances.sum(axis=1)
+    if design.measurement is None:
+        power = problem.noise_power(design.noise.variances())
+        kept = variances[:, : design.components]
+        return np.asarray(whole - (kept**2 / (kept + power)).sum(axis=1))
+    forms, power = measured_forms(problem, design)
+    scaled, scales, gains = forms / np.sqrt(power)[:, None], problem.belief.scales, []
+    for shape in problem.belief.shapes:
+        # The trace of P A' (I + A P A')^-1 A P with A = V^-1/2 F and P = s B, from A B A' = U L U'.
+        crossed = scaled * shape
+        values, vectors = np.linalg.eigh(crossed @ scaled.T)
+        squares = np.sum((crossed.T @ vectors) ** 2, axis=0)
+        gains.append((scales[:, None] ** 2 * squares / (1 + scales[:, None] * values)).sum(axis=1))
+    return np.asarray(whole - np.concatenate(gains))
+
+
+def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:
+    """The public prior under which a release of this design is shrunk, in the units of the data.
+
+    The public mixture where that is what is believed; else the problem's own shape, at the declared size
+    and below, and the public shapes, half and half: data are seldom as rough as a kernel. None where the
+    law of the noise is no mixture of normal laws, or the sum was thresholded.
+    """
+    if design.thresholds or design.functions > LARGEST or mixture_of(design.noise) is None:
+        return None
+    unit = (problem.ball.radius * problem.ball.unit) ** 2
+    prior = (problem.mixture or _around(problem)).truncate(design.functions).times(unit)
+    if design.measurement is None:
+        return Hierarchy(prior)
+    return Hierarchy(prior, measured_forms(problem, design)[0][:, : design.functions])
+
+
+def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
+    """Forms (M, K) of the coefficients that are measured on the grid, and their noise variances (M,).
+
+    In units of the data, and variances relative to the squared radius.
+    """
+    if design.measurement is None or problem.cube is None:
+        raise ParameterError("design", "measure values on the grid", design.mechanism)
+    forms = design.measurement.matrix @ problem.cube.functions
+    unit = math.ldexp(1.0, -design.measurement.exponent) / problem.size
+    radius = problem.ball.radius * problem.ball.unit
+    return forms, design.noise.variances() * (unit / radius) ** 2
+
+
+def _around(problem: Problem) -> Prior:
+    own = problem.prior
+    if problem.body is not None:
+        return Prior.of(own, SCALES)
+    # The root of the kernel's shape is rougher than it: for means that fall more slowly than declared.
+    shapes = normalized(np.vstack([np.sqrt(own), public_shapes(own.size)]), problem.ball.norm)
+    shares = np.append(OWN_SHARE, np.full(len(shapes), (1 - OWN_SHARE) / len(shapes)))
+    scales = np.array(SCALE_WEIGHTS)
+    weights = np.outer(shares, scales / scales.sum())
+    return Prior(np.vstack([own, shapes]), np.array(SCALES), weights)
+
+
+def _within(mechanism: Mechanism, problem: Problem) -> Problem:
+    """The problem; for a mechanism that knows balls only with a ball around a box or an ellipsoid."""
+    return problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed
+
+
+def _genuine(design: Any) -> Design:
+    """A design made again from its parts, so that what is checked is what is drawn.
+
+    It guards against mistakes of a mechanism. One that means harm runs in the same process and cannot
+    be contained.
+    """
+    noise = getattr(design, "noise", None)
+    law: Any = type(noise)
+    if type(design) is not Design or law not in laws_of().values():
+        raise ParameterError(
+            "mechanism",
+            "answer with a Design whose noise is one of this library's laws",
+            f"{type(design).__name__} with {law.__name__}",
+        )
+    parts = {field.name: getattr(noise, field.name) for field in fields(law)}
+    return Design(
+        str(design.mechanism),
+        dict(design.parameters),
+        law(**parts),
+        np.array(design.shrinkage, dtype=np.float64),
+        tuple(design.thresholds),
+        design.measurement,
+        design.hierarchy,
+    )
+
+
+def check_workable(guarantee: Guarantee) -> None:
+    """Refuse budgets for which scales leave the range of floats."""
+    loss = guarantee.rho if isinstance(guarantee, ZeroConcentratedDP) else guarantee.epsilon
+    if not WORKABLE[0] <= loss <= WORKABLE[1]:
+        raise ParameterError(
+            "epsilon (or rho)", "lie between 1e-30 and 1e30 for a release", readable(loss)
+        )

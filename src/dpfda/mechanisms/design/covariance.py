@@ -1,0 +1,174 @@
+"""Choosing the noise on a covariance from public numbers, and shrinking what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, symmetric_mechanisms, symmetric_noise
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+
+Floats = NDArray[np.float64]
+
+# With more functions than this the noise on a covariance drowns what they add.
+LARGEST_SIZE = 24
+# A bound that clips few curves is about twice their root mean square length.
+TYPICAL_SHARE = 0.25
+EXPONENTS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+
+
+def choose_symmetric(
+    eigenvalues: Floats,
+    radius: int,
+    units: int,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+    mechanism: str = "auto",
+    components: int | None = None,
+) -> SymmetricNoise:
+    """The law and the number M of functions with the least expected error; public numbers only.
+
+    The prior for an entry of the covariance is E C_jk^2 = (R^2 / 4)^2 p_j p_k with p the eigenvalues of
+    the kernel scaled to sum one. With noise of power v on the mean of the outer products the error of M
+    functions is sum_{j,k <= M} e_jk v / (e_jk + v) + sum of the other e_jk.
+
+    Parameters
+    ----------
+    eigenvalues : array (K,)
+        Of the basis, decreasing.
+    radius : int
+        Length of a row of integers, at most.
+    units : int
+        Number of privacy units, public or released.
+    guarantee : PureDP or ApproximateDP
+    neighbours : Neighbours
+    mechanism : {"auto", "wishart", "knorm", "gaussian"}
+    components : int, optional
+        M, where the caller has chosen it.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism is unknown or the number of components impossible.
+    RefusedMechanismError
+        If the mechanism cannot give the guarantee.
+    """
+    laws = symmetric_laws(eigenvalues.size, radius, guarantee, neighbours, mechanism, components)
+    return best_symmetric(laws, eigenvalues, radius, units)
+
+
+def symmetric_laws(
+    functions: int,
+    radius: int,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+    mechanism: str = "auto",
+    components: int | None = None,
+) -> list[SymmetricNoise]:
+    """All laws that `choose_symmetric` chooses from, whatever the number of units.
+
+    Parameters
+    ----------
+    functions : int
+        Number K of basis functions; the others as in `choose_symmetric`.
+    """
+    largest = min(LARGEST_SIZE, functions)
+    if components is not None and not (_is_whole(components) and 1 <= components <= largest):
+        raise ParameterError("components", f"be an integer from 1 to {largest}", repr(components))
+    known = symmetric_mechanisms()
+    if not isinstance(mechanism, str) or mechanism not in ("auto", *known):
+        raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", shown(mechanism))
+    names = [mechanism]
+    if mechanism == "auto":
+        names = [name for name in symmetric_mechanisms() if _suits(name, guarantee)]
+    sizes = range(1, largest + 1) if components is None else [int(components)]
+    return [
+        symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
+        for name in names
+        for size in sizes
+    ]
+
+
+def _suits(name: str, guarantee: Guarantee) -> bool:
+    """Whether a law can give a guarantee of this kind."""
+    try:
+        symmetric_noise(name, 1, OuterDifference(1, 1), guarantee)
+    except RefusedMechanismError:
+        return False
+    return True
+
+
+def best_symmetric(
+    laws: Iterable[SymmetricNoise], eigenvalues: Floats, radius: int, units: int
+) -> SymmetricNoise:
+    """The law with the least expected error for this number of units, public or released."""
+    unit = float(radius) ** 4 * float(units) ** 2
+    return min(laws, key=lambda noise: _expected_error(eigenvalues, noise, unit))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def prior_shape(eigenvalues: Floats) -> Floats:
+    """p_j p_k (K, K), which adds up to one."""
+    shares = eigenvalues / eigenvalues.sum()
+    return np.asarray(np.outer(shares, shares))
+
+
+def _expected_error(eigenvalues: Floats, noise: SymmetricNoise, unit: float) -> float:
+    shape = prior_shape(eigenvalues)[: noise.size, : noise.size]
+    prior, power = TYPICAL_SHARE**2 * shape, noise.power / unit
+    # On and off the diagonal alike: a pair of entries counts twice half of the power.
+    entry = np.where(np.eye(noise.size) > 0, power, power / 2)
+    return float(np.sum(prior * entry / (prior + entry)) + TYPICAL_SHARE**2 - prior.sum())
+
+
+def fitted_shrinkage(coordinates: Floats, power: float, eigenvalues: Floats, size: int) -> Floats:
+    """Wiener factors for the noisy coordinates of a matrix, under a prior fitted to them.
+
+    The coordinates are taken to be normal with variances a (p_j p_k)^g + power; a and g are those of
+    largest likelihood on a grid. All of it is public: the choice is made from the noisy release.
+
+    Parameters
+    ----------
+    coordinates : array (N,)
+        Noisy orthonormal coordinates of the released matrix.
+    power : float
+        Variance of the noise in each.
+    eigenvalues : array (K,)
+        Of the basis: the public prior's shape.
+    size : int
+        Number M of rows of the matrix.
+
+    Returns
+    -------
+    array (N,)
+        Factors in [0, 1].
+    """
+    rows, columns = np.tril_indices(size)
+    best, factors = -np.inf, np.zeros(coordinates.size)
+    relative = (eigenvalues[rows] * eigenvalues[columns]) / eigenvalues[0] ** 2
+    largest = float(np.max(coordinates**2)) + power
+    for exponent in EXPONENTS:
+        for scale in largest * np.geomspace(1e-6, 4.0, 67):
+            prior = scale * relative**exponent
+            total = prior + power
+            likelihood = -0.5 * float(np.sum(np.log(total) + coordinates**2 / total))
+            if likelihood > best:
+                best, factors = likelihood, prior / total
+    return np.asarray(factors)
+
+
+def nearest_positive(matrix: Floats) -> Floats:
+    """The nearest positive semidefinite matrix in the Frobenius norm: negative eigenvalues become 0.
+
+    The set of such matrices is convex, so this moves nothing away from a covariance.
+    """
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -1,0 +1,226 @@
+"""What no mechanism can expect to fall below: lower bounds for the expected error under a prior.
+
+Let the mean of the coefficients have the prior c ~ N(0, diag p) and let a = w / n be the most that one
+replaced (or added) record moves it. All mechanisms here see the records through their mean.
+
+**Mechanisms that protect in proportion** (`least_error`). Their guarantee shrinks with the change: a
+move of the mean by h costs at most h / a of what the largest move costs. Additive noise of this
+library is of this kind. With I the Fisher information about c, van Trees' inequality bounds the risk
+of coefficient j from below by 1 / (I_jj + 1 / p_j).
+
+- Pure: |log p(y|c + h) - log p(y|c)| <= epsilon |h| / a, so the gradient of the log likelihood has
+  dual norm at most epsilon / a. On the l2 ball trace I <= (epsilon / a)^2, and the sum of risks is
+  least where coefficient j has min(p_j, theta), sum_{p_j > theta} (1/theta - 1/p_j) = (epsilon / a)^2.
+  On the l1 ball every entry is at most epsilon / a, so I_jj <= (epsilon / a)^2.
+- rho-zCDP: D_alpha(P_{c+h} | P_c) <= alpha rho |h|^2 / a^2. The order 2 gives chi^2 = exp(D_2) - 1 <=
+  exp(2 rho |h|^2 / a^2) - 1, and I_uu is at most the limit of chi^2 / |h|^2 along h = |h| u, so I_uu
+  <= 2 rho / a^2 in every direction. Equal Gaussian noise with Wiener shrinkage attains the bound.
+- (epsilon, delta): there is no such bound. Releasing everything with probability delta is (0, delta)-DP
+  and has infinite information; and the information mu^2 / a^2 of the Gaussian law is no limit among
+  additive laws, as a K-norm block calibrated to (epsilon, delta) has up to 1.5 times less noise power
+  than both the Gaussian law and the pure block. What a plan then states is the error of the best of the
+  laws that are offered, and below it only the limit for all mechanisms.
+
+A pure mechanism may also be used under rho-zCDP, at the epsilon that it allows; the bound is the smaller
+of the two. Staircase noise is pure and does not protect in proportion: for 8
+coefficients it has .991 of the noise power of a K-norm block at epsilon = 4, for one .52.
+
+**All mechanisms** (`least_error_of_any`). Nothing is asked but the guarantee between means at distance
+at most a. Between means at distance h there are then k = ceil(h / a) steps, and a test between two
+equally likely ones errs with probability at least
+
+- 1 / (1 + e^(k epsilon)) (pure), (1 - d_k) / (1 + e^(k epsilon)) with d_k = delta (e^(k epsilon) - 1)
+  / (e^epsilon - 1) (approximate), (1 - (1 - e^(-k^2 rho))^(1/2)) / 2 (zCDP; Bretagnolle & Huber 1979),
+
+and the bound of Ziv & Zakai (1969) adds this up over h: for coefficient j the risk is at least the
+integral over h > 0 of 2 h Phi(-h / (2 p_j^(1/2))) times that probability. Under zCDP the bound of
+Bobrovsky & Zakai (1976) is added: h^2 / (exp(2 rho k^2 + h^2 / p_j) - 1) for any h, because the chi^2
+divergence of the joint laws of (c, y) and of their shift by h is at most exp(2 rho k^2 + h^2 / p_j) -
+1. These bounds go coefficient by coefficient, so under pure privacy they miss the factor of the number
+of coefficients that the trace has.
+
+For a prior that is a mixture of shapes and scales the bounds are averaged over them, as if they were
+known. Noise whose law does not depend on the data has one information matrix for all; under pure
+privacy on the l2 ball `least_error` divides its trace once, for the average, and so holds for such
+noise alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from dpfda.bases.priors import Prior
+from dpfda.mechanisms import Problem
+from dpfda.noise import pure_budget
+from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
+
+Floats = NDArray[np.float64]
+
+# Steps of the sum over groups; beyond, tests are taken to be free of error.
+STEPS = 400
+SHIFTS = np.geomspace(0.02, 50.0, 200)
+HALVINGS = 60
+
+
+def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
+    """Lower bound for mechanisms that protect in proportion, in squared units of the data.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public numbers.
+    prior : Prior, optional
+        Of the mean, in units of the squared radius; by default the problem's own belief.
+
+    Returns
+    -------
+    float or None
+        None under (epsilon, delta), and for boxes, ellipsoids and bounds on each coefficient (linf):
+        there is no such bound here.
+
+    Notes
+    -----
+    With bounds |x_k| <= h_k on values a gradient g, as a function on the grid, has sum_k w_k h_k
+    |g(t_k)| <= n epsilon / 2, so g_j = <g, phi_j> is at most n epsilon / 2 times max_k |phi_j(t_k)| /
+    h_k, whose square bounds I_jj. That lies far below what is known to be reached, because no trace
+    enters.
+    """
+    if problem.body is not None or problem.ball.norm not in ("l1", "l2"):
+        return None
+    if isinstance(problem.guarantee, ApproximateDP):
+        return None
+    variances, chances = _rows(problem, prior)
+    step = problem.width / (float(problem.ball.radius) * problem.size)
+    risks = [rule(variances, chances, budget / step**2) for rule, budget in _rules(problem)]
+    return min(risks) * (problem.ball.radius * problem.ball.unit) ** 2
+
+
+def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | None:
+    """Lower bound for all mechanisms with the guarantee, in squared units of the data.
+
+    Parameters and returns as in `least_error`; bounds on values count as the ball around them, which
+    their coefficients reach only in part: None there.
+    """
+    if problem.body is not None or problem.cube is not None or problem.ball.norm not in ("l1", "l2"):
+        return None
+    step = problem.width / (float(problem.ball.radius) * problem.size)
+    variances, chances = _rows(problem, prior)
+    bounds = _ziv_zakai(variances, step, _error_chances(problem))
+    if isinstance(problem.guarantee, ZeroConcentratedDP):
+        bounds = np.maximum(bounds, _bobrovsky_zakai(variances, step, float(problem.guarantee.rho)))
+    return float(chances @ bounds.sum(axis=1)) * (problem.ball.radius * problem.ball.unit) ** 2
+
+
+def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:
+    """Variances (H, K) and probabilities (H,)."""
+    known = problem.belief if prior is None else prior
+    return known.variances, known.chances
+
+
+def _rules(problem: Problem) -> list[tuple[Callable[[Floats, Floats, float], float], float]]:
+    """How information may be divided, and how much there is in units of 1 / a^2."""
+    guarantee, rules = problem.guarantee, []
+    if not isinstance(guarantee, ZeroConcentratedDP):
+        epsilon = float(guarantee.epsilon)
+    else:
+        epsilon = max(float(pure_budget(guarantee, sizes)) for sizes in ((1,), (2,)))
+        rules.append((_each, 2 * float(guarantee.rho)))
+    if problem.cube is not None:
+        reach = _reach(problem)
+        return [*rules, (lambda rows, weights, budget: _each(rows, weights, budget * reach), epsilon**2)]
+    return [*rules, (_each if problem.ball.norm == "l1" else _shared, epsilon**2)]
+
+
+def _reach(problem: Problem) -> Floats:
+    """Largest I_jj (K,) relative to that of the trace over the ball around the cube."""
+    cube, ball = problem.cube, problem.ball
+    assert cube is not None  # noqa: S101
+    widths = np.array(cube.half_widths, dtype=float) * 2.0**-cube.exponent
+    # Rows of the basis on the grid; a coefficient that the problem lacks is not needed.
+    values = np.abs(np.asarray(cube.functions, dtype=float))
+    largest = np.max(values / widths[:, None], axis=0)
+    return np.asarray((largest * ball.radius * ball.unit) ** 2)
+
+
+def _each(variances: Floats, chances: Floats, information: float | Floats) -> float:
+    """Average sum of risks with this information on every coefficient."""
+    return float(chances @ np.sum(variances / (1 + variances * information), axis=1))
+
+
+def _shared(variances: Floats, chances: Floats, information: float) -> float:
+    """Least average sum of risks where the informations add up to a given sum, the same for all rows.
+
+    Minimise sum_j r_j(i_j), r_j(i) = sum_h w_h / (i + 1 / p_hj), subject to sum_j i_j <= information.
+    For any level theta >= 0 the dual sum_j min_i (r_j(i) + theta i) - theta information is a lower
+    bound; the best level spends all the information. With one row this is water-filling.
+    """
+    inverse = np.divide(1.0, variances, out=np.full_like(variances, np.inf), where=variances > 0)
+
+    def spent(level: float) -> Floats:
+        """Informations (K,) at which the derivative of each risk is -level, or zero."""
+        low, high = np.zeros(inverse.shape[1]), np.full(inverse.shape[1], 1 / np.sqrt(level))
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            steep = chances @ (middle + inverse) ** -2.0 > level
+            low, high = np.where(steep, middle, low), np.where(steep, high, middle)
+        return np.asarray((low + high) / 2)
+
+    # Above the end nothing is spent; at the start each coefficient alone would spend more than all.
+    end = math.log(float(np.max(chances @ variances**2)))
+    start = min(end, -2 * math.log(information) - 60.0)
+    for _ in range(HALVINGS):
+        middle = (start + end) / 2
+        if float(spent(math.exp(middle)).sum()) > information:
+            start = middle
+        else:
+            end = middle
+    level = math.exp(end)
+    shares = spent(level)
+    risks = float(np.sum(chances @ (1 / (shares + inverse))))
+    return risks + level * (float(shares.sum()) - information)
+
+
+def _error_chances(problem: Problem) -> Floats:
+    """Least error probability (STEPS,) of a test between means k = 1, 2, ... steps apart."""
+    guarantee, steps = problem.guarantee, np.arange(1.0, STEPS + 1)
+    with np.errstate(over="ignore"):
+        if isinstance(guarantee, ZeroConcentratedDP):
+            return np.asarray((1 - np.sqrt(-np.expm1(-(steps**2) * float(guarantee.rho)))) / 2)
+        epsilon = float(guarantee.epsilon)
+        error = 1 / (1 + np.exp(steps * epsilon))
+        if isinstance(guarantee, ApproximateDP):
+            lost = float(guarantee.delta) * np.expm1(steps * epsilon) / np.expm1(epsilon)
+            error *= np.maximum(1 - lost, 0.0)
+    return np.asarray(error)
+
+
+def _ziv_zakai(variances: Floats, step: float, errors: Floats) -> Floats:
+    """Risk of each coefficient: sum over k of errors_k times the integral over ((k-1) a, k a].
+
+    The integral of 2 h Phi(-h / (2 p^(1/2))) up to h = 2 p^(1/2) x is 8 p A(x), with A(x) = x^2
+    Phi(-x) / 2 + (Phi(x) - 1/2 - x phi(x)) / 2, which tends to 1/4: without a release the bound is p.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = step * np.arange(STEPS + 1.0) / (2 * np.sqrt(variances)[..., None])
+    ends = np.where(np.isnan(ends), 0.0, np.minimum(ends, 40.0))
+    density = np.exp(-(ends**2) / 2) / np.sqrt(2 * np.pi)
+    areas = (ends**2 * ndtr(-ends) + ndtr(ends) - 0.5 - ends * density) / 2
+    return np.asarray(8 * variances * (np.diff(areas, axis=-1) @ errors))
+
+
+def _bobrovsky_zakai(variances: Floats, step: float, rho: float) -> Floats:
+    """Risk of each coefficient: the largest over shifts h of h^2 / (exp(2 rho k^2 + h^2 / p) - 1)."""
+    best = np.zeros_like(variances)
+    safe = np.where(variances > 0, variances, 1.0)
+    for shift in np.concatenate([SHIFTS, np.arange(1.0, 9.0)]):
+        for squares in ((shift * step) ** 2 * np.ones_like(safe), shift**2 * safe):
+            steps = np.ceil(np.sqrt(squares) / step - 1e-12)
+            with np.errstate(over="ignore"):
+                found = squares / np.expm1(2 * rho * steps**2 + squares / safe)
+            best = np.maximum(best, found)
+    return np.asarray(np.where(variances > 0, best, 0.0))

@@ -1,0 +1,119 @@
+"""The public problem of a mean: basis, bound, number of units, guarantee, and what is believed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from dpfda.bases import Basis, BernsteinBasis, KernelBasis
+from dpfda.bases.centred import CentredBasis
+from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.kernels import default_kernel
+from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, on_grid
+from dpfda.errors import ParameterError
+from dpfda.mechanisms import AdaptingMechanism, Problem, read_mechanism
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+
+# Shorter grids have no cells to speak of.
+FEWEST = 3
+
+
+def make_problem(
+    basis: Basis,
+    bound: Bound,
+    size: int,
+    guarantee: Guarantee,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> Problem:
+    """Put public numbers together: basis, bound, number of units, guarantee."""
+    placed, ball = on_grid(bound, basis), None
+    if placed is None:
+        ball = ball_of(bound, basis.grid_points, basis.weights, basis.eigenvalues.size)
+    within = ball or placed.ball  # type: ignore[union-attr]
+    return Problem(
+        basis.eigenvalues,
+        basis.decay,
+        within,
+        size,
+        guarantee,
+        neighbours,
+        None if placed is None else placed.cube,
+        public_mixture(basis, within.norm),
+        public_curves(basis, bound),
+    )
+
+
+def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
+    """What the default mean of curves between bounds is estimated from; None for anything else.
+
+    As for `public_mixture`, a kernel of one's own says how rough the mean may be. Centred functions say
+    that their level is not of interest.
+    """
+    if (
+        type(bound) is not ValueBounds
+        or not _of_default_kernel(basis)
+        or basis.grid_points.size < FEWEST
+    ):
+        return None
+    return CurvePrior(*bound.curves_on(basis.grid_points))
+
+
+def public_mixture(basis: Basis, norm: str) -> Prior | None:
+    """The public mixture of shapes and scales, for a basis of the default kernel; None for others.
+
+    Whoever names a kernel says how rough the mean may be; whoever does not says nothing.
+
+    Parameters
+    ----------
+    basis : Basis
+    norm : str
+        Of the ball that records lie in; shapes fill a ball of radius one.
+    """
+    inner = basis.inner if isinstance(basis, CentredBasis) else basis
+    if norm not in ("l1", "l2") or not _of_default_kernel(inner):
+        return None
+    return Prior.of(normalized(public_shapes(basis.eigenvalues.size), norm), np.array(SCALES))
+
+
+def _of_default_kernel(basis: Basis) -> bool:
+    if not isinstance(basis, KernelBasis):
+        return False
+    kernel = basis.kernel
+    return isinstance(kernel, Kernel) and bool(kernel == default_kernel(basis.domain_range))
+
+
+def adapted(
+    mechanism: Any,
+    basis: Basis,
+    bound: Bound,
+    size: int | None,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+) -> tuple[Basis, Bound]:
+    """The basis and the bound that a mechanism works with: the given ones, unless it replaces them.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism cannot use them: coefficients that are lattice values are for those alone that
+        ask for them.
+    """
+    if isinstance(bound, BoxBound | Ellipsoid):
+        bound = bound.on_basis(basis.eigenvalues)
+    if not (isinstance(mechanism, str) and mechanism == "auto"):
+        made = read_mechanism(mechanism)
+        if isinstance(made, AdaptingMechanism):
+            return made.adapt(basis, bound, size, guarantee, neighbours)
+    if isinstance(basis, BernsteinBasis) or bound.norm == "linf":
+        found = basis.describe() if isinstance(basis, BernsteinBasis) else type(bound).__name__
+        raise ParameterError(
+            "mechanism",
+            "be 'bernstein' for lattice values",
+            f"{mechanism!r} with {found}",
+            "Other mechanisms want orthonormal functions: use a kernel or a cosine basis with bounds"
+            " (lower, upper).",
+        )
+    return basis, bound

@@ -1,0 +1,366 @@
+"""Noisy shares of cells to a smooth function: histosplines, adaptive or of a given bandwidth.
+
+A cosine sum whose averages over the cells fit the noisy shares. The weight of each frequency comes
+from public numbers and from the noisy shares themselves, so all of this is post-processing.
+
+**Adaptive.** Prior: independent coefficients of variance p_k = s (1 + |k|^2/r^2)^(-b) / (sum of the
+rest), with |k| the number of half waves in the box. What is seen is the average over cells plus noise of
+known variance v (privacy noise, and sampling at its value for a uniform density). For each of a public
+set of (b, r, s) the posterior mean and the likelihood are in closed form; the estimate is their mixture
+with the likelihoods as weights. On equal cells everything is diagonal in the cosine transform: the
+functions that agree at midpoints form families, and a family's one observation is shared out among its
+members. Where there is hardly any noise the result reproduces the cells' shares: it is then the smooth
+function with these integrals over cells.
+
+**Monotone.** On an interval: the shares of cells in the adaptive estimate, moved to the nearest
+probabilities, are joined by a monotone cubic distribution function, with the estimate's values at the
+edges where a monotone function can have them (Fritsch & Carlson 1980). It keeps every cell's share and
+is never negative, where the smooth function overshoots beside a cell that stands out, such as deaths in
+the first years of life. Elsewhere the two are alike: on seven densities, 300 to 20,000 units, epsilon
+0.1 and 1, measured errors were at most 2.2 per cent larger under "monotone", and once 30 per cent less.
+
+**Bandwidth.** Factors exp(-(pi k h)^2 / 2): the shares, undone of the averaging over cells where these
+are equal, convolved with a normal density of standard deviation h reflected at the ends of the box.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import real, shown
+
+Floats = NDArray[np.float64]
+
+ADAPTIVE = ("adaptive", "monotone")
+SMOOTHING = "be 'adaptive', 'monotone' or a positive bandwidth"
+# Public constants of the prior. Smoothness b beyond d/2: from densities with jumps to very smooth ones.
+SMOOTHNESS = (0.5, 1.0, 2.0, 4.0)
+SCALES = 7
+SIZES = tuple(np.geomspace(0.03, 100.0, 8).tolist())
+# Weights of the mixture below this are left out.
+NEGLIGIBLE = 1e-9
+# Modes along an axis for one cell, by dimension; more on an interval, where they cost little.
+MODES_PER_CELL = {1: 8, 2: 2, 3: 2}
+LARGEST_MODES = 2048
+# Every cell gets noise of its own, and bands need dense matrices along an axis.
+LARGEST_CELLS = 2**18
+LARGEST_AXIS = 4096
+# Cells of unequal width need a dense system.
+LARGEST_UNEQUAL = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """A linear map from shares of cells to cosine coefficients; the first is one, known beforehand.
+
+    Parameters
+    ----------
+    cells : CellGrid
+    modes : tuple of d int
+        Number of cosine functions along each axis.
+    factors : array
+        On equal cells (d axes, in the shape of the modes) what each function takes of its family's
+        observation. On other cells the matrix (modes, cells) itself.
+    """
+
+    cells: CellGrid
+    modes: tuple[int, ...]
+    factors: Floats
+
+    def coefficients(self, shares: Floats) -> Floats:
+        """Cosine coefficients on the unit box, in the shape of the modes.
+
+        Parameters
+        ----------
+        shares : array in the shape of the cells
+            What is smoothed: estimated probabilities.
+        """
+        found = self._linear(shares)
+        found.flat[0] = 1.0
+        return found
+
+    def _linear(self, shares: Floats) -> Floats:
+        if not self.cells.is_regular:
+            return np.array(self.factors @ (shares - self.cells.shares))
+        return np.array(self.factors * _spread(analyse(shares * shares.size), self.modes))
+
+    def cell_shares(self, coefficients: Floats) -> Floats:
+        """Shares of the cells of an interval in the function with these coefficients."""
+        return np.asarray(self._averages @ coefficients * self.cells.shares)
+
+    def cell_response(self) -> Floats:
+        """Matrix (cells, cells): shares of the cells of an interval for a unit of each share."""
+        values = self._averages * self.cells.shares[:, None]
+        values[:, 0] = 0.0
+        if not self.cells.is_regular:
+            return np.asarray(values @ self.factors)
+        return np.asarray((values * self.factors) @ _observed(self.modes[0], self.cells.size))
+
+    @property
+    def _averages(self) -> Floats:
+        return cell_averages(self.modes[0], _unit(self.cells.edges[0]))
+
+    def response(self, position: Floats) -> Floats:
+        """Matrix (q, cells): values at positions (q, d) in the unit box for a unit of each share.
+
+        Without the constant function, whose coefficient is known.
+        """
+        if not self.cells.is_regular:
+            values = cosines(self.modes[0], position[:, 0])
+            values[:, 0] = 0.0
+            return np.asarray(values @ self.factors)
+        values = self.factors[None].copy()
+        values[(0, *[0] * self.cells.dimensions)] = 0.0
+        for axis, (count, column) in enumerate(zip(self.modes, position.T, strict=True), 1):
+            functions = cosines(count, column)
+            others = [1] * (self.cells.dimensions - axis)
+            values = values * functions.reshape(len(position), *[1] * (axis - 1), count, *others)
+        # Each function answers to its family's observation, a sum over cells.
+        for axis, (count, seen) in enumerate(zip(self.modes, self.cells.shape, strict=True), 1):
+            values = np.moveaxis(np.moveaxis(values, axis, -1) @ _observed(count, seen), -1, axis)
+        return np.asarray(values.reshape(len(position), -1))
+
+
+def adaptive_smoother(cells: CellGrid, shares: Floats, privacy: float, size: float) -> Smoother:
+    """The mixture of posterior means, for noisy shares.
+
+    Parameters
+    ----------
+    cells : CellGrid
+    shares : array in the shape of the cells
+        Noisy shares. Public.
+    privacy : float
+        Variance of the privacy noise in a share.
+    size : float
+        Number of units, public or noisy; 1/size is the variance of sampling in a coefficient.
+    """
+    modes = mode_counts(cells)
+    if cells.is_regular:
+        return Smoother(cells, modes, _mixed_families(cells, modes, shares, privacy, size))
+    return Smoother(cells, modes, _mixed_dense(cells, modes[0], shares, privacy, size))
+
+
+def bandwidth_smoother(cells: CellGrid, bandwidth: float) -> Smoother:
+    """Convolution with a normal density of this standard deviation, in the units of the axes."""
+    bandwidth = real(bandwidth, "smoothing", 1e-100, 1e100, SMOOTHING)
+    modes = mode_counts(cells)
+    damping = np.ones(())
+    for count, (a, b) in zip(modes, cells.domain_range, strict=True):
+        with np.errstate(over="ignore"):
+            squares = (np.pi * np.arange(count) * bandwidth / (b - a)) ** 2
+        damping = np.multiply.outer(damping, np.exp(-squares / 2))
+    if not cells.is_regular:
+        return Smoother(
+            cells, modes, damping[:, None] * cell_averages(modes[0], _unit(cells.edges[0])).T
+        )
+    # Only what the cells resolve; the averaging takes at most a factor 2/pi an axis and is undone.
+    undone = np.ones(())
+    for count, seen in zip(modes, cells.shape, strict=True):
+        k = np.arange(count)
+        undone = np.multiply.outer(
+            undone, np.where(k < seen, 1 / np.sinc(np.minimum(k, seen) / (2 * seen)), 0)
+        )
+    return Smoother(cells, modes, damping * undone)
+
+
+def nearest_probabilities(values: Floats) -> Floats:
+    """Nearest non-negative numbers of sum one, in the Euclidean norm: max(values - c, 0).
+
+    Parameters
+    ----------
+    values : array of any shape
+    """
+    ordered = np.sort(values, axis=None)[::-1]
+    excess = np.cumsum(ordered) - 1.0
+    counts = np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(ordered * counts > excess)[-1])
+    kept = np.maximum(values - excess[last] / (last + 1), 0.0)
+    # What rounding left of the constraint.
+    return np.asarray(kept / kept.sum())
+
+
+def mode_counts(cells: CellGrid) -> tuple[int, ...]:
+    """Number of cosine functions along each axis: enough to fit the cells smoothly."""
+    if cells.size > LARGEST_CELLS or max(cells.shape) > LARGEST_AXIS:
+        raise ParameterError(
+            "cells",
+            f"be at most {LARGEST_AXIS} along an axis and {LARGEST_CELLS} in all",
+            " x ".join(map(str, cells.shape)),
+        )
+    per_cell = MODES_PER_CELL[cells.dimensions]
+    if cells.is_regular:
+        return tuple(min(max(per_cell * m, 2), max(LARGEST_MODES, m)) for m in cells.shape)
+    if cells.dimensions > 1 or cells.size > LARGEST_UNEQUAL:
+        raise ParameterError(
+            "edges",
+            f"be equally spaced, or those of at most {LARGEST_UNEQUAL} cells on an interval",
+            cells.describe(),
+            "Merge cells first.",
+        )
+    narrowest = float(np.diff(_unit(cells.edges[0])).min())
+    return (min(math.ceil(4 / narrowest), LARGEST_MODES),)
+
+
+def expected_error(cells: CellGrid, privacy: float, size: float) -> float:
+    """Expected squared L2 error (over the box's volume) of the posterior mean under a fixed prior.
+
+    For the choice of cells by public numbers. The prior has features of about a tenth of an axis.
+    """
+    modes = tuple(min(max(4 * m, DESIGN_MODES[cells.dimensions]), LARGEST_MODES) for m in cells.shape)
+    prior = _prior(_radius(modes), cells.dimensions / 2 + DESIGN_SMOOTHNESS, DESIGN_SCALE, DESIGN_SIZE)
+    gains = _gains(cells, modes)
+    seen = _gather(prior * gains**2, cells, modes)
+    won = _gather((prior * gains) ** 2, cells, modes)
+    noise = privacy * cells.size + 1 / size
+    return float(DESIGN_SIZE - np.sum(won / (seen + noise)))
+
+
+DESIGN_MODES = {1: 512, 2: 128, 3: 48}
+DESIGN_SMOOTHNESS = 1.5
+DESIGN_SCALE = 10.0
+DESIGN_SIZE = 1.5
+
+
+def _mixed_families(
+    cells: CellGrid, modes: tuple[int, ...], shares: Floats, privacy: float, size: float
+) -> Floats:
+    squares = analyse(shares * shares.size) ** 2
+    gains = _gains(cells, modes)
+    noise = privacy * cells.size + 1 / size
+    radius = _radius(modes)
+    likelihoods: list[float] = []
+    found: list[tuple[float, float, float]] = []
+    for hyper in _hyperparameters(cells):
+        total = _gather(_prior(radius, *hyper) * gains**2, cells, modes) + noise
+        terms = np.log(total) + squares / total
+        likelihoods.append(-0.5 * float(np.sum(terms) - terms.flat[0]))
+        found.append(hyper)
+    factors = np.zeros(modes)
+    for hyper, weight in zip(found, _weights(likelihoods), strict=True):
+        if weight > NEGLIGIBLE:
+            prior = _prior(radius, *hyper)
+            total = _gather(prior * gains**2, cells, modes) + noise
+            factors += weight * prior * gains / _spread(total, modes)
+    return factors
+
+
+def _mixed_dense(cells: CellGrid, modes: int, shares: Floats, privacy: float, size: float) -> Floats:
+    # In units of the noise's deviations: eigenvalues are then at least one, whatever rounding does.
+    deviations = np.sqrt(privacy + cells.shares / size)
+    averages = cell_averages(modes, _unit(cells.edges[0])) * (cells.shares / deviations)[:, None]
+    rest = (shares - cells.shares) / deviations
+    radius = _radius((modes,))
+    likelihoods: list[float] = []
+    found: list[Floats] = []
+    for hyper in _hyperparameters(cells):
+        weighted = averages * _prior(radius, *hyper)
+        values, vectors = eigh(weighted @ averages.T, driver="evd")
+        total = np.maximum(values, 0.0) + 1.0
+        inverse = (vectors / total) @ vectors.T
+        likelihoods.append(-0.5 * float(np.sum(np.log(total)) + rest @ inverse @ rest))
+        found.append((inverse @ weighted).T / deviations)
+    mixed = np.zeros((modes, cells.size))
+    for matrix, weight in zip(found, _weights(likelihoods), strict=True):
+        mixed += weight * matrix
+    return mixed
+
+
+def _hyperparameters(cells: CellGrid) -> Iterator[tuple[float, float, float]]:
+    scales = np.geomspace(1.0, max(2.0, *cells.shape), SCALES).tolist()
+    half = cells.dimensions / 2
+    yield from itertools.product([half + b for b in SMOOTHNESS], scales, SIZES)
+
+
+def _weights(likelihoods: list[float]) -> Floats:
+    weights = np.exp(np.array(likelihoods) - max(likelihoods))
+    return np.asarray(weights / weights.sum())
+
+
+def _prior(radius: Floats, exponent: float, scale: float, total: float) -> Floats:
+    prior = (1 + (radius / scale) ** 2) ** -exponent
+    prior.flat[0] = 0.0
+    return np.asarray(prior * (total / prior.sum()))
+
+
+def _radius(modes: tuple[int, ...]) -> Floats:
+    squares = reduce(np.add.outer, [np.arange(count, dtype=float) ** 2 for count in modes])
+    return np.asarray(np.sqrt(squares))
+
+
+def _gains(cells: CellGrid, modes: tuple[int, ...]) -> Floats:
+    """What averaging over a cell leaves of each function, with the sign at midpoints."""
+    axes = []
+    for count, seen in zip(modes, cells.shape, strict=True):
+        sign = aliases(count, seen)[1]
+        axes.append(sign * np.sinc(np.arange(count) / (2 * seen)))
+    return np.asarray(reduce(np.multiply.outer, axes))
+
+
+def _gather(values: Floats, cells: CellGrid, modes: tuple[int, ...]) -> Floats:
+    """Sum over families, in the shape of the cells."""
+    for axis, (count, seen) in enumerate(zip(modes, cells.shape, strict=True)):
+        moved = np.moveaxis(values, axis, 0)
+        summed = np.zeros((seen + 1, *moved.shape[1:]))
+        np.add.at(summed, aliases(count, seen)[0], moved)
+        values = np.moveaxis(summed[:seen], 0, axis)
+    return values
+
+
+def _spread(observed: Floats, modes: tuple[int, ...]) -> Floats:
+    """Give each function its family's value; a function that no cell sees gets any, its gain being 0."""
+    for axis, count in enumerate(modes):
+        like = aliases(count, observed.shape[axis])[0]
+        observed = np.take(observed, np.where(like == observed.shape[axis], 0, like), axis=axis)
+    return observed
+
+
+def _observed(modes: int, cells: int) -> Floats:
+    """Matrix (modes, cells): each function's family observation as a sum over shares of cells."""
+    like, sign = aliases(modes, cells)
+    middle = (np.arange(cells) + 0.5) / cells
+    values = cosines(cells, middle).T
+    return np.asarray(values[np.where(sign != 0, like, 0)] * (sign != 0)[:, None])
+
+
+def _unit(edges: Floats) -> Floats:
+    return np.asarray((edges - edges[0]) / (edges[-1] - edges[0]))
+
+
+def check_smoothing(smoothing: Any, cells: CellGrid) -> Any:
+    """Refuse a smoothing that cells cannot have, before anything is charged.
+
+    Raises
+    ------
+    ParameterError
+    """
+    mode_counts(cells)
+    if not isinstance(smoothing, str):
+        bandwidth_smoother(cells, smoothing)
+        return smoothing
+    if smoothing == "monotone" and cells.dimensions > 1:
+        raise ParameterError(
+            "smoothing", "be 'adaptive' or a bandwidth on a box", repr(smoothing), "It has no one order."
+        )
+    if smoothing not in ADAPTIVE:
+        raise ParameterError("smoothing", SMOOTHING, shown(smoothing))
+    return smoothing
+
+
+def smoother_for(
+    smoothing: Any, cells: CellGrid, shares: Floats, privacy: float, size: float
+) -> Smoother:
+    """The smoother that a release asks for: "adaptive", also before "monotone", or a bandwidth."""
+    if smoothing in ADAPTIVE:
+        return adaptive_smoother(cells, shares, privacy, size)
+    return bandwidth_smoother(cells, smoothing)

@@ -1,0 +1,1 @@
+"""Exact draws, exact sums, and the loops that make integers of records."""

@@ -1,0 +1,167 @@
+"""The compiled clip-round-sum, where numba is installed (extra `fast`): rows shared out to threads.
+
+Sums of integers do not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.numerics.native_arrays import doubles, is_direct
+
+Floats = NDArray[np.float64]
+
+# Fewer numbers than this are not worth a second thread.
+NUMBERS_A_THREAD = 2**20
+# NumPy adds up fewer numbers than this in about a millisecond; loading numba takes longer.
+WORTHWHILE = 2**18
+
+
+class Rule(Protocol):
+    """The public numbers that the loops need; see `dpfda.numerics.gridsums.GridRule`."""
+
+    @property
+    def center(self) -> Floats:
+        """Center (m,)."""
+
+    @property
+    def half_widths(self) -> Floats:
+        """Largest integers (m,)."""
+
+    @property
+    def weights(self) -> Floats:
+        """Quadrature weights (m,)."""
+
+    @property
+    def scale(self) -> float:
+        """Grid units per unit of the data."""
+
+    @property
+    def limit(self) -> float:
+        """Largest weighted length, or infinity."""
+
+
+@cache
+def available() -> bool:
+    """Whether numba is installed."""
+    return find_spec("numba") is not None
+
+
+def worthwhile(numbers: int) -> bool:
+    """Whether the loops are there, and the data large enough to load numba for them."""
+    return numbers >= WORTHWHILE and available()
+
+
+def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
+    """Sum of the integers of at most 2^22 records, in one pass over the data.
+
+    Parameters
+    ----------
+    values : array (n, m) of float64 or float32, contiguous
+        Private.
+    rule : Rule
+        Public.
+
+    Returns
+    -------
+    totals : array (m,)
+        Exact integers held in float64.
+    unusable : int
+        Number of records with NaN or infinity, counted as zero.
+    """
+    numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
+    from dpfda.numerics import numba_loops
+
+    loop = numba_loops.shrink_and_add if math.isfinite(rule.limit) else numba_loops.clip_and_add
+
+    def work(rows: NDArray[Any]) -> tuple[Floats, int]:
+        totals = np.zeros(rule.center.size)
+        return totals, int(loop(rows, *numbers, totals))
+
+    count = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
+    if count == 1:
+        return work(values)
+    with ThreadPoolExecutor(count) as pool:
+        parts = list(pool.map(work, np.array_split(values, count)))
+    return np.sum([part for part, _ in parts], axis=0), sum(bad for _, bad in parts)
+
+
+def project_clip_l1(
+    values: NDArray[Any], public: Floats, bits: int, exponent: int, radius: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Project rows by an integer matrix and to the l1 ball, round, verify and add.
+
+    Parameters
+    ----------
+    values : array (n, m) of any real type
+        Private.
+    public, bits : array (m, K) and int
+        From `dpfda.numerics.embedding.quantised`.
+    exponent : int
+        What to add to a row's exponent to get grid units from its mantissas.
+    radius : int
+        Of the ball, below 2^53.
+
+    Returns
+    -------
+    totals : array (K,) of int64
+        Sum of the rows that are verified.
+    unusable : int
+        Number of records with NaN or infinity, counted as zero.
+    careful : array of int64
+        Numbers of the rows that are not verified, and are left to the caller.
+    """
+    from threadpoolctl import threadpool_limits
+
+    def work(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+        part = values[rows[0] : rows[-1] + 1]
+        # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
+        with np.errstate(all="ignore"):
+            return _project_rows(part, int(rows[0]), public, bits, exponent, radius)
+
+    # No thread without a row, however long the rows.
+    count = max(1, min(_threads(), 1 + values.size // NUMBERS_A_THREAD, values.shape[0]))
+    # The threads are ours: BLAS with threads of its own beside them is several times slower.
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(count) as pool:
+        parts = list(pool.map(work, np.array_split(np.arange(values.shape[0]), count)))
+    totals, unusable, careful = zip(*parts, strict=True)
+    return np.sum(totals, axis=0), sum(unusable), np.concatenate(careful)
+
+
+def _project_rows(
+    values: NDArray[Any], first: int, public: Floats, bits: int, exponent: int, radius: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """`project_clip_l1` in one thread, a few rows at a time, so that they stay in its cache."""
+    from dpfda.numerics import numba_loops as loops
+
+    points, size = public.shape
+    totals, unusable, careful = np.zeros(size, dtype=np.int64), 0, []
+    step = max(16, 2**16 // points)
+    integers, exponents = np.empty((step, points)), np.empty(step, dtype=np.int64)
+    mantissas, lowered = np.empty((step, size)), np.empty((step, size))
+    states, usable = np.empty(step, dtype=np.int64), np.empty(step, dtype=np.bool_)
+    for start in range(0, values.shape[0], step):
+        block = values[start : start + step]
+        if not is_direct(block):
+            block = doubles(block)
+        n = block.shape[0]
+        loops.quantise(block, bits, integers[:n], exponents[:n], usable[:n])
+        np.matmul(integers[:n], public, out=mantissas[:n])
+        loops.lower(mantissas[:n], exponents[:n] + exponent, float(radius), lowered[:n], states[:n])
+        ordered = np.sort(-lowered[:n][states[:n] == 1], axis=1)
+        loops.add_projected(mantissas[:n], lowered[:n], ordered, states[:n], radius, totals)
+        unusable += n - int(np.count_nonzero(usable[:n]))
+        careful.append(first + start + np.flatnonzero(states[:n] == 2))
+    return totals, unusable, np.concatenate(careful)
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,265 @@
+"""The clip-round-sum loops, compiled by numba; imported only where that is installed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LARGEST = float(np.finfo(np.float64).max)
+UNSIGNED = np.uintp
+LANES = 32
+# Rows between two looks at whether all their numbers were finite.
+CHUNK = 512
+
+# Compiled on first use and kept on disk; without the interpreter's lock, so that threads run at once.
+compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+
+
+@compiled
+def _square_lengths(rows: NDArray[Any], weights: Floats, scale: float, squares: Floats) -> None:
+    """Sums of w_k y_k^2, y = scale * row: column k goes to lane k mod 32, then lanes are paired."""
+    # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors.
+    # They also do so only with all rows of a chunk in one call.
+    whole: Any = UNSIGNED(rows.shape[1] // LANES)
+    lanes = np.zeros(LANES)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        lanes[:] = 0.0
+        for j in range(whole):
+            for lane in range(UNSIGNED(LANES)):
+                k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
+                y = np.float64(row[k]) * scale
+                lanes[lane] += y * y * weights[k]
+        for k in range(whole * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
+            y = np.float64(row[k]) * scale
+            lanes[k - whole * UNSIGNED(LANES)] += y * y * weights[k]
+        half: Any = UNSIGNED(LANES // 2)
+        while half:
+            for lane in range(half):
+                lanes[lane] += lanes[UNSIGNED(lane) + half]
+            half //= UNSIGNED(2)
+        squares[i] = lanes[0]
+
+
+@compiled
+def _hard_factors(row: NDArray[Any], weights: Floats, limit: float) -> Any:
+    """Two factors that shrink a row whose squares overflow; zeros if it is not finite."""
+    largest = 0.0
+    for number in row:
+        if not abs(np.float64(number)) <= LARGEST:
+            return 0.0, 0.0
+        largest = max(largest, abs(np.float64(number)))
+    # First by a power of two, to entries of at most one.
+    first = math.ldexp(1.0, -math.frexp(largest)[1])
+    square = np.zeros(1)
+    _square_lengths(row.reshape(1, -1), weights, first, square)
+    return first, limit / math.sqrt(square[0])
+
+
+@compiled
+def clip_and_add(
+    values: NDArray[Any],
+    center: Floats,
+    half_widths: Floats,
+    weights: Floats,
+    scale: float,
+    limit: float,
+    totals: Floats,
+) -> int:
+    """Clip, round and add entry by entry; returns the number of unusable rows.
+
+    Rows are taken four at a time, so that the public numbers and the totals are read once for four. Any
+    number that is not finite shows in `spoilt`; its chunk of rows is then taken again, row by row.
+    """
+    unusable = 0
+    points = totals.size
+    part, spoilt = np.empty(points), np.empty(points)
+    for start in range(0, values.shape[0], CHUNK):
+        stop = min(start + CHUNK, values.shape[0])
+        fours = stop - (stop - start) % 4
+        part[:] = 0.0
+        spoilt[:] = 0.0
+        for i in range(start, fours, 4):
+            for k in range(points):
+                high, low, middle = half_widths[k], -half_widths[k], center[k]
+                a, b = np.float64(values[i, k]), np.float64(values[i + 1, k])
+                c, d = np.float64(values[i + 2, k]), np.float64(values[i + 3, k])
+                spoilt[k] += (a - a) + (b - b) + ((c - c) + (d - d))
+                a = max(min((a - middle) * scale, high), low)
+                b = max(min((b - middle) * scale, high), low)
+                c = max(min((c - middle) * scale, high), low)
+                d = max(min((d - middle) * scale, high), low)
+                part[k] += (np.rint(a) + np.rint(b)) + (np.rint(c) + np.rint(d))
+        if np.isfinite(spoilt.sum()):
+            totals += part
+        else:
+            fours = start
+        for i in range(fours, stop):
+            finite = 0
+            for k in range(points):
+                finite += int(abs(np.float64(values[i, k])) <= LARGEST)
+            if finite < points:
+                unusable += 1
+                continue
+            for k in range(points):
+                number = (np.float64(values[i, k]) - center[k]) * scale
+                totals[k] += np.rint(max(min(number, half_widths[k]), -half_widths[k]))
+    return unusable
+
+
+@compiled
+def shrink_and_add(
+    values: NDArray[Any],
+    center: Floats,
+    half_widths: Floats,
+    weights: Floats,
+    scale: float,
+    limit: float,
+    totals: Floats,
+) -> int:
+    """Shrink each row to a length, round toward zero and add; returns the number of unusable rows.
+
+    Rows are taken in chunks that stay in the processor's cache between the two looks at them.
+    """
+    unusable = 0
+    points = totals.size
+    size = min(64, 4 + 4096 // points)
+    first, second = np.zeros(size), np.zeros(size)
+    for start in range(0, values.shape[0], size):
+        chunk = values[start : start + size]
+        _square_lengths(chunk, weights, scale, second)
+        usable = 0
+        for i in range(chunk.shape[0]):
+            first[i] = scale
+            if second[i] <= limit * limit:
+                second[i] = 1.0
+            elif second[i] <= LARGEST:
+                second[i] = limit / math.sqrt(second[i])
+            else:
+                first[i], second[i] = _hard_factors(chunk[i], weights, limit)
+            usable += int(first[i] > 0.0)
+        unusable += chunk.shape[0] - usable
+        fours = chunk.shape[0] - chunk.shape[0] % 4 if usable == chunk.shape[0] else 0
+        for i in range(0, fours, 4):
+            for k in range(points):
+                high, low = half_widths[k], -half_widths[k]
+                a = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
+                b = np.trunc(np.float64(chunk[i + 1, k]) * first[i + 1] * second[i + 1])
+                c = np.trunc(np.float64(chunk[i + 2, k]) * first[i + 2] * second[i + 2])
+                d = np.trunc(np.float64(chunk[i + 3, k]) * first[i + 3] * second[i + 3])
+                a, b = max(min(a, high), low), max(min(b, high), low)
+                c, d = max(min(c, high), low), max(min(d, high), low)
+                totals[k] += (a + b) + (c + d)
+        for i in range(fours, chunk.shape[0]):
+            if first[i] > 0.0:
+                for k in range(points):
+                    number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
+                    totals[k] += max(min(number, half_widths[k]), -half_widths[k])
+    return unusable
+
+
+@compiled
+def quantise(
+    values: NDArray[Any], bits: int, integers: Floats, exponents: NDArray[np.int64], usable: Any
+) -> None:
+    """Rows as integers of `bits` bits and an exponent each, as `project` of embedding makes them.
+
+    Rows that are not finite become zero and are marked.
+    """
+    points = values.shape[1]
+    for i in range(values.shape[0]):
+        finite, largest = 0, 0.0
+        for k in range(points):
+            size = abs(np.float64(values[i, k]))
+            finite += int(size <= LARGEST)
+            largest = max(largest, size)
+        usable[i] = finite == points
+        if not usable[i]:
+            exponents[i] = 0
+            integers[i] = 0.0
+            continue
+        exponents[i] = math.frexp(largest)[1]
+        shift = bits - exponents[i]
+        if abs(shift) <= 1000:
+            # A product with a power of two is what ldexp gives, where that power is a float.
+            factor = math.ldexp(1.0, shift)
+            for k in range(points):
+                integers[i, k] = np.rint(np.float64(values[i, k]) * factor)
+        else:
+            for k in range(points):
+                integers[i, k] = np.rint(math.ldexp(np.float64(values[i, k]), shift))
+
+
+@compiled
+def lower(
+    mantissas: Floats, exponents: NDArray[np.int64], limit: float, lowered: Floats, states: Any
+) -> None:
+    """Sizes of each row in grid units, lowered by one amount until none is above the limit.
+
+    `states` says where a row then is: 0 in the ball, 1 outside, 2 where floats do not hold it.
+    """
+    size = mantissas.shape[1]
+    for i in range(mantissas.shape[0]):
+        if abs(exponents[i]) > 900:
+            states[i] = 2
+            continue
+        factor = math.ldexp(1.0, exponents[i])
+        largest = 0.0
+        for k in range(size):
+            lowered[i, k] = abs(mantissas[i, k]) * factor
+            largest = max(largest, lowered[i, k])
+        if largest > limit:
+            for k in range(size):
+                lowered[i, k] = max(limit - (largest - lowered[i, k]), 0.0)
+        total = 0.0
+        for k in range(size):
+            total += lowered[i, k]
+        states[i] = 2 if not largest <= LARGEST else int(total > limit)
+
+
+@compiled
+def add_projected(
+    mantissas: Floats,
+    lowered: Floats,
+    ordered: Floats,
+    states: NDArray[np.int64],
+    radius: int,
+    totals: NDArray[np.int64],
+) -> None:
+    """Soft-threshold rows onto the l1 ball, round toward zero, verify in integers and add.
+
+    Step by step what `dpfda.bounds.balls` does, so that the integers are the same. `ordered` holds the
+    rows outside, negated and sorted. The state of a row that is not verified becomes 2; it is not added.
+    """
+    size, limit, place = mantissas.shape[1], float(radius), 0
+    whole = np.empty(size, dtype=np.int64)
+    for i in range(mantissas.shape[0]):
+        level = 0.0
+        if states[i] == 1:
+            active, cumulated = 0, 0.0
+            for k in range(size):
+                cumulated -= ordered[place, k]
+                active += int(-ordered[place, k] * (k + 1.0) > cumulated - limit)
+            cumulated = 0.0
+            for k in range(active):
+                cumulated -= ordered[place, k]
+            level = max((cumulated - limit) / active, 0.0)
+            place += 1
+        if states[i] == 2:
+            continue
+        length, inside = 0, 0
+        for k in range(size):
+            whole[k] = np.int64(max(lowered[i, k] - level, 0.0))
+            inside += int(whole[k] <= radius)
+            length += whole[k]
+        if inside < size or length > radius:
+            states[i] = 2
+            continue
+        for k in range(size):
+            totals[k] += whole[k] if mantissas[i, k] >= 0.0 else -whole[k]

@@ -1,0 +1,71 @@
+"""Rational numbers as people write and read them."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dpfda.errors import ParameterError
+
+_RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
+_LONGEST = 4300
+# Decimal places of a number, before or behind the point.
+LARGEST_EXPONENT = 5000
+
+
+def exact(value: Any, parameter: str) -> Fraction:
+    """Read a number as the decimal that its writer saw.
+
+    A float is taken at its shortest decimal form, so that ten charges of 0.1 add up to exactly 1.
+    """
+    if type(value).__name__ in ("bool", "complex64", "complex128", "clongdouble"):  # also numpy's
+        raise ParameterError(parameter, "be a number", repr(value))
+    if _too_long(value):
+        raise ParameterError(parameter, "be a number of at most 5000 digits", "another")
+    if isinstance(value, float) or type(value).__module__ == "numpy":
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ParameterError(parameter, "be a number", repr(value)) from None
+        if not math.isfinite(number):
+            raise ParameterError(parameter, "be finite", repr(number))
+        return Fraction(repr(number))
+    try:
+        return Fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(parameter, "be a finite number", repr(value)) from None
+
+
+def rational(written: Any) -> Fraction:
+    """An exact number from 'p' or 'p/q' as files hold it, with at most as many digits as Python reads.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else. A text from a file may name a number that takes for ever to make.
+    """
+    match = _RATIONAL.fullmatch(written) if isinstance(written, str) else None
+    if match is None or max(len(part or "") for part in match.groups()) > _LONGEST:
+        raise ValueError("not an exact number")
+    return Fraction(int(match[1]), int(match[2] or 1))
+
+
+def _too_long(value: Any) -> bool:
+    """Whether a number is written briefly whose digits would fill the memory, such as 1e999999999."""
+    if isinstance(value, Decimal):
+        return value.is_finite() and abs(value.adjusted()) > LARGEST_EXPONENT
+    if not isinstance(value, str):
+        return False
+    power = re.search(r"e([+-]?[\d_]+)\s*$", value, re.IGNORECASE)
+    if len(value) > LARGEST_EXPONENT or (power and len(power[1]) > len(str(LARGEST_EXPONENT)) + 1):
+        return True
+    return power is not None and abs(int(power[1])) > LARGEST_EXPONENT
+
+
+def readable(value: Fraction) -> str:
+    """Write a rational in at most twelve significant digits, whatever its size."""
+    short = f"{Decimal(value.numerator) / Decimal(value.denominator):.12g}"
+    return f"{float(value):.12g}" if 1e-300 < abs(Decimal(short)) < 1e300 else short

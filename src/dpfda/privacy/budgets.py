@@ -1,0 +1,58 @@
+"""The guarantee that an estimator is asked for, read from epsilon and delta."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, guarantee_for
+
+SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
+# Where delta is positive: the profiles of larger ones take seconds.
+LARGEST_APPROXIMATE_EPSILON = Fraction(10**6)
+SMALLEST_DELTA = Fraction(1, 10**100)
+
+
+def budget(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
+    """The guarantee that an estimator is asked for.
+
+    Parameters
+    ----------
+    epsilon : int, float, Fraction or Decimal
+        From 1e-9 to 1e9, or to 1e6 where delta is positive.
+    delta : int, float, Fraction or Decimal
+        0, or from 1e-100 to below 1.
+
+    Raises
+    ------
+    ParameterError
+        If either is text, no number or out of range.
+    """
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        _check_numeric(name, value)
+    found = guarantee_for(epsilon, delta)
+    approximate = isinstance(found, ApproximateDP)
+    if isinstance(found, ApproximateDP) and found.delta < SMALLEST_DELTA:
+        raise ParameterError("delta", "be 0 or at least 1e-100", shown(delta))
+    largest = LARGEST_APPROXIMATE_EPSILON if approximate else LARGEST_EPSILON
+    if not SMALLEST_EPSILON <= found.epsilon <= largest:
+        words = "1e6 where delta is positive" if approximate else "1e9"
+        raise ParameterError("epsilon", f"lie between 1e-9 and {words}", shown(epsilon))
+    return found
+
+
+def _check_numeric(name: str, value: Any) -> None:
+    remedy = ""
+    if isinstance(value, str | bytes):
+        remedy = f"Write {name}=0.1, or Fraction(1, 10), for a tenth; text is not read."
+    elif name == "delta" and isinstance(value, tuple | list):
+        remedy = "Bounds are given by their name: bounds=(lower, upper)."
+    elif value is None:
+        remedy = "It has no default: choose it."
+    elif not isinstance(value, np.ndarray) or value.ndim == 0:
+        return
+    raise ParameterError(name, "be a number", shown(value), remedy)

@@ -1,0 +1,195 @@
+"""What a release promises, to whom, and what it cost: one certificate, written where it is charged.
+
+A certificate knows neither data nor noise. What charges a release writes it, charges its costs to the
+ledger, and puts the same costs into the release and its file; composition, the ledger and the words
+read nothing else.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from dpfda.errors import ParameterError
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added, within
+
+# The one stage of a release that has no parts.
+WHOLE = "release"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was promised and charged for one release.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What was asked for and charged. It is the claim: words, ledger and composition state this one.
+    achieved : Guarantee
+        The achieved guarantee: what the noise in force gives, recomputed from its integer scales and
+        rounded outward. At most the guarantee, a little smaller where scales were rounded up.
+    neighbours : Neighbours
+        Which data sets are hard to tell apart.
+    unit : str
+        Who is protected, in the singular.
+    bound : mapping
+        The public bound on one unit: its description and its numbers.
+    mechanism : mapping
+        Name and public tuning.
+    stages : tuple of str
+        What was paid for, in the order in which noise is drawn.
+    costs : tuple of Cost
+        What each stage costs, as it was charged. They add up to no more than the guarantee.
+    identity : str
+        Drawn at random where the release is charged. Its derivatives, its parts and copies of its file
+        keep it, and are thereby known to be one release.
+
+    Raises
+    ------
+    ParameterError
+        If stages and costs do not fit each other, or cost more than is claimed.
+    """
+
+    guarantee: Guarantee
+    achieved: Guarantee
+    neighbours: Neighbours
+    unit: str
+    bound: Mapping[str, Any] = field(hash=False)
+    mechanism: Mapping[str, Any] = field(hash=False)
+    stages: tuple[str, ...]
+    costs: tuple[Cost, ...]
+    identity: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        for name in ("stages", "costs"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("bound", "mechanism"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        if not self.costs or not len(self.costs) == len(set(self.stages)) == len(self.stages):
+            raise ParameterError(
+                "stages", "have one name a cost, and be one or more", f"{len(self.stages)}"
+            )
+        whole = added([cost.guarantee for cost in self.costs])
+        if not within(whole, self.guarantee):
+            raise ParameterError("costs", f"add up to at most {self.guarantee}", f"{whole}")
+
+    @classmethod
+    def charged(
+        cls,
+        costs: Mapping[str, Cost],
+        neighbours: Neighbours,
+        unit: str,
+        bound: Mapping[str, Any],
+        mechanism: Mapping[str, Any],
+    ) -> Certificate:
+        """A new certificate, for a release that is about to be charged.
+
+        Parameters
+        ----------
+        costs : mapping from str to Cost
+            By stage. Their sum, by basic composition, is the guarantee.
+        neighbours, unit, bound, mechanism
+            As in the class.
+        """
+        whole = added([cost.guarantee for cost in costs.values()])
+        stages, parts = tuple(costs), tuple(costs.values())
+        return cls(
+            whole, whole, neighbours, unit, bound, mechanism, stages, parts, secrets.token_hex(16)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
+        return vars(self) | {"bound": dict(self.bound), "mechanism": dict(self.mechanism)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def fulfilled(
+        self,
+        achieved: Guarantee,
+        mechanism: Mapping[str, Any] | None = None,
+        bound: Mapping[str, Any] | None = None,
+    ) -> Certificate:
+        """The same certificate with what is known once the noise is fixed."""
+        return replace(
+            self,
+            achieved=achieved,
+            mechanism=self.mechanism if mechanism is None else mechanism,
+            bound=self.bound if bound is None else bound,
+        )
+
+    def part(self, *stages: str) -> Certificate:
+        """Of some stages by themselves; it stays one release with the whole.
+
+        Parameters
+        ----------
+        *stages : str
+            Names among `stages`.
+        """
+        named = dict(zip(self.stages, self.costs, strict=True))
+        costs = tuple(named[stage] for stage in stages)
+        guarantee = added([cost.guarantee for cost in costs])
+        return replace(self, guarantee=guarantee, achieved=guarantee, stages=stages, costs=costs)
+
+    @property
+    def certificate(self) -> Certificate:
+        """Itself, so that it can be added up where releases are."""
+        return self
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """What tells each charge from all others: the release, the stage, and its cost."""
+        stages = zip(self.stages, self.costs, strict=True)
+        return tuple((self.identity, stage, cost) for stage, cost in stages)
+
+    def paid_with(self, other: Certificate) -> bool:
+        """Whether one charge paid for both in full."""
+        return self.charges == other.charges
+
+
+class HasCertificate(Protocol):
+    """Anything that was released."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """What it promises and what it cost."""
+
+
+class Certified:
+    """Reads the entries of an object's certificate as attributes of its own."""
+
+    @property
+    def guarantee(self: HasCertificate) -> Guarantee:
+        """What was asked for and charged."""
+        return self.certificate.guarantee
+
+    @property
+    def achieved(self: HasCertificate) -> Guarantee:
+        """What the noise in force gives, recomputed from its integer scales and rounded outward."""
+        return self.certificate.achieved
+
+    @property
+    def neighbours(self: HasCertificate) -> Neighbours:
+        """Which data sets it makes hard to tell apart."""
+        return self.certificate.neighbours
+
+    @property
+    def unit(self: HasCertificate) -> str:
+        """Who is protected, in the singular."""
+        return self.certificate.unit
+
+    @property
+    def bound(self: HasCertificate) -> Mapping[str, Any]:
+        """The public bound: its description and its numbers."""
+        return self.certificate.bound
+
+    @property
+    def mechanism(self: HasCertificate) -> Mapping[str, Any]:
+        """Name of the mechanism and its public tuning."""
+        return self.certificate.mechanism

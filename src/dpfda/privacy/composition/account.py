@@ -1,0 +1,362 @@
+"""Releases of one data set added up: the verb `compose`, and the account that says how.
+
+A release's cost is its guarantee and what is known of its privacy loss. Costs add up in one
+of three kinds; a total of approximate kind is the best of a few valid roads:
+
+- *basic*: epsilons add, deltas add;
+- *concentrated*: everything that has a rho adds up in it and is converted once, at the delta that the
+  other releases leave over; Gaussian releases alone use their exact profile instead;
+- *mixed*: as the second, but pure releases are added at their epsilon;
+- *distributions*: the distributions of all privacy losses are convolved on a grid, rounded up.
+
+All of them hold where each release was designed in the knowledge of those before, as long as its loss
+was fixed beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpfda.errors import ConversionError, ParameterError
+from dpfda.numerics.rationals import exact, readable
+from dpfda.privacy.composition.concentrated import zcdp_epsilon
+from dpfda.privacy.composition.distributions import composed_epsilon
+from dpfda.privacy.composition.gaussian import gaussian_epsilon
+from dpfda.privacy.composition.items import Released, common
+from dpfda.privacy.composition.losses import BlockLoss, GaussianLoss, Loss, loss_of
+from dpfda.privacy.composition.neighbours import for_replace_one
+from dpfda.privacy.guarantees import (
+    KINDS,
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    added,
+)
+
+Road = tuple[Fraction, str]
+
+# Basic composition is left only for less than this share of its epsilon.
+WORTH = Fraction(999, 1000)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one release, or one stage of it, costs: a guarantee, and the loss that is known to give it.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What it gives, rounded outward.
+    loss : Loss, optional
+        What is known of the privacy loss. By default no more than the guarantee.
+
+    Raises
+    ------
+    ParameterError
+        If such a loss cannot give a guarantee of this kind.
+
+    Examples
+    --------
+    >>> from dpfda.privacy.composition import LaplaceLoss
+    >>> print(Cost(PureDP(1), LaplaceLoss(1)).loss.describe())
+    Laplace noise of loss 1
+    """
+
+    guarantee: Guarantee
+    loss: Loss
+
+    def __init__(self, guarantee: Guarantee, loss: Loss | None = None) -> None:
+        object.__setattr__(self, "guarantee", guarantee)
+        object.__setattr__(self, "loss", loss_of(guarantee) if loss is None else loss)
+        needed = {"pure": "epsilon", "zero-concentrated": "rho"}.get(self.guarantee.kind)
+        if needed is not None and getattr(self.loss, needed) is None:
+            raise ParameterError(
+                "loss", f"have the {needed} of the guarantee", f"{self.loss.describe()}, which has none"
+            )
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Cost in zero-concentrated terms, or None where it has none."""
+        return self.loss.rho
+
+    def for_replace_one(self) -> Cost:
+        """The cost under replace-one neighbours of a release made for add/remove neighbours."""
+        loss = self.loss.for_group(2)
+        exact_law = isinstance(loss, BlockLoss | GaussianLoss)
+        if exact_law and isinstance(self.guarantee, ApproximateDP):
+            # The shift doubles, so the profile is known: no need of the general rule.
+            epsilon = 2 * self.guarantee.epsilon
+            return Cost(ApproximateDP(epsilon, loss.delta(epsilon)), loss)
+        return Cost(for_replace_one(self.guarantee), loss)
+
+    def to_json(self) -> dict[str, Any]:
+        """Guarantee and loss with exact numbers."""
+        terms = {term: str(getattr(self.guarantee, term)) for term in self.guarantee.terms}
+        return {"guarantee": {"kind": self.guarantee.kind, **terms}, "loss": self.loss.to_json()}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Costs, their total, and how it was found.
+
+    Attributes
+    ----------
+    total : Guarantee
+        Of all releases together.
+    costs : tuple of Cost
+        What was added up, under the neighbours of the total.
+    how : str
+        The road taken, in words.
+    neighbours : Neighbours or None
+        Of the total; None where only bare guarantees were given.
+    unit : str or None
+        The privacy unit.
+    again : int
+        How many of the items add nothing, being derivatives, parts or copies of one listed before.
+    """
+
+    total: Guarantee
+    costs: tuple[Cost, ...]
+    how: str
+    neighbours: Neighbours | None = None
+    unit: str | None = None
+    again: int = 0
+
+    def __str__(self) -> str:
+        lines = [str(self.total), f"  how:        {self.how}"]
+        if self.neighbours is not None:
+            lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
+        for cost in self.costs:
+            bare = cost.loss == loss_of(cost.guarantee)
+            known = "whose law is not known" if bare else cost.loss.describe()
+            lines.append(f"  - {cost.guarantee}, {known}")
+        if self.again:
+            lines.append(
+                f"  {self.again} of the releases are derivatives, parts or copies of one listed before, "
+                "and count once."
+            )
+        return "\n".join(lines)
+
+
+def compose(
+    releases: Iterable[Released | Guarantee | Cost],
+    kind: str | None = None,
+    delta: Any = None,
+    neighbours: Neighbours | str | None = None,
+) -> Guarantee:
+    """What releases of one data set guarantee together.
+
+    Parameters
+    ----------
+    releases : iterable of releases, Guarantee or Cost
+        One data set's. Derivatives and parts of a release, and copies of it that were saved and loaded,
+        carry its identity and are counted once.
+    kind : {"pure", "approximate", "zero-concentrated"}, optional
+        Kind of the total. By default approximate if a delta is given; else pure if all releases are;
+        else approximate if any is; else zero-concentrated.
+    delta : number or decimal string, optional
+        Delta of an approximate total. By default the sum of the releases' deltas.
+    neighbours : Neighbours or name, optional
+        Relation for which the bare guarantees and costs hold; by default that of the releases.
+
+    Returns
+    -------
+    Guarantee
+        An upper bound, rounded to the private side.
+
+    Raises
+    ------
+    ConversionError
+        If a release has no guarantee of this kind.
+    ParameterError
+        If delta is missing or too small, nothing is given, or the releases protect different units.
+
+    Examples
+    --------
+    >>> from dpfda.privacy.composition import LaplaceLoss
+    >>> print(compose([PureDP("0.1")] * 10))
+    1-differential privacy (pure)
+    >>> print(compose([Cost(PureDP(1), LaplaceLoss(1))] * 2, kind="zero-concentrated"))
+    0.735758882343-zero-concentrated differential privacy
+    """
+    return account(releases, kind, delta, neighbours).total
+
+
+def account(
+    releases: Iterable[Released | Guarantee | Cost],
+    kind: str | None = None,
+    delta: Any = None,
+    neighbours: Neighbours | str | None = None,
+) -> Account:
+    """As `compose`, and tell how the total was found.
+
+    Parameters, Raises
+        As `compose`.
+    """
+    items = [_item(release) for release in releases]
+    if not items:
+        raise ParameterError("releases", "hold at least one release", "none")
+    found = common(items, neighbours)
+    costs = found.costs
+    asked, kind = kind, _default_kind(costs, delta) if kind is None else kind
+    if kind not in KINDS:
+        raise ParameterError("kind", f"be one of {', '.join(map(repr, KINDS))}", repr(kind))
+    if delta is not None and kind != "approximate":
+        raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
+    if asked is None and delta is None and found.charged == 1:
+        # One release: its guarantee, and not what else can be said of the same noise.
+        total, how = added([cost.guarantee for cost in costs]), "the guarantee of one release"
+    elif kind == "approximate":
+        total, how = _approximate(costs, delta)
+    else:
+        total, how = _ADDED[kind](costs)
+    return Account(total, costs, how, found.neighbours, found.unit, found.again)
+
+
+def _item(release: Any) -> Released | Cost:
+    if isinstance(release, Released | Cost):
+        return release
+    if isinstance(release, Guarantee):
+        return Cost(release)
+    raise ParameterError("releases", "be releases, guarantees or costs", type(release).__name__)
+
+
+def _default_kind(costs: Sequence[Cost], delta: Any) -> str:
+    if delta is not None:
+        return "approximate"
+    kinds = {cost.guarantee.kind for cost in costs}
+    if kinds == {"pure"}:
+        return "pure"
+    return "approximate" if "approximate" in kinds else "zero-concentrated"
+
+
+def _pure(costs: Sequence[Cost]) -> tuple[Guarantee, str]:
+    total = Fraction(0)
+    for cost in costs:
+        if not isinstance(cost.guarantee, PureDP):
+            raise ConversionError(
+                f"A pure total needs pure releases; found {cost.guarantee}. "
+                "Ask for kind='approximate' or kind='zero-concentrated'.",
+                cost.guarantee,
+            )
+        total += cost.guarantee.epsilon
+    return PureDP(total), "basic composition: epsilons add"
+
+
+def _zero_concentrated(costs: Sequence[Cost]) -> tuple[Guarantee, str]:
+    total = Fraction(0)
+    for cost in costs:
+        rho = cost.rho
+        if rho is None:
+            raise ConversionError(
+                "A zero-concentrated total needs releases that have a rho; found "
+                f"{cost.guarantee}, which allows any loss with probability delta. "
+                "Ask for kind='approximate'.",
+                cost.guarantee,
+            )
+        total += rho
+    return ZeroConcentratedDP(total), _rho_words(costs)
+
+
+_ADDED: dict[str, Callable[[Sequence[Cost]], tuple[Guarantee, str]]] = {
+    "pure": _pure,
+    "zero-concentrated": _zero_concentrated,
+}
+
+
+def _rho_words(costs: Sequence[Cost]) -> str:
+    kinds = {cost.loss.kind for cost in costs}
+    rules = [words for kind, words in _RHO_RULES.items() if kind in kinds]
+    return "rhos add" + (f" ({'; '.join(rules)})" if rules else "")
+
+
+_RHO_RULES = {
+    "laplace": "epsilon + exp(-epsilon) - 1 for Laplace noise",
+    "pure": "epsilon tanh(epsilon/2) for pure releases of unknown law",
+    "block": "epsilon^2/(2 M) for a K-norm block of M dimensions",
+    "blocks": "the largest sum of (shift/scale)^2/(2 M) for K-norm blocks",
+    "range": "epsilon^2/8 for the exponential mechanism",
+    "gaussian": "mu^2/2 for Gaussian noise",
+}
+
+
+def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
+    stated = sum((_delta(cost) for cost in costs), Fraction(0))
+    if delta is None and stated == 0:
+        raise ParameterError(
+            "delta", "be given where no release has one", "None", "A usual choice is 1e-6."
+        )
+    target = stated if delta is None else exact(delta, "delta")
+    if not 0 < target < 1:
+        raise ParameterError("delta", "lie strictly between 0 and 1", readable(target))
+    roads = [
+        _basic(costs, target),
+        _converted(costs, target, True),
+        _converted(costs, target, False),
+        _convolved(costs, target),
+    ]
+    open_roads = [road for road in roads if road is not None]
+    if not open_roads:
+        raise ParameterError(
+            "delta",
+            "leave room for the deltas of the releases",
+            readable(target),
+            f"They add up to {readable(stated)}; give a larger delta.",
+        )
+    best = min(open_roads, key=lambda road: road[0])
+    # A sum that anyone can check is kept where nothing to speak of is gained.
+    plain = open_roads[0] if roads[0] is not None else best
+    epsilon, how = plain if plain[0] * WORTH <= best[0] else best
+    return ApproximateDP(epsilon, target), how
+
+
+def _delta(cost: Cost) -> Fraction:
+    return cost.guarantee.delta if isinstance(cost.guarantee, ApproximateDP) else Fraction(0)
+
+
+def _epsilons(costs: Sequence[Cost]) -> Fraction:
+    guarantees = [cost.guarantee for cost in costs]
+    return sum((g.epsilon for g in guarantees if not isinstance(g, ZeroConcentratedDP)), Fraction(0))
+
+
+def _basic(costs: Sequence[Cost], target: Fraction) -> Road | None:
+    """Epsilons add, deltas add."""
+    if any(isinstance(cost.guarantee, ZeroConcentratedDP) for cost in costs):
+        return None
+    if sum((_delta(cost) for cost in costs), Fraction(0)) > target:
+        return None
+    return _epsilons(costs), "basic composition: epsilons and deltas add"
+
+
+def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Road | None:
+    """Add up in rho what has one (pure releases only if asked), convert once, add the rest."""
+    inside: list[Cost] = []
+    outside: list[Cost] = []
+    for cost in costs:
+        concentrated = pure_too if isinstance(cost.guarantee, PureDP) else cost.rho is not None
+        (inside if concentrated else outside).append(cost)
+    left = target - sum((_delta(cost) for cost in outside), Fraction(0))
+    if not inside or left <= 0:
+        return None
+    rho = sum((cost.rho or Fraction(0) for cost in inside), Fraction(0))
+    epsilon, how = zcdp_epsilon(rho, left), f"{_rho_words(inside)}, to rho = {readable(rho)}, {_TIGHT}"
+    if all(cost.loss.kind == "gaussian" for cost in inside):
+        epsilon, how = gaussian_epsilon(rho, left), _EXACT
+    epsilon += _epsilons(outside)
+    return epsilon, how + (" The rest: epsilons and deltas add." if outside else "")
+
+
+def _convolved(costs: Sequence[Cost], target: Fraction) -> Road | None:
+    """Convolve the distributions of all losses."""
+    epsilon = composed_epsilon([cost.loss for cost in costs], target)
+    return None if epsilon is None else (epsilon, _CONVOLVED)
+
+
+_CONVOLVED = "privacy loss distributions of all releases, convolved and rounded up."
+_TIGHT = "converted by the tight formula of Canonne, Kamath & Steinke (2020)."
+_EXACT = "Gaussian lengths add in squares; exact profile of Balle & Wang (2018)."

@@ -1,0 +1,285 @@
+"""The exact privacy profile of one K-norm block: a single integral, enclosed and rounded up.
+
+The block has the density C exp(-|x|_2) on R^M, in units of its scale. A shift by d, |d|_2 = r, has the
+privacy loss L = |x| - |x - d| at a point x drawn around d, and
+
+    delta(epsilon) = E(1 - e^(epsilon - L))_+  =  sup over events of P_d - e^epsilon P_0.
+
+**One integral.** Take the distances to both centres as coordinates: xi = (|x| + |x - d|) / r >= 1 and
+eta = (|x| - |x - d|) / r = cos psi, confocal ellipsoids and hyperboloids. With rho = r / 2 the volume
+element is, S being the area of the unit sphere in R^(M-1),
+
+    S rho^M (xi^2 - eta^2) ((xi^2 - 1) (1 - eta^2))^((M-3)/2) dxi deta,
+
+the loss is r eta, and the densities around d and 0 are C exp(rho (+-eta - xi)). In xi^2 - eta^2 =
+(xi^2 - 1) + (1 - eta^2) the integrals over xi are Bessel functions (DLMF 10.32.8),
+
+    integral over xi > 1 of e^(-rho xi) (xi^2 - 1)^(nu - 1/2)
+        = Gamma(nu + 1/2) (2/rho)^nu K_nu(rho) / pi^(1/2),
+
+at nu = M/2 and M/2 - 1. What is left is the law of the loss itself: L = r cos psi, psi in [0, pi], with
+the density exp(rho cos psi) w(psi),
+
+    w(psi) = sin^(M-2) psi (a + b sin^2 psi),
+    a = A (M - 1)/2 K_(M/2)(rho),    b = A rho/2 K_(M/2-1)(rho),
+    A = 2^(1-M/2) rho^(M/2) / (pi^(1/2) Gamma((M+1)/2)).
+
+The event L > epsilon is psi < psi_0, cos psi_0 = epsilon / r, and since e^(rho cos psi) - e^epsilon
+e^(-rho cos psi) = 2 e^(epsilon/2) sinh(rho cos psi - epsilon/2), for 0 <= epsilon < r and M >= 2
+
+    delta(epsilon) = 2 e^(epsilon/2) integral from 0 to psi_0 of
+                     sinh((r - epsilon)/2 - r sin^2(psi/2)) w(psi) dpsi.
+
+The integrand is entire and positive inside; Arb's integrator (Johansson 2018) encloses the integral,
+and the upper end is what is used. For M = 1, Laplace noise, delta = 1 - exp(-(r - epsilon)/2). From
+epsilon = r on delta is 0. The pair (P_d, P_0) is its own mirror image, so below 0
+delta(-epsilon) = 1 - e^(-epsilon) (1 - delta(epsilon)).
+
+**The longest shift is the worst.** Let r' <= r. Take d along the first axis and condition on the other
+coordinates s, whose law no shift along this axis changes. Given s the first coordinate t has a density
+proportional to exp(-(t^2 + |s|^2)^(1/2)), which is log-concave. So log f(t - r) - log f(t) grows with t,
+the events that matter are {t > u}, and with the tail F(u) = P(t > u)
+
+    delta_r(epsilon | s) = max over u of F(u - r) - e^epsilon F(u),
+
+in which F(u - r) >= F(u - r') for every u. Averaging over s gives delta_r' <= delta_r at every real
+epsilon. By Blackwell's theorem the pair at r' is then a randomised image of the one at r: whoever adds
+up losses may take every shorter shift for the longest one. The same holds for the linear image of a
+block, the K-norm law of an ellipsoid, with the length measured in its norm, and for symmetric matrices
+of size N under the Frobenius norm, a block of M = N(N+1)/2.
+
+Beyond 2^15 coordinates rho = r^2 / (2M) is converted instead (docs/composition.md).
+
+`estimated_delta` is in floats, for design; no guarantee rests on it.
+
+References
+----------
+DLMF, 10.32.8; Johansson (2018), Numerical integration in arbitrary-precision ball arithmetic; Blackwell
+(1953), Equivalent comparisons of experiments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import acb, arb
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.privacy.composition.concentrated import zcdp_delta
+from dpfda.privacy.guarantees import ApproximateDP
+
+Floats = NDArray[np.float64]
+
+# Bits at the start; they double until the integral has so many correct ones.
+BITS = 96
+CORRECT = 44
+# Then the bound 1 - exp(epsilon - r) is taken alone.
+MOST_BITS = 2**13
+# Beyond so many coordinates the zero-concentrated bound stands for the integral.
+LARGEST = 2**15
+# Halvings of an interval of logarithms that reaches from e^-720 to the longest shift looked for.
+HALVINGS = 52
+SHORTEST = -720.0
+LONGEST = 1e4
+# Points at which the size of the integrand is looked up.
+PROBES = 12
+# Gauss and Legendre's rule in floats.
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
+
+
+def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction:
+    """Exact delta of one K-norm block at epsilon, rounded up.
+
+    Parameters
+    ----------
+    dimension : int
+        Number M of coordinates, at least 1.
+    length : Fraction
+        Longest shift r over the scale: the block's pure epsilon. Positive.
+    epsilon : Fraction
+        Privacy loss, any real number.
+
+    Returns
+    -------
+    Fraction
+        At or above the supremum over events of P(A) - exp(epsilon) P'(A), by less than one part in 2^40,
+        and valid for every shorter shift too.
+
+    Examples
+    --------
+    >>> round(float(block_delta(20, Fraction(2), Fraction(1))), 9)
+    0.002015367
+    """
+    if epsilon >= length:
+        return Fraction(0)
+    if epsilon < 0:
+        with precision(BITS):
+            lost = (ball(epsilon)).exp() * (1 - ball(block_delta(dimension, length, -epsilon)))
+            return min(upper_end(1 - lost), Fraction(1))
+    with precision(BITS):
+        # No event has more than all of the mass, at the largest loss.
+        simple = upper_end(-ball(epsilon - length).expm1())
+    if dimension > LARGEST:
+        rho = length**2 / (2 * dimension)
+        return min(simple, zcdp_delta(rho, epsilon)) if epsilon else simple
+    found = _profile(dimension, length, epsilon)
+    with precision(BITS):
+        return simple if found is None else min(upper_end(found), simple)
+
+
+def block_deltas(dimension: int, length: Fraction, epsilons: Sequence[Fraction]) -> list[Fraction]:
+    """`block_delta` at several epsilons.
+
+    Between them delta is convex as a function of e^epsilon, so that a chord in e^epsilon is an upper
+    bound too: exact values on a grid are enough for a rigorous discretisation.
+    """
+    return [block_delta(dimension, length, epsilon) for epsilon in epsilons]
+
+
+def block_length(dimension: int, guarantee: ApproximateDP) -> Fraction | None:
+    """A shift at least as long as any that one block may have under a guarantee, hardly longer.
+
+    The way back from a guarantee to the noise behind it: delta at this shift is at least that of the
+    guarantee, and delta grows with the shift.
+
+    Parameters
+    ----------
+    dimension : int
+    guarantee : ApproximateDP
+
+    Returns
+    -------
+    Fraction or None
+        In units of the scale; None where there are too many coordinates.
+    """
+    if dimension > LARGEST:
+        return None
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    start = epsilon + Fraction(float(estimated_gaps(dimension, float(epsilon), float(delta))))
+    step = start / 2**40
+    while True:
+        found = _profile(dimension, start + step, epsilon)
+        if found is not None and upper_end(-found) <= -delta:
+            return start + step
+        step *= 2
+
+
+def _profile(dimension: int, length: Fraction, epsilon: Fraction) -> arb | None:
+    """Delta as a ball, for 0 <= epsilon < length; None where that takes too many bits."""
+    if dimension == 1:
+        with precision(BITS):
+            return -ball((epsilon - length) / 2).expm1()
+    bits = BITS
+    while bits <= MOST_BITS:
+        with precision(bits):
+            found = _enclosed(dimension, length, epsilon, bits)
+            if found.rel_accuracy_bits() >= CORRECT:
+                return found
+        bits *= 2
+    return None
+
+
+def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) -> arb:
+    """The integral over psi = psi_0 t, 0 < t < 1, as a ball: its ends are exact."""
+    height, r = ball((length - epsilon) / 2), ball(length)
+    # Well conditioned where epsilon is close to r, as the arc cosine of epsilon / r is not.
+    end = 2 * (height / r).sqrt().asin()
+    first, second = loss_weights(dimension, length, bits)
+
+    def integrand(t: acb, _: bool) -> acb:
+        half = end * t / 2
+        sine, cosine = half.sin(), half.cos()
+        square = sine * sine
+        whole = 2 * sine * cosine
+        return (height - r * square).sinh() * whole ** (dimension - 2) * (first + second * whole * whole)
+
+    # Errors are asked for in proportion to the integrand's size: its ends fall off like t^(M-2).
+    size = max(abs(integrand(acb(k) / PROBES, False)) for k in range(1, PROBES))
+    small = arb(2) ** (8 - bits)
+    found = acb.integral(integrand, 0, 1, rel_tol=small, abs_tol=small * size)
+    return 2 * (ball(epsilon) / 2).exp() * end * found.real
+
+
+@lru_cache(maxsize=256)
+def loss_weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]:
+    """The constants a and b of w."""
+    with precision(bits):
+        rho, half = ball(length / 2), arb(dimension) / 2
+        front = arb(2) ** (1 - half) * rho**half / (arb.pi().sqrt() * (half + arb(1) / 2).gamma())
+        first = front * (arb(dimension - 1) / 2) * rho.bessel_k(half)
+        return first, front * (rho / 2) * rho.bessel_k(half - 1)
+
+
+def estimated_gaps(dimensions: ArrayLike, epsilon: float, delta: float) -> Floats:
+    """In floats, by how much the longest shift that (epsilon, delta) allows exceeds epsilon.
+
+    Parameters
+    ----------
+    dimensions : array
+    epsilon, delta : float
+    """
+    sizes = np.asarray(dimensions, dtype=float)
+    low, high = np.full(sizes.shape, SHORTEST), np.log(LONGEST * np.sqrt(sizes))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = estimated_delta(sizes, np.exp(middle), epsilon) <= delta
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return np.asarray(np.exp(low))
+
+
+def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Floats:
+    """Delta in floats, to about ten digits: to choose among designs, never to state a guarantee.
+
+    Parameters
+    ----------
+    dimension, gap : array
+        Number of coordinates and r - epsilon, positive: how far the largest loss exceeds epsilon. They
+        are broadcast against each other.
+    epsilon : float
+        Not negative.
+    """
+    size, over = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(gap, float))
+    size, height = size[..., None], over[..., None] / 2
+    r = epsilon + 2 * height
+    end = 2 * np.arcsin(np.sqrt(height / r))
+    psi = end * (NODES + 1) / 2
+    inside = np.maximum(height - r * np.sin(psi / 2) ** 2, 0.0)
+    # e^(epsilon/2) sinh(x) e^-rho = (1 - e^(-2x)) e^(x + (epsilon - r)/2) / 2, with K scaled by e^rho.
+    rho, half = r / 2, size / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = inside - height + np.log(-np.expm1(-2 * inside)) + (size - 2) * np.log(np.sin(psi))
+    front = half * np.log(rho) + (1 - half) * math.log(2.0) - special.gammaln(half + 0.5)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first = (size - 1) / 2 * np.exp(front + _log_bessel(half, rho) + logs)
+        second = rho / 2 * np.exp(front + _log_bessel(half - 1, rho) + logs) * np.sin(psi) ** 2
+    found = np.nan_to_num((first + second) * end / 2) @ WEIGHTS / math.sqrt(math.pi)
+    laplace = -np.expm1(-height[..., 0])
+    return np.asarray(np.where(size[..., 0] == 1, laplace, found))
+
+
+def _log_bessel(order: Floats, x: Floats) -> Floats:
+    """Logarithm of e^x K_order(x); where K is beyond floats, its expansion for large orders.
+
+    DLMF 10.41.4 with three terms, whose error there is below 1e-7.
+    """
+    with np.errstate(over="ignore", divide="ignore"):
+        known = special.kve(order, x)
+        safe = np.maximum(order, 1.0)
+        z = x / safe
+        root = np.hypot(1.0, z)
+        p = 1 / root
+        eta = root + np.log(z / (1 + root))
+        corrections = (
+            1
+            - (3 * p - 5 * p**3) / (24 * safe)
+            + (81 * p**2 - 462 * p**4 + 385 * p**6) / (1152 * safe**2)
+        )
+        large = x - safe * eta - np.log(root) / 2 + np.log(np.pi / (2 * safe)) / 2 + np.log(corrections)
+        usual = np.log(np.where(np.isfinite(known), known, 1.0))
+    return np.asarray(np.where(np.isfinite(known), usual, large))

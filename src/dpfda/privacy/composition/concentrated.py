@@ -1,0 +1,178 @@
+"""Zero-concentrated differential privacy: what noise costs in it, and the tight way out of it.
+
+**Laplace.** A product of independent Laplace variables whose total privacy loss is at most epsilon
+is rho-zCDP with rho = epsilon + exp(-epsilon) - 1. One variable alone attains it; a loss that is shared
+out over several coordinates costs less, the sum of that function over the shares.
+
+*One variable, shifted by e.* With t = 2 alpha - 1 and x = e/2, integrating the two exponentials gives
+
+    exp((alpha - 1) D_alpha) = exp(-x) [cosh(t x) + sinh(t x) / t].
+
+As a function of s = t^2 the bracket u(x; s) solves u'' = s u with u = u' = 1 at 0. Where it vanishes
+at x, s is an eigenvalue of a self-adjoint problem and so real, and it is negative because all terms
+are positive for s >= 0. The bracket is entire in s of order 1/2, hence a constant times a product of
+(1 + s/a_k) with a_k > 0 (Hadamard), and its logarithm is concave in s. A concave function lies below
+its tangent at s = 1, that is at alpha = 1; there the logarithm is x and, since alpha (alpha - 1) =
+(s - 1)/4, the slope in alpha (alpha - 1) is the Kullback-Leibler divergence e + exp(-e) - 1. So
+
+    (alpha - 1) D_alpha <= alpha (alpha - 1) (e + exp(-e) - 1)      for every alpha > 1,
+
+with equality in the limit alpha -> 1. (The value is that of Harrison & Manurangsi, arXiv
+2510.25746.)
+
+*The product.* Divergences of independent coordinates add, and f(e) = e + exp(-e) - 1 is convex with
+f(0) = 0, so f(e_1) + f(e_2) + ... <= f(e_1 + e_2 + ...) <= f(epsilon).
+
+**Any pure mechanism.** Every pair of laws within pure epsilon is an image of a coin that tells one
+bit with odds exp(epsilon) (Kairouz, Oh & Viswanath 2015), and for the coin exp((alpha - 1) D_alpha)
+= cosh(t epsilon/2) / cosh(epsilon/2). The same argument gives rho = epsilon tanh(epsilon/2),
+attained by the coin, and never above the epsilon^2/2 of Bun & Steinke (2016), Proposition 1.4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb
+
+from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, log_of
+
+# The search for an order starts this far, in log(alpha - 1), on either side of a guess.
+REACH = 12.0
+
+
+def laplace_rho(epsilon: Fraction) -> Fraction:
+    """Cost rho of product Laplace noise of total privacy loss epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Positive.
+
+    Returns
+    -------
+    Fraction
+        epsilon + exp(-epsilon) - 1, attained in the limit of order 1.
+    """
+    # For small epsilon the terms cancel down to epsilon^2 / 2.
+    with precision(PRECISION + _lost_bits(epsilon)):
+        value = ball(epsilon)
+        return min(at_least(value + (-value).expm1()), epsilon**2 / 2)
+
+
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """Cost rho of any mechanism of pure privacy loss epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Positive.
+
+    Returns
+    -------
+    Fraction
+        epsilon tanh(epsilon/2), at most epsilon^2/2.
+    """
+    with precision(PRECISION):
+        value = ball(epsilon)
+        return min(at_least(value * (value / 2).tanh()), epsilon**2 / 2)
+
+
+def _lost_bits(epsilon: Fraction) -> int:
+    return max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
+
+
+def zcdp_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """Epsilon at delta of rho-zCDP by the tight conversion, rounded up.
+
+    Parameters
+    ----------
+    rho : Fraction
+        Positive.
+    delta : Fraction
+        Between 0 and 1.
+
+    Notes
+    -----
+    Canonne, Kamath & Steinke (2020), Corollary 13: for every order alpha > 1,
+
+        delta = exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) (1 - 1/alpha)^alpha.
+
+    It is solved for epsilon. The order is found in floats; the bound is evaluated at it in ball
+    arithmetic and holds whatever the order, so the search can cost tightness but not truth.
+    """
+    log_rho, log_delta = log_of(rho), log_of(delta)
+
+    def epsilon_at(s: float) -> float:
+        alpha_rho = _exp(max(s, 0.0) + math.log1p(math.exp(-abs(s))) + log_rho)
+        return alpha_rho + (_log_factor(s) - log_delta) * _exp(-s)
+
+    guess = (math.log(1.0 - log_delta) - log_rho) / 2
+    order = _order(epsilon_at, guess)
+    with precision(_precision(order)):
+        alpha = ball(order)
+        value = alpha * ball(rho) + (_log_factor_ball(alpha) - ball(delta).log()) / (alpha - 1)
+        return max(at_least(value), SMALLEST)
+
+
+def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
+    """Delta at epsilon of rho-zCDP by the tight conversion, rounded up and at most 1.
+
+    Parameters
+    ----------
+    rho, epsilon : Fraction
+        Positive.
+
+    Notes
+    -----
+    As `zcdp_epsilon`, which solves the same formula.
+    """
+    log_rho, log_epsilon = log_of(rho), log_of(epsilon)
+
+    def log_delta_at(s: float) -> float:
+        alpha_rho = _exp(max(s, 0.0) + math.log1p(math.exp(-abs(s))) + log_rho)
+        return _exp(s) * (alpha_rho - _exp(log_epsilon)) + _log_factor(s)
+
+    guess = math.log1p(_exp(log_epsilon - log_rho)) - math.log(2.0)
+    order = _order(log_delta_at, guess)
+    with precision(_precision(order)):
+        alpha = ball(order)
+        exponent = (alpha - 1) * (alpha * ball(rho) - ball(epsilon)) + _log_factor_ball(alpha)
+        # Beyond 0 the bound says nothing.
+        return Fraction(1) if upper_end(exponent) >= 0 else min(at_least(exponent.exp()), Fraction(1))
+
+
+def _log_factor(s: float) -> float:
+    """Logarithm of (1 - 1/alpha)^alpha / (alpha - 1) at alpha = 1 + e^s."""
+    if s > 0:
+        return -(1.0 + math.exp(s)) * math.log1p(math.exp(-s)) - s if s < 500 else -1.0 - s
+    return (1.0 + math.exp(s)) * (s - math.log1p(math.exp(s))) - s
+
+
+def _log_factor_ball(alpha: arb) -> arb:
+    return alpha * (-1 / alpha).log1p() - (alpha - 1).log()
+
+
+def _order(objective: Callable[[float], float], guess: float) -> Fraction:
+    """An order alpha near the least value of a function of log(alpha - 1)."""
+    low, high = guess - REACH, guess + REACH
+    best = guess
+    for _ in range(9):
+        points = [low + (high - low) * k / 32 for k in range(33)]
+        best = min(points, key=objective)
+        step = (high - low) / 32
+        low, high = best - step, best + step
+    return 1 + Fraction(_exp(best))
+
+
+def _precision(order: Fraction) -> int:
+    """Bits that survive the cancellation of orders far from 1 and close to it."""
+    size = order.numerator.bit_length() - order.denominator.bit_length()
+    return PRECISION + 2 * abs(size) + order.denominator.bit_length()
+
+
+def _exp(x: float) -> float:
+    return math.exp(min(max(x, -700.0), 700.0))

@@ -1,0 +1,118 @@
+"""What is to be added up: the costs in certificates, each charge once, under one neighbour relation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from dpfda.errors import ParameterError
+from dpfda.privacy.guarantees import Neighbours
+
+if TYPE_CHECKING:
+    from dpfda.privacy.composition.account import Cost
+
+
+class Charged(Protocol):
+    """What composition reads of a certificate."""
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """Of each stage: what tells its charge from all others, ending with the cost."""
+
+    @property
+    def neighbours(self) -> Neighbours: ...
+    @property
+    def unit(self) -> str: ...
+
+
+@runtime_checkable
+class Released(Protocol):
+    """Anything that carries a certificate: a release of any kind, a session, a private selection."""
+
+    @property
+    def certificate(self) -> Charged:
+        """What it promises and what it cost."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """Costs that can be added.
+
+    Attributes
+    ----------
+    costs : tuple of Cost
+        All under `neighbours`.
+    neighbours : Neighbours or None
+        None where only bare costs were given, without their relation.
+    unit : str or None
+        The privacy unit; None where only bare costs were given.
+    charged : int
+        How many charges of their own the items are: releases, and bare costs.
+    again : int
+        Items that add nothing, because what they cost is counted with an item before them.
+    """
+
+    costs: tuple[Cost, ...]
+    neighbours: Neighbours | None
+    unit: str | None
+    charged: int
+    again: int
+
+
+def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None) -> Common:
+    """Costs of all items under one neighbour relation and for one privacy unit.
+
+    A stage of a release is counted once, however many derivatives, parts and copies of the release are
+    listed: they carry one identity. Releases that were charged separately never do, whatever they cost.
+
+    Raises
+    ------
+    ParameterError
+        If units differ, or the relation of a bare guarantee is not known.
+    """
+    certificates = [item.certificate for item in items if isinstance(item, Released)]
+    unit = _one_unit({certificate.unit for certificate in certificates})
+    relations = {certificate.neighbours for certificate in certificates}
+    given = None if neighbours is None else Neighbours.parse(neighbours)
+    bare = len(certificates) < len(items)
+    if bare and given is None:
+        if len(relations) > 1:
+            raise ParameterError("neighbours", "say for which relation the bare guarantees hold", "None")
+        given = next(iter(relations), None)
+    if bare and given is not None:
+        relations.add(given)
+    mixed = len(relations) > 1
+    costs: list[Cost] = []
+    seen: set[tuple[str, str, Cost]] = set()
+    again = 0
+    for item in items:
+        own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
+        new = [cost for key, cost in parts if key is None or key not in seen]
+        seen |= {key for key, _ in parts if key is not None}
+        again += not new
+        convert = mixed and own is Neighbours.ADD_REMOVE
+        costs += [cost.for_replace_one() for cost in new] if convert else new
+    relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
+    identities = {charge[0] for made in certificates for charge in made.charges}
+    charged = len(identities) + len(items) - len(certificates)
+    return Common(tuple(costs), relation, unit, charged, again)
+
+
+def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:
+    """The costs of an item, each with what tells its charge from others; None where nothing does."""
+    if isinstance(item, Released):
+        # The cost is part of the key: where files disagree on it, both are counted.
+        return [(charge, charge[-1]) for charge in item.certificate.charges]
+    return [(None, item)]
+
+
+def _one_unit(units: set[str]) -> str | None:
+    if len(units) > 1:
+        raise ParameterError(
+            "releases",
+            "protect the same privacy unit",
+            " and ".join(repr(unit) for unit in sorted(units)),
+            "Where a unit has at most k of the other, use for_group(guarantee, k) and add guarantees.",
+        )
+    return next(iter(units), None)

@@ -1,0 +1,61 @@
+"""Rational numbers a little above real ones: the private side of every bound in this room."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb
+
+from dpfda.numerics.exactness import upper_end
+
+# Bits of ball arithmetic, and significant bits that a rounded-up number keeps.
+PRECISION = 256
+KEPT = 64
+# Stands for a positive number where a bound came out at zero or below.
+SMALLEST = Fraction(1, 2**64)
+
+
+def at_least(value: arb | Fraction) -> Fraction:
+    """A number at or above the one given, by at most one part in 2^63, with a short denominator."""
+    number = upper_end(value) if isinstance(value, arb) else value
+    if number == 0:
+        return number
+    bits = number.numerator.bit_length() - number.denominator.bit_length()
+    grid = Fraction(2) ** (KEPT - bits)
+    return Fraction(math.ceil(number * grid)) / grid
+
+
+def root_at_least(value: Fraction) -> Fraction:
+    """A number at or above the square root, by at most one part in 2^63."""
+    bits = value.numerator.bit_length() - value.denominator.bit_length()
+    # An even number of bits is shifted, so that the root of the shift is a power of two.
+    half = KEPT - bits // 2
+    shifted = value * Fraction(4) ** half
+    return Fraction(math.isqrt(math.ceil(shifted) - 1) + 1) / Fraction(2) ** half
+
+
+def narrowed(
+    holds: Callable[[Fraction], bool], low: Fraction, high: Fraction
+) -> tuple[Fraction, Fraction]:
+    """Two numbers, 2^-60 of the given distance apart, of which the lower satisfies a monotone predicate.
+
+    Parameters
+    ----------
+    holds : callable
+        True up to some number between `low` and `high`, false from there on. It is decided exactly, so
+        either end may be relied on.
+    """
+    for _ in range(60):
+        middle = (low + high) / 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+def log_of(value: Fraction) -> float:
+    """Natural logarithm in floats, also where the number itself is beyond them."""
+    return math.log(value.numerator) - math.log(value.denominator)

@@ -1,0 +1,423 @@
+"""What a ledger does, wherever its history is kept."""
+
+from __future__ import annotations
+
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self
+
+from dpfda.errors import (
+    BudgetError,
+    IncompatibleChargeError,
+    LedgerError,
+    ParameterError,
+    UnknownDatasetError,
+)
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
+from dpfda.privacy.ledger.entries import asked_by, checked_guarantee, costs_of, plain, required
+from dpfda.privacy.ledger.history import Record, audit, releases, to_csv, to_json_lines
+from dpfda.privacy.ledger.reservation import Reservation
+from dpfda.privacy.ledger.spending import spend
+
+LARGEST_RESERVATION = 10_000
+
+
+class Journal(Protocol):
+    """A history inside one transaction."""
+
+    def latest(self, dataset: str) -> Record | None:
+        """Last row of a data set, which holds its budget and what is spent."""
+
+    def records(self, dataset: str | None) -> list[Record]:
+        """Rows of a data set, or all, in order."""
+
+    def append(self, make: Callable[[int], Record]) -> Record:
+        """Append the row that is made for the next number."""
+
+
+class Ledger(ABC):
+    """Budgets of data sets, and the history of what was charged to them.
+
+    `charge` returns when the charge is committed and raises when nothing was charged; what fails
+    afterwards stays charged. Copies are the same ledger.
+    """
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Journal]:
+        """A journal that shows one moment."""
+
+    @abstractmethod
+    def _writing(self, new: bool = False) -> AbstractContextManager[Journal]:
+        """A journal that nobody else writes; committed on leaving, or nothing of it."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def create(
+        self,
+        dataset: str,
+        guarantee: Guarantee,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        unit: str = "record",
+    ) -> Self:
+        """Give a data set its budget; the same budget a second time changes nothing.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        guarantee : Guarantee
+            All that may be spent on it.
+        neighbours : {"replace-one", "add-remove"}
+            Relation for which the budget is meant.
+        unit : str
+            Who is protected, as releases name it: "record", or "group" where records are grouped, or
+            the `unit` given to the estimator.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        LedgerError
+            If the data set has another budget.
+        ParameterError
+            If an argument is unusable.
+        """
+        checked_name(dataset, "dataset")
+        budget = Budget(guarantee, Neighbours.parse(neighbours), unit)
+        nothing = Amount.zero(guarantee.kind)
+        budget.amount.written()
+        with self._writing(new=True) as journal:
+            before = journal.latest(dataset)
+            if before is None:
+                journal.append(lambda n: Record(n, _now(), dataset, "create", budget, nothing))
+            elif before.budget != budget:
+                raise LedgerError(
+                    f"The data set {dataset!r} must keep its budget, {before.budget}; found another: "
+                    f"{budget}. Use raise_budget to enlarge it, which is recorded with a reason."
+                )
+        return self
+
+    def charge(
+        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, Any]
+    ) -> Record:
+        """Charge a release to a data set's budget, durably, or raise and charge nothing.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        costs : Guarantee, Cost or sequence of Cost
+            What the release costs, one a stage: as its certificate says. A `Cost` says which noise it
+            is, which a zero-concentrated budget is charged less for.
+        entry : mapping
+            Public description for the history. It must have 'neighbours' and 'privacy_unit'.
+
+        Returns
+        -------
+        Record
+            The row, committed.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not allow it.
+        IncompatibleChargeError
+            If its kind, neighbours or unit cannot be turned into the budget's.
+        UnknownDatasetError
+            If the data set has no budget.
+        LedgerError
+            If the ledger cannot be read or written. If it says that the commit failed, the charge
+            may have been made; no noise may be drawn either way.
+        """
+        with self._writing() as journal:
+            return _appended(journal, dataset, costs, entry)
+
+    def reserve(
+        self,
+        dataset: str,
+        guarantee: Guarantee,
+        times: int,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        unit: str = "record",
+    ) -> Reservation:
+        """Charge several releases in advance, durably: all of them, or raise and charge nothing.
+
+        For a search or a cross-validation, whose fits are releases of the same data set each. What it
+        returns is given to the estimator in the place of this ledger.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the data set.
+        guarantee : Guarantee
+            The most that one release may cost.
+        times : int
+            How many releases: candidates times folds, and one more where the search refits.
+        neighbours, unit
+            Of the releases.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not carry all of them.
+
+        Examples
+        --------
+        >>> from dpfda.privacy.guarantees import PureDP
+        >>> from dpfda.privacy.ledger import MemoryLedger
+        >>> ledger = MemoryLedger().create("scans", PureDP(1))
+        >>> ledger.reserve("scans", PureDP("0.1"), times=5)
+        Reservation(5 of 5 left, each of at most 0.1-differential privacy (pure))
+        >>> print(ledger.remaining("scans"))
+        epsilon 0.5
+        """
+        if type(times) is not int or not 1 <= times <= LARGEST_RESERVATION:
+            raise ParameterError("times", f"be an integer from 1 to {LARGEST_RESERVATION}", repr(times))
+        relation = Neighbours.parse(neighbours)
+        entry = {
+            "summary": f"reserved for one of {times} releases",
+            "neighbours": str(relation),
+            "privacy_unit": unit,
+        }
+        with self._writing() as journal:
+            left = _latest(journal, dataset)
+            rows: list[Record] = []
+            try:
+                for _ in range(times):
+                    rows.append(_appended(journal, dataset, checked_guarantee(guarantee), entry))
+            except IncompatibleChargeError:
+                raise
+            except BudgetError:
+                room = left.budget.amount.minus(left.spent)
+                raise BudgetError(
+                    f"All {times} releases of {guarantee} from {dataset!r} must fit into what is left "
+                    f"of its budget, {room}; found that {len(rows)} do. Nothing was charged.",
+                    dataset,
+                    guarantee,
+                    room,
+                ) from None
+        return Reservation(tuple(rows), guarantee, relation)
+
+    def raise_budget(self, dataset: str, guarantee: Guarantee, reason: str) -> Record:
+        """Enlarge a budget; the row that does it names the reason.
+
+        Parameters
+        ----------
+        dataset : str
+        guarantee : Guarantee
+            The new budget: of the same kind, smaller in nothing and larger in something.
+        reason : str
+
+        Raises
+        ------
+        ParameterError
+            If it is no enlargement or there is no reason.
+        UnknownDatasetError
+            If the data set has no budget.
+        """
+        checked_name(reason, "reason")
+        amount = Amount.of(checked_guarantee(guarantee))
+        amount.written()
+        with self._writing() as journal:
+            before = _latest(journal, dataset)
+            old = before.budget.amount
+            if amount.kind != old.kind or old.exceeds(amount) or amount == old:
+                raise ParameterError(
+                    "guarantee", f"enlarge the budget of {dataset!r}, {old} ({old.kind})", f"{guarantee}"
+                )
+            budget = Budget(guarantee, before.budget.neighbours, before.budget.unit)
+            record = journal.append(
+                lambda n: Record(
+                    n,
+                    _now(),
+                    dataset,
+                    "raise",
+                    budget,
+                    before.spent,
+                    details={"reason": reason},
+                    filter=before.filter,
+                )
+            )
+        return record
+
+    def note_file(self, dataset: str, file: Any, charge: int | Record | None = None) -> Record:
+        """Note, by a row of its own, in which file a charged release was saved.
+
+        Parameters
+        ----------
+        dataset : str
+        file : path
+        charge : int or Record, optional
+            The charge; by default the data set's last one. Name it where several write at once.
+
+        Raises
+        ------
+        LedgerError
+            If the data set has no such charge.
+        UnknownDatasetError
+            If the data set has no budget.
+        """
+        wanted = charge.number if isinstance(charge, Record) else charge
+        with self._writing() as journal:
+            before = _latest(journal, dataset)
+            charges = [r.number for r in journal.records(dataset) if r.action == "charge"]
+            if not charges or (wanted is not None and wanted not in charges):
+                raise LedgerError(
+                    f"The charge must be a row of the history of {dataset!r}; found "
+                    f"{'none' if wanted is None else wanted}. See history({dataset!r})."
+                )
+            details = {"file": str(file), "charge": charges[-1] if wanted is None else wanted}
+            record = journal.append(
+                lambda n: Record(
+                    n,
+                    _now(),
+                    dataset,
+                    "note",
+                    before.budget,
+                    before.spent,
+                    details=details,
+                    filter=before.filter,
+                )
+            )
+        return record
+
+    def budget(self, dataset: str) -> Budget:
+        """The budget in force."""
+        with self._reading() as journal:
+            return _latest(journal, dataset).budget
+
+    def spent(self, dataset: str) -> Amount:
+        """What has been charged in all."""
+        with self._reading() as journal:
+            return _latest(journal, dataset).spent
+
+    def remaining(self, dataset: str) -> Amount:
+        """What is left of the budget."""
+        with self._reading() as journal:
+            last = _latest(journal, dataset)
+        return last.budget.amount.minus(last.spent)
+
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in the order of their creation."""
+        return [record.dataset for record in self.history() if record.action == "create"]
+
+    def history(self, dataset: str | None = None) -> list[Record]:
+        """Rows of one data set, or of all, in order.
+
+        Raises
+        ------
+        UnknownDatasetError
+            If a data set is named that has no budget.
+        """
+        with self._reading() as journal:
+            if dataset is not None:
+                _latest(journal, dataset)
+            return journal.records(dataset)
+
+    def releases(self, dataset: str | None = None) -> list[dict[str, Any]]:
+        """What was charged, oldest first: number, time, dataset, what, unit, cost and file.
+
+        The file is None where none was noted: the release was not written, or by other means.
+        """
+        return releases(self.history(dataset))
+
+    def export(self, form: str = "jsonl", dataset: str | None = None) -> str:
+        """The history as text: "jsonl" (JSON lines) or "csv"."""
+        writers = {"jsonl": to_json_lines, "csv": to_csv}
+        if form not in writers:
+            raise ParameterError("form", "be 'jsonl' or 'csv'", repr(form))
+        return writers[form](self.history(dataset))
+
+    def show(self, dataset: str | None = None) -> str:
+        """Budgets, spent and left, in words: a block a data set."""
+        records = self.history(dataset)
+        names = [record.dataset for record in records if record.action == "create"]
+        if not names:
+            return "no data sets"
+        return "\n".join(_shown([r for r in records if r.dataset == name]) for name in names)
+
+    def check(self) -> None:
+        """Add the whole history up again.
+
+        Raises
+        ------
+        LedgerError
+            If rows are missing, a total is not the sum of its charges, or a budget is exceeded.
+        """
+        audit(self.history())
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        try:
+            body = self.show()
+        except LedgerError as error:
+            body = str(error)
+        return self._title() + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
+
+
+def _appended(
+    journal: Journal,
+    dataset: str,
+    costs: Guarantee | Cost | Sequence[Cost],
+    entry: Mapping[str, Any],
+) -> Record:
+    """The row of a charge, appended if the budget allows it."""
+    parts = costs_of(costs)
+    neighbours = Neighbours.parse(required(entry, "neighbours"))
+    unit = str(required(entry, "privacy_unit"))
+    details = plain(entry)
+    asked = asked_by(parts)
+    before = _latest(journal, dataset)
+    made = spend(before, parts, neighbours, unit)
+    made.amount.written()
+    made.spent.written()
+    return journal.append(
+        lambda n: Record(
+            n,
+            _now(),
+            dataset,
+            "charge",
+            before.budget,
+            made.spent,
+            made.amount,
+            asked,
+            details,
+            made.filter,
+        )
+    )
+
+
+def _shown(records: list[Record]) -> str:
+    last = records[-1]
+    left = last.budget.amount.minus(last.spent)
+    count = sum(record.action == "charge" for record in records)
+    return (
+        f"{last.dataset}: {left} left of {last.budget}\n"
+        f"  spent {last.spent} on {count} release{'' if count == 1 else 's'}"
+    )
+
+
+def _latest(journal: Journal, dataset: str) -> Record:
+    last = journal.latest(checked_name(dataset, "dataset"))
+    if last is None:
+        raise UnknownDatasetError(
+            f"The data set must have a budget in this ledger; found none for {dataset!r}. "
+            "Give it one with create(dataset, guarantee, neighbours, unit)."
+        )
+    return last
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")

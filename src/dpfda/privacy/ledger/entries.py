@@ -1,0 +1,55 @@
+"""What is asked of a charge, as the history keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpfda.errors import ParameterError
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, added
+from dpfda.privacy.ledger.accounts import Amount
+
+
+def checked_guarantee(guarantee: Any) -> Guarantee:
+    """A guarantee, or a ParameterError."""
+    if not isinstance(guarantee, Guarantee):
+        raise ParameterError(
+            "guarantee", "be a PureDP, ApproximateDP or ZeroConcentratedDP", repr(guarantee)
+        )
+    return guarantee
+
+
+def costs_of(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
+    """The costs of a release, one a stage."""
+    if isinstance(given, Sequence):
+        if not given or not all(isinstance(cost, Cost) for cost in given):
+            raise ParameterError("costs", "be one or more costs", repr(given))
+        return tuple(given)
+    return (given if isinstance(given, Cost) else Cost(checked_guarantee(given)),)
+
+
+def asked_by(costs: Sequence[Cost]) -> dict[str, Any]:
+    """What a release costs in its own terms, and what each of its stages does."""
+    whole = added([cost.guarantee for cost in costs])
+    written = {"kind": whole.kind, **Amount.of(whole).written()}
+    return {**written, "costs": [cost.to_json() for cost in costs]}
+
+
+def required(entry: Mapping[str, Any], key: str) -> Any:
+    """What an entry must say."""
+    if key not in entry:
+        raise ParameterError(
+            "entry", f"have the key {key!r}", f"{sorted(entry)}", "A charge is meaningless without it."
+        )
+    return entry[key]
+
+
+def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry as JSON types, so that it can be kept and read back."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))
+    except (TypeError, ValueError):
+        raise ParameterError("entry", "consist of JSON types", "something else") from None
+    return plain

@@ -1,0 +1,236 @@
+"""A ledger in one file, shared by processes and threads, on the disk before anyone is told.
+
+- The file is all there is: no journal, log or lock lies beside it, so a file that is renamed, moved or
+  reached by a symbolic link is the same ledger, also after a crash. See `dpfda.privacy.ledger.lines`.
+- Every operation opens the file, locks it and closes it, so no lock is carried through a fork; a fork in
+  another thread waits until the operation is over.
+- A write reads the balance under the lock under which it changes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from dpfda.errors import LedgerError
+from dpfda.privacy.ledger import disk, first_schema, lines
+from dpfda.privacy.ledger.base import Journal, Ledger
+from dpfda.privacy.ledger.history import Record, audit, record_from_json
+
+# How long `create` waits for whoever is making the file, in seconds.
+_MAKING = 1.0
+
+
+class _ForkGuard:
+    """A lock held by every operation; a fork takes it, so that no child inherits a locked file."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._acquire, after_in_parent=self._release, after_in_child=self._renew
+            )
+
+    def _acquire(self) -> None:
+        self.lock.acquire()
+
+    def _release(self) -> None:
+        self.lock.release()
+
+    def _renew(self) -> None:
+        self.lock = threading.RLock()
+
+
+_GUARD = _ForkGuard()
+
+
+class FileLedger(Ledger):
+    """Budgets in one file of JSON lines.
+
+    Parameters
+    ----------
+    path : path
+        The file. `create` makes it; everything else needs it to be there. It must be on a local disk:
+        network file systems do not lock reliably.
+
+    Notes
+    -----
+    A pickled ledger is its path: wherever it is loaded, it is the same file. A symbolic link to the file
+    is the file; a file with several hard links is refused. A copy of the file, or an old backup put
+    back, is a second budget; no program can prevent that. A file whose bytes were changed is refused,
+    but whoever changes it on purpose can also make new digests.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(os.path.abspath(os.path.expanduser(path)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FileLedger, (str(self.path),))
+
+    def check(self) -> None:
+        with self._reading() as journal:
+            audit(journal.records(None))
+
+    def _title(self) -> str:
+        return f"FileLedger({str(self.path)!r})"
+
+    @contextmanager
+    def _reading(self) -> Iterator[Journal]:
+        with _GUARD.lock, self._explained():
+            self._check_path(new=False)
+            with disk.locked(self.path, writing=False) as descriptor:
+                content = disk.content_of(descriptor)
+            if content.startswith(first_schema.START):
+                yield _Rows.of(first_schema.read(self.path))
+            else:
+                yield _Rows(lines.read(content, repr(str(self.path))).rows)
+
+    @contextmanager
+    def _writing(self, new: bool = False) -> Iterator[Journal]:
+        with _GUARD.lock, self._explained():
+            self._check_path(new)
+            made = new and _make(self.path)
+            while True:
+                with disk.locked(self.path, writing=True, new=new) as descriptor:
+                    content = disk.content_of(descriptor)
+                    if made and not content:
+                        content = lines.new_file()
+                        disk.write_at(descriptor, 0, content)
+                        disk.folder_to_disk(self.path.parent)
+                    if not content.startswith(first_schema.START):
+                        found = lines.read(content, repr(str(self.path)))
+                        journal = _Rows(found.rows)
+                        yield journal
+                        if journal.added:
+                            _commit(descriptor, found, tuple(journal.added), self.path)
+                        return
+                first_schema.replace(self.path)
+
+    def _check_path(self, new: bool) -> None:
+        if not new and not self.path.exists():
+            raise LedgerError(
+                f"The ledger must be an existing file; found none at {str(self.path)!r}. Make it with "
+                "create(dataset, guarantee, neighbours, unit)."
+            )
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            raise LedgerError(
+                f"The ledger must be a file in an existing folder; found {str(self.path)!r}. Create the "
+                "folder or choose another path."
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            words = _REASONS.get(error.errno or 0, _UNCERTAIN)
+            raise LedgerError(f"The ledger {str(self.path)!r} {words}") from error
+
+
+_READ_ONLY = "must be a file that can be written to; it is read-only. Change its permissions."
+_FULL = "cannot grow, the disk is full; nothing was charged. Make room."
+_REASONS = {
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
+    errno.EROFS: _READ_ONLY,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.ENOLCK: "cannot be locked where it lies. Put it on a local disk.",
+    errno.ENOENT: "was removed while it was used; nothing was charged.",
+}
+_UNCERTAIN = (
+    "could not be read or written; a charge may or may not have been kept, so no noise may be drawn. "
+    "Check the disk, then history()."
+)
+
+
+def _make(path: Path) -> bool:
+    """Make an empty file where there is none; whether this process made it.
+
+    An empty file that nobody is about to fill is refused: it may have been a ledger.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    except FileExistsError:
+        until = time.monotonic() + _MAKING
+        while path.exists() and path.stat().st_size == 0 and time.monotonic() < until:
+            time.sleep(0.01)
+        return False
+    return True
+
+
+def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: Path) -> None:
+    """Write rows, then the count that covers them, each to the disk."""
+    if not found.covered:
+        # A crash came between a row and its count: the row may not have reached the disk.
+        disk.to_disk(descriptor)
+        found = _counted(descriptor, found, len(found.rows), found.last)
+    text, last = lines.chained(rows, found.last)
+    try:
+        os.ftruncate(descriptor, found.end)
+        disk.write_at(descriptor, found.end, text)
+    except OSError:
+        # Where even this fails, the row may stay, and then it counts.
+        with suppress(OSError):
+            os.ftruncate(descriptor, found.end)
+        raise
+    _counted(descriptor, found, len(found.rows) + len(rows), last)
+    if disk.is_removed(descriptor):
+        raise LedgerError(
+            f"The ledger {str(path)!r} was removed or replaced while it was written, and the charge "
+            "with it; no noise may be drawn. Restore the file."
+        )
+
+
+def _counted(descriptor: int, found: lines.Lines, rows: int, last: bytes) -> lines.Lines:
+    """Overwrite the older count."""
+    count, place = lines.Count(rows, last), found.older
+    where = lines.HEADER_SIZE + place * lines.COUNT_SIZE
+    disk.write_at(descriptor, where, lines.count_line(found.start, count))
+    counts = (count, found.counts[1]) if place == 0 else (found.counts[0], count)
+    return lines.Lines(found.start, counts, found.rows, found.last, found.end)
+
+
+class _Rows:
+    """Rows as texts, of which those are read that are asked for; and those to be added."""
+
+    def __init__(self, rows: tuple[bytes, ...]) -> None:
+        self._rows = rows
+        self.added: list[bytes] = []
+
+    @classmethod
+    def of(cls, records: list[Record]) -> _Rows:
+        """Rows that were records already."""
+        return cls(tuple(lines.row_text(record.to_json()) for record in records))
+
+    def latest(self, dataset: str) -> Record | None:
+        # The text of another row may hold these bytes too, but most rows are told by them.
+        part = b'"dataset": ' + json.dumps(dataset).encode("ascii")
+        for row in reversed((*self._rows, *self.added)):
+            if part in row and (record := _read(row)).dataset == dataset:
+                return record
+        return None
+
+    def records(self, dataset: str | None) -> list[Record]:
+        records = (_read(row) for row in (*self._rows, *self.added))
+        return [record for record in records if dataset in (None, record.dataset)]
+
+    def append(self, make: Callable[[int], Record]) -> Record:
+        record = make(len(self._rows) + len(self.added) + 1)
+        self.added.append(lines.row_text(record.to_json()))
+        return record
+
+
+def _read(row: bytes) -> Record:
+    try:
+        return record_from_json(json.loads(row))
+    except (ValueError, RecursionError):
+        raise LedgerError("A row of the ledger is damaged. Restore a backup.") from None

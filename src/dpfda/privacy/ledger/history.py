@@ -1,0 +1,214 @@
+"""Rows of a ledger's history, and their export as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpfda.errors import LedgerError
+from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
+from dpfda.privacy.ledger.accounts import Amount, Budget
+from dpfda.privacy.ledger.filters import Filter
+
+NOT_WRITTEN = "none noted: charged, perhaps not written"
+
+Action = Literal["create", "charge", "raise", "note"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of the history. Rows are appended and never changed.
+
+    Parameters
+    ----------
+    number : int
+        Consecutive over the whole ledger, from 1.
+    time : str
+        UTC, ISO 8601.
+    dataset : str
+    action : {"create", "charge", "raise", "note"}
+    budget : Budget
+        In force after this row.
+    spent : Amount
+        Charged to the data set in all, after this row.
+    cost : Amount or None
+        What this row charged, in the budget's kind.
+    asked : mapping or None
+        What the release costs in its own terms: kind, exact values and what is known of its loss.
+    details : mapping
+        Parameters of the release; the reason of a raise; or the file and the number of a charge.
+    filter : Filter or None
+        How charges add up after this row, where not by sums.
+    """
+
+    number: int
+    time: str
+    dataset: str
+    action: Action
+    budget: Budget
+    spent: Amount
+    cost: Amount | None = None
+    asked: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] | None = None
+    filter: Filter | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON types; amounts as exact text."""
+        return {
+            "number": self.number,
+            "time": self.time,
+            "dataset": self.dataset,
+            "action": self.action,
+            "kind": self.budget.guarantee.kind,
+            "cost": None if self.cost is None else self.cost.written(),
+            "spent": self.spent.written(),
+            "budget": self.budget.amount.written(),
+            "neighbours": str(self.budget.neighbours),
+            "unit": self.budget.unit,
+            "asked": None if self.asked is None else dict(self.asked),
+            "details": dict(self.details or {}),
+            "filter": None if self.filter is None else self.filter.to_json(),
+        }
+
+
+def record_from_json(written: Mapping[str, Any]) -> Record:
+    """A row from what `Record.to_json` wrote.
+
+    Raises
+    ------
+    LedgerError
+        If it is not one that this library wrote.
+    """
+    try:
+        kind, cost, asked = written["kind"], written["cost"], written["asked"]
+        amount = Amount.read(kind, written["budget"])
+        guarantee: Guarantee = KINDS[kind](*amount.values)
+        return Record(
+            number=int(written["number"]),
+            time=str(written["time"]),
+            dataset=str(written["dataset"]),
+            action=written["action"],
+            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), written["unit"]),
+            spent=Amount.read(kind, written["spent"]),
+            cost=None if cost is None else Amount.read(kind, cost),
+            asked=None if asked is None else dict(asked),
+            details=dict(written["details"]),
+            filter=None if written.get("filter") is None else Filter.from_json(written["filter"]),
+        )
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        number = written.get("number")
+        raise LedgerError(
+            f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
+        ) from error
+
+
+def audit(records: Iterable[Record]) -> None:
+    """Add a whole history up again; see `Ledger.check`."""
+    totals: dict[str, Amount] = {}
+    for expected, record in enumerate(records, start=1):
+        name = record.dataset
+        if record.number != expected:
+            raise LedgerError(f"The history must be without gaps; row {expected} is missing.")
+        if (record.action == "create") == (name in totals):
+            raise LedgerError(f"Row {expected} must follow one creation of {name!r}; it does not.")
+        before = totals.get(name, Amount.zero(record.budget.guarantee.kind))
+        totals[name] = before if record.cost is None else before.plus(record.cost)
+        if totals[name] != record.spent:
+            raise LedgerError(
+                f"Row {expected} must hold the sum of the charges to {name!r}; it does not."
+            )
+        if record.spent.exceeds(record.budget.amount) or not _let_through(record):
+            raise LedgerError(f"Row {expected} must keep within the budget of {name!r}; it does not.")
+
+
+def _let_through(record: Record) -> bool:
+    """Whether a filter, where there is one, lets through what it says it has."""
+    whole = record.budget.guarantee
+    if record.filter is None or not isinstance(whole, ApproximateDP):
+        return record.filter is None
+    return record.filter.sums(whole) or record.filter.lengths(whole)
+
+
+def releases(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """What was charged, oldest first: number, time, data set, what, unit, cost, and the file it is in.
+
+    The file is None where none was noted: the release was not written, or by other means.
+    """
+    kept = list(records)
+    files = {r.details["charge"]: r.details["file"] for r in kept if r.action == "note" and r.details}
+    return [
+        {
+            "number": record.number,
+            "time": record.time,
+            "dataset": record.dataset,
+            "what": str((record.details or {}).get("summary", "a release")),
+            "unit": record.budget.unit,
+            "cost": str(record.cost),
+            "file": files.get(record.number),
+        }
+        for record in kept
+        if record.action == "charge"
+    ]
+
+
+def table(listed: Sequence[Mapping[str, Any]]) -> str:
+    """Releases as lines for reading, each with its row of the ledger."""
+    rows = [
+        (
+            str(row["number"]),
+            row["time"][:19].replace("T", " "),
+            row["what"],
+            row["unit"],
+            row["cost"],
+            row["file"] or NOT_WRITTEN,
+        )
+        for row in listed
+    ]
+    names = ("row", "when (UTC)", "what", "unit", "cost", "file")
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    return "\n".join(
+        "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in (names, *rows)
+    )
+
+
+def to_json_lines(records: Iterable[Record]) -> str:
+    """One JSON object a line."""
+    return "".join(json.dumps(record.to_json(), allow_nan=False) + "\n" for record in records)
+
+
+def to_csv(records: Iterable[Record]) -> str:
+    """One row a record, with a header; amounts as 'epsilon=1/10', what was asked and details as JSON."""
+    text = io.StringIO()
+    names = list(_COLUMNS)
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        row = record.to_json()
+        for name in ("cost", "spent", "budget"):
+            row[name] = " ".join(f"{term}={value}" for term, value in (row[name] or {}).items())
+        for name in ("asked", "details", "filter"):
+            row[name] = json.dumps(row[name] or {}, allow_nan=False)
+        writer.writerow(row)
+    return text.getvalue()
+
+
+_COLUMNS = (
+    "number",
+    "time",
+    "dataset",
+    "action",
+    "kind",
+    "cost",
+    "spent",
+    "budget",
+    "neighbours",
+    "unit",
+    "asked",
+    "details",
+    "filter",
+)

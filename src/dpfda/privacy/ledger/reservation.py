@@ -1,0 +1,109 @@
+"""Charges made in advance, all or none, for releases whose number is known."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, Self
+
+from dpfda.errors import BudgetError, LedgerError
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added
+from dpfda.privacy.ledger.accounts import Amount
+from dpfda.privacy.ledger.history import Record
+
+
+class Reservation:
+    """Rows that are charged already, for as many releases, each of at most one guarantee.
+
+    `Ledger.reserve` makes one. It is given to an estimator in the place of the ledger, and each release
+    takes one of its rows; what is not taken stays charged. Copies and clones are the same reservation.
+    It cannot be pickled, nor used in a forked process: there its rows would be taken twice.
+
+    Attributes
+    ----------
+    rows : tuple of Record
+        The rows, committed.
+    """
+
+    def __init__(self, rows: tuple[Record, ...], guarantee: Guarantee, neighbours: Neighbours) -> None:
+        self.rows = rows
+        self._guarantee = guarantee
+        self._neighbours = neighbours
+        self._taken = 0
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def left(self) -> int:
+        """How many releases it still holds."""
+        return len(self.rows) - self._taken
+
+    def charge(
+        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, Any]
+    ) -> Record:
+        """Take a row for a release.
+
+        Raises
+        ------
+        BudgetError
+            If the release is of another data set, relation or unit, costs more than was reserved for
+            one, or none is left.
+        LedgerError
+            In a forked process.
+        """
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "A reservation must be used in the process that made it; found another process. Run the "
+                "search with n_jobs=1, or in threads."
+            )
+        parts = costs if isinstance(costs, Sequence) else (costs,)
+        stated = added([cost.guarantee if isinstance(cost, Cost) else cost for cost in parts])
+        budget = self.rows[0].budget
+        found = (dataset, Neighbours.parse(entry["neighbours"]), str(entry["privacy_unit"]))
+        wanted = (self.rows[0].dataset, self._neighbours, budget.unit)
+        if found != wanted:
+            raise BudgetError(
+                f"A release must be of what was reserved, {_words(wanted)}; found {_words(found)}.",
+                dataset,
+            )
+        asked = Amount.of(stated)
+        if asked.kind != self._guarantee.kind or asked.exceeds(Amount.of(self._guarantee)):
+            raise BudgetError(
+                f"A release must cost at most what was reserved for one, {self._guarantee}; "
+                f"found {stated}.",
+                dataset,
+                stated,
+                self._guarantee,
+            )
+        with self._lock:
+            if self.left == 0:
+                raise BudgetError(
+                    f"All {len(self.rows)} releases reserved from {dataset!r} are made; found one more. "
+                    "A search fits once a candidate and fold, and once more if it refits.",
+                    dataset,
+                    stated,
+                )
+            self._taken += 1
+            return self.rows[self._taken - 1]
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise LedgerError(
+            "A reservation cannot be pickled: its rows would be taken twice. Run the search with "
+            "n_jobs=1, or in threads."
+        )
+
+    def __repr__(self) -> str:
+        return f"Reservation({self.left} of {len(self.rows)} left, each of at most {self._guarantee})"
+
+
+def _words(parts: tuple[str, Neighbours, str]) -> str:
+    dataset, neighbours, unit = parts
+    return f"{dataset!r} for {neighbours} neighbours per {unit}"

@@ -1,0 +1,280 @@
+"""Linear forms of one Gaussian vector, asked one at a time: each new value given those before.
+
+**What is drawn.** Let Z have independent components of standard deviations s_j. A question is an
+integer vector m, its noise value <m, Z> = <b, xi> with b_j = m_j s_j and xi standard normal. Gram and
+Schmidt's process turns the questions asked so far into orthonormal e_1..e_r, in the order in which
+they were asked, and the noise value of the next question is
+
+    <b, xi> = sum_k <b, e_k> eta_k + |u| eta_{r+1},      u = b - sum_k <b, e_k> e_k.
+
+The first sum is the conditional mean given all earlier values, |u| the conditional standard deviation.
+Where u = 0 the value is known already and nothing is drawn; elsewhere e_{r+1} = u / |u| and *one* new
+standard normal eta_{r+1} is drawn, whatever was asked before.
+
+**Why it is exact.** A normal is a function of two uniform variables, which are infinite sequences of
+fair bits of which some leading bits are known. The real number <b, xi> is enclosed in ball arithmetic
+and rounded to the nearest integer once the ball decides it; if it does not, bits are appended to the
+same uniforms. No bit is ever drawn again, so every integer returned is the rounding of one real
+function of one set of sequences. Whether u = 0 is a question about integers: a ball that excludes zero
+answers it, and otherwise the rank of an integer matrix does, exactly.
+
+**Why the order does not matter.** e_{r+1} is fixed by the questions, and a question may depend on the
+earlier answers, thus on eta_1..eta_r; eta_{r+1} is independent of all of these. By induction
+eta_1, eta_2, .. have, jointly with the questions, the law of <e_1, xi>, <e_2, xi>, .. for one xi drawn
+before the first question and independent of whoever asks: given the past, both are standard normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from flint import arb, arb_mat, fmpz_mat
+
+from dpfda.errors import StorageError
+from dpfda.numerics import exactness
+from dpfda.numerics.exactness import nearest_integer, precision, uniform_ball
+
+# A question has entries below 2^96 and a scale is below 2^90 or so: 256 bits leave seventy to decide
+# a rounding with, so that further bits are needed about once in 2^60 questions.
+INITIAL_BITS = 256
+
+Uniforms = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What was added to the secret state; to be on the disk before anything is computed from it.
+
+    Parameters
+    ----------
+    bits : int
+        Leading bits known of every uniform.
+    uniforms : mapping
+        Number of a normal to the leading bits of its two uniforms, for those that are new or longer.
+    direction : tuple of int or None
+        The question, where it is not in the span of the earlier ones.
+    """
+
+    bits: int
+    uniforms: dict[int, Uniforms]
+    direction: tuple[int, ...] | None
+
+
+Keep = Callable[[Draw], None]
+
+
+def _unkept(draw: Draw) -> None:
+    """For values that need not survive."""
+
+
+class ConditionalValues:
+    """Rounded linear forms of independent normal variables, one at a time. The state is secret.
+
+    Parameters
+    ----------
+    scales : sequence of int
+        Standard deviations s_j.
+    initial_bits : int
+        Leading bits that a uniform starts with.
+    """
+
+    def __init__(self, scales: Sequence[int], initial_bits: int = INITIAL_BITS) -> None:
+        self._scales = tuple(scales)
+        self._bits = initial_bits
+        self._directions: list[tuple[int, ...]] = []
+        self._uniforms: list[Uniforms] = []
+        self._support: set[int] = set()
+        self._frame = _Frame(len(self._scales))
+
+    @property
+    def drawn(self) -> int:
+        """Number of normal variables drawn."""
+        return len(self._uniforms)
+
+    def value(self, question: tuple[int, ...]) -> tuple[int, Draw | None]:
+        """The noise value of a question, rounded to an integer.
+
+        Parameters
+        ----------
+        question : tuple of int
+            Public integer vector m. Its choice may depend on all earlier values.
+
+        Returns
+        -------
+        int, Draw or None
+            Nearest integer to <m, Z>, and what was drawn for it. A caller that cannot keep the draw
+            must forget the integer and this object.
+        """
+        before, bits = self.drawn, self._bits
+        self.reserve([question])
+        rounded = self.known(question)
+        if self.drawn == before and self._bits == bits:
+            return rounded, None
+        first = before if self._bits == bits else 0
+        uniforms = {k: self._uniforms[k] for k in range(first, self.drawn)}
+        return rounded, Draw(self._bits, uniforms, question if self.drawn > before else None)
+
+    def reserve(self, questions: Iterable[tuple[int, ...]]) -> list[Draw]:
+        """Draw what questions need, and compute nothing from it yet.
+
+        How many draws there are, and how many bits each has, depends on the questions alone and on the
+        bits kept so far.
+        """
+        draws = []
+        for question in questions:
+            if self._is_new(question):
+                self._add(question, self._fresh())
+                number = self.drawn - 1
+                draws.append(Draw(self._bits, {number: self._uniforms[number]}, question))
+        return draws
+
+    def known(self, question: tuple[int, ...], keep: Keep = _unkept) -> int:
+        """The noise value of a reserved question, rounded to an integer.
+
+        Parameters
+        ----------
+        question : tuple of int
+            In the span of the questions reserved so far.
+        keep : callable
+            Called with further bits, where the rounding needs them, before they are used.
+        """
+        scaled = self._scaled(question)
+        while True:
+            frame = self._extended()
+            rounded = frame.rounded(scaled, self._uniforms, self._bits)
+            if rounded is not None:
+                return rounded
+            more = self._bits
+            longer = [
+                ((a << more) | exactness.system_bits(more), (b << more) | exactness.system_bits(more))
+                for a, b in self._uniforms
+            ]
+            keep(Draw(2 * more, dict(enumerate(longer)), None))
+            self._uniforms, self._bits = longer, 2 * more
+
+    def replay(self, draw: Draw) -> None:
+        """Put back what an earlier object drew.
+
+        Raises
+        ------
+        StorageError
+            If it contradicts what is known already.
+        """
+        consistent = draw.bits >= self._bits
+        for number, pair in draw.uniforms.items():
+            if number < self.drawn:
+                shift = draw.bits - self._bits
+                consistent &= tuple(value >> shift for value in pair) == self._uniforms[number]
+                self._uniforms[number] = pair
+            else:
+                consistent &= number == self.drawn and draw.direction is not None
+                self._add(draw.direction or (), pair)
+        complete = draw.bits == self._bits or len(draw.uniforms) == self.drawn
+        if not (consistent and complete and len(self._directions) == self.drawn):
+            raise StorageError("The session's file is damaged: its draws contradict each other.")
+        self._bits = draw.bits
+
+    def _fresh(self) -> Uniforms:
+        return exactness.system_bits(self._bits), exactness.system_bits(self._bits)
+
+    def _add(self, question: tuple[int, ...], uniforms: Uniforms) -> None:
+        self._directions.append(question)
+        self._uniforms.append(uniforms)
+        self._support |= {j for j, entry in enumerate(question) if entry}
+
+    def _scaled(self, question: tuple[int, ...]) -> list[int]:
+        return [m * s for m, s in zip(question, self._scales, strict=True)]
+
+    def _is_new(self, question: tuple[int, ...]) -> bool:
+        """Whether the question is outside the span of the earlier ones, decided exactly."""
+        support = {j for j, entry in enumerate(question) if entry}
+        if not support <= self._support:
+            return True
+        if self.drawn == len(self._support):
+            return False
+        if self._extended().excludes(self._scaled(question)):
+            return True
+        return fmpz_mat([*map(list, self._directions), list(question)]).rank() > self.drawn
+
+    def _extended(self) -> _Frame:
+        """Orthonormal vectors of all directions, enclosed as finely as the uniforms are."""
+        while True:
+            rows = [self._scaled(direction) for direction in self._directions[self._frame.size :]]
+            if self._frame.accuracy >= self._bits and self._frame.extend(rows, self._bits):
+                return self._frame
+            self._frame = _Frame(len(self._scales), 2 * max(self._frame.working, self._bits))
+
+
+class _Frame:
+    """Enclosures of the orthonormal vectors e_1..e_r, at one working precision."""
+
+    def __init__(self, length: int, working: int = 2 * INITIAL_BITS) -> None:
+        self.working = working
+        self._length = length
+        self._vectors: list[tuple[arb_mat, arb_mat]] = []
+        self._known: tuple[int, arb_mat] | None = None
+        self._normals: list[arb] = []
+
+    @property
+    def size(self) -> int:
+        return len(self._vectors)
+
+    @property
+    def accuracy(self) -> int:
+        """Largest number of bits to which this working precision may be asked to enclose."""
+        return self.working // 2
+
+    def extend(self, rows: list[list[int]], bits: int) -> bool:
+        """Add directions known to be independent; False where the precision does not suffice."""
+        with precision(self.working):
+            limit = arb(2) ** -bits
+            for row in rows:
+                vector = self._residual(row)
+                square = (vector.transpose() * vector)[0, 0]
+                if not square > 0:
+                    return False
+                unit = vector * square.rsqrt()
+                if not all(entry.rad() < limit for entry in unit.entries()):
+                    return False
+                self._vectors.append((unit.transpose(), unit))
+        return True
+
+    def excludes(self, row: list[int]) -> bool:
+        """Whether a vector is certainly outside the span; False where it cannot be told."""
+        with precision(self.working):
+            return any(not entry.contains(0) for entry in self._residual(row).entries())
+
+    def rounded(self, row: list[int], uniforms: list[Uniforms], bits: int) -> int | None:
+        """Nearest integer to <row, xi> for a vector in the span; None where undecided.
+
+        <row, sum_k eta_k e_k> takes one product, but its ball is as wide as that of every eta_k drawn so
+        far, also of those along which the row has no part: a value known before might then ask for more
+        bits. sum_k <row, e_k> eta_k has no such width, and settles what the first leaves open.
+        """
+        with precision(self.working):
+            path = self._path(uniforms, bits)
+            matrix = arb_mat(1, self._length, row)
+            found = nearest_integer((matrix * path)[0, 0])
+            return self._by_parts(matrix) if found is None else found
+
+    def _by_parts(self, row: arb_mat) -> int | None:
+        parts = ((row * unit)[0, 0] for _, unit in self._vectors)
+        return nearest_integer(sum((a * b for a, b in zip(parts, self._normals, strict=True)), arb(0)))
+
+    def _residual(self, row: list[int]) -> arb_mat:
+        vector = arb_mat(self._length, 1, row)
+        for transposed, unit in self._vectors:
+            vector = vector - unit * (transposed * vector)
+        return vector
+
+    def _path(self, uniforms: list[Uniforms], bits: int) -> arb_mat:
+        """The sum of eta_k e_k: xi as far as it is known."""
+        if self._known is None or self._known[0] != bits:
+            self._known, self._normals = (bits, arb_mat(self._length, 1)), []
+        path, done = self._known[1], len(self._normals)
+        for pair, (_, unit) in zip(uniforms[done:], self._vectors[done:], strict=True):
+            self._normals.append(exactness.normals([uniform_ball(value, bits) for value in pair])[0])
+            path = path + unit * self._normals[-1]
+        self._known = (bits, path)
+        return path

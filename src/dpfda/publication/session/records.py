@@ -1,0 +1,142 @@
+"""What a session writes, as JSON types: secret records in its file, and the public answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scipy.stats import norm
+
+from dpfda.errors import ParameterError, SessionError, StorageError
+from dpfda.publication.session.conditional import Draw
+from dpfda.publication.session.journal import Journal, Record
+from dpfda.releases import storage
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.storage.certificates import CERTIFIED
+from dpfda.releases.storage.kinds import ANSWERS
+
+FORMAT = "dpfda-session"
+SCHEMA_VERSION = 1
+# Whether a write fails for lack of room may tell how long a record is. So no length depends on a secret
+# or an answer: a double is written with at most 24 characters, the sum with 256 bits and a sign.
+_VALUE_WIDTH = 24
+_TOTAL_WIDTH = 65
+WARNING = (
+    "SECRET: this file holds the exact sum of private data and the noise of every answer. Whoever reads "
+    "it can undo the privacy protection. Do not copy, share or back it up."
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One published answer.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the session, from 1.
+    question : dict
+        What was asked, as JSON types.
+    value : float
+        The answer, in the units of the data times those of the functional.
+    standard_error : float
+        Standard deviation of its privacy noise: known, not estimated.
+    """
+
+    number: int
+    question: dict[str, Any]
+    value: float
+    standard_error: float
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval that contains the answer without noise with probability `level`.
+
+        It is about the privacy noise alone: not the bias of clipping and shrinkage, nor sampling.
+        """
+        if not 0 < level < 1:
+            raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
+        half = float(norm.ppf((1 + level) / 2)) * self.standard_error
+        return self.value - half, self.value + half
+
+
+def header_to_json(journal: Journal, frame: ReleasedFunction, total: tuple[int, ...]) -> Record:
+    """First record of a file: what the session is, and the exact sum. Secret."""
+    return {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "warning": WARNING,
+        "origin": journal.origin(),
+        "release": storage.to_json(frame),
+        "total": [f"{value:+0{_TOTAL_WIDTH}x}" for value in total],
+    }
+
+
+def origin_of(records: list[Record]) -> Record:
+    """Where the file was last vouched for."""
+    places: list[Record] = [record["moved"] for record in records if "moved" in record]
+    return places[-1] if places else dict(records[0]["origin"])
+
+
+def checked_header(records: list[Record], journal: Journal, moved: bool) -> Record:
+    """The first record, of a session that may be resumed from this file.
+
+    Raises
+    ------
+    StorageError
+        If it is not a session, or of another schema.
+    SessionError
+        If the file is not where it was last vouched for, and `moved` does not vouch for it.
+    """
+    header = records[0]
+    if header.get("format") != FORMAT or header.get("schema_version") != SCHEMA_VERSION:
+        raise StorageError(
+            f"{str(journal.path)!r} must be a session of schema version {SCHEMA_VERSION}; found "
+            f"{header.get('format')!r}, version {header.get('schema_version')!r}."
+        )
+    origin = origin_of(records)
+    if origin != journal.origin() and not moved:
+        raise SessionError(
+            f"The session was opened at {origin['path']!r}; {str(journal.path)!r} is a copy, "
+            "or was moved or restored. Two copies that answer give two draws of the noise, "
+            "which averages out. If this is the latest state and the only one that will be resumed, "
+            "pass moved=True."
+        )
+    return header
+
+
+def answer_to_json(answer: Answer) -> Record:
+    """Record of an answer, as long for every value."""
+    # Its number is its place in the file.
+    written = {name: part for name, part in asdict(answer).items() if name != "number"}
+    return {**written, "value": f"{answer.value!r:>{_VALUE_WIDTH}}"}
+
+
+def draw_to_json(draw: Draw) -> Record:
+    """Record of a draw, as long for every value of its bits. Secret."""
+    digits = -(-draw.bits // 4)
+    uniforms = {str(k): [f"{value:0{digits}x}" for value in pair] for k, pair in draw.uniforms.items()}
+    direction = None if draw.direction is None else [f"{m:x}" for m in draw.direction]
+    return {"draw": {"bits": draw.bits, "uniforms": uniforms, "direction": direction}}
+
+
+def draw_from_json(written: Record) -> Draw:
+    """A draw as it was."""
+    direction = written["direction"]
+    return Draw(
+        bits=int(written["bits"]),
+        uniforms={
+            int(k): (int(first, 16), int(second, 16))
+            for k, (first, second) in written["uniforms"].items()
+        },
+        direction=None if direction is None else tuple(int(m, 16) for m in direction),
+    )
+
+
+def public_side(frame: ReleasedFunction, answers: list[Answer]) -> Record:
+    """Guarantee, neighbours, unit, bound, noise law and every answer; nothing secret."""
+    written = storage.to_json(frame)
+    # The frame is a release without its coefficients: its sum is filled with zeros.
+    left_out = ("format", "schema_version", "order", "noisy_sum")
+    public = {name: part for name, part in written.items() if name not in left_out}
+    head = {"format": ANSWERS, "schema_version": CERTIFIED}
+    return {**head, "answers": [asdict(answer) for answer in answers], **public}

@@ -1,0 +1,459 @@
+"""The session: charge once for the whole path, then answer functionals one at a time.
+
+**Guarantee.** Let S be the exact integer sum, Z the Gaussian noise of a whole release, and Y = S + Z.
+The mechanism that publishes Y has the guarantee that was charged. A question is an integer vector m
+(and a public scale), its answer
+
+    <m, S> + round(<m, Z>) = round(<m, Y>),
+
+equal because <m, S> is an integer: a function of Y and of the question. Each question may depend on
+earlier answers and on anything else but the data and the secret state. By
+`dpfda.publication.session.conditional`
+the noise values, drawn one at a time, have jointly the law that they have for one Z drawn before the
+first question. So the transcript is post-processing of Y, and has its guarantee, however many questions
+are asked, in whatever order, and whenever they stop.
+
+**What is secret.** The state: S, and the bits of the normals. With them every answer can be stripped
+of its noise. Losing them and drawing anew would answer from a second Z, and the average of two answers
+has less noise than was paid for. So a draw is on the disk before anything is computed from it, and no
+record's length depends on the bits or on the answer: a write that fails says nothing of either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.errors import (
+    ParameterError,
+    SessionError,
+    StorageError,
+)
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.publication import Request, pay
+from dpfda.publication.session.conditional import ConditionalValues, Draw
+from dpfda.publication.session.journal import Journal, Record
+from dpfda.publication.session.questions import (
+    Posed,
+    Question,
+    inner_with,
+    integral_over,
+    pose,
+    value_at,
+)
+from dpfda.publication.session.records import (
+    Answer,
+    answer_to_json,
+    checked_header,
+    draw_from_json,
+    draw_to_json,
+    header_to_json,
+    origin_of,
+    public_side,
+)
+from dpfda.publication.session.refusals import check_request, checked_gaussian
+from dpfda.publication.session.sealed import sealed
+from dpfda.releases import storage
+from dpfda.releases.function import ReleasedFunction
+
+Floats = NDArray[np.float64]
+
+
+class Prepared(Protocol):
+    """A private sum with the public request that it answers."""
+
+    @property
+    def request(self) -> Request:
+        """The public side."""
+
+    @property
+    def total(self) -> IntegerSum:
+        """The private side."""
+
+
+class Estimator(Protocol):
+    """A summary that can be prepared and charged, such as `PrivateMean`."""
+
+    ledger: Any
+    dataset: str | None
+
+    def prepare(self, X: Any, groups: Any = None) -> Prepared:
+        """Everything before the noise."""
+
+
+class FunctionalSession(Certified):
+    """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
+
+    Every answer is that of one noisy path, whose guarantee is charged once, when the session is opened.
+    The noise of a new question is drawn from its exact conditional law given all answers before; the
+    same question has the same answer; linear relations between questions hold between their answers,
+    up to rounding of floats. What is never asked is never drawn.
+
+    Make one with `open`, or go on with one from its file with `resume`. In a ``with`` statement it is
+    suspended at the end.
+
+    Attributes
+    ----------
+    path : Path
+        Its file. **Secret**: whoever reads it can take the noise off every answer.
+
+    Notes
+    -----
+    A session is not the only way to ask several questions: `PrivateMean.fit` releases the whole function
+    at the same price, and its file holds nothing secret.
+
+    References
+    ----------
+    Hall, Rinaldo & Wasserman (2013) for the process; Reimherr & Awan (2019), section 1, for drawing "as
+    much of the noise as is needed" given earlier draws; Balle & Wang (2018) for the scale. The proof is
+    in the documentation, page "Sessions".
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> from dpfda import PrivateMean
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 50)[:, None]
+    >>> mean = PrivateMean(1.0, 1e-6, bounds=(-1.5, 1.5), domain_range=(0, 3), mechanism="gaussian")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     session = mean.open_session(curves, pathlib.Path(folder) / "mean.session")
+    ...     first = session.value(1.5)
+    ...     same = session.value(1.5) == first
+    ...     session.close()
+    >>> same
+    True
+    """
+
+    def __init__(
+        self, journal: Journal, frame: ReleasedFunction, total: tuple[int, ...], scales: tuple[int, ...]
+    ) -> None:
+        self.path = journal.path
+        self._journal = journal
+        self._frame = frame
+        self._total: tuple[int, ...] | None = total
+        self._scales = scales
+        self._values: ConditionalValues | None = ConditionalValues(scales)
+        self._answers: dict[str, Answer] = {}
+        self._state = "open"
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, estimator: Estimator, X: Any, path: str | Path, groups: Any = None) -> Self:
+        """Charge for the whole path and start answering.
+
+        Parameters
+        ----------
+        estimator : PrivateMean
+            With its parameters set, `delta` positive and a Gaussian mechanism among them. Its ledger is
+            charged. It is not fitted.
+        X, groups
+            As in its `fit`. Private.
+        path : path
+            Where the secret state is kept, on a local disk; there must be no file yet.
+
+        Raises
+        ------
+        RefusedMechanismError
+            If the noise is not Gaussian; nothing was charged.
+        BudgetError
+            If the ledger refuses.
+        StorageError
+            If the file exists or cannot be made; nothing was charged.
+        """
+        prepared = estimator.prepare(X, groups)
+        request = prepared.request
+        check_request(request)
+        journal = Journal.create(path)
+        try:
+            paid = pay(prepared.total, request, estimator.ledger, estimator.dataset)
+            noise = checked_gaussian(paid.design.noise, request.guarantee)
+            nothing = [0] * noise.components
+            # The exact sum: it goes to the secret state and leaves it with noise alone.
+            frame = paid.release(tuple(nothing))
+
+            def kept() -> tuple[int, ...]:
+                total = prepared.total.with_noise(nothing, paid.design.thresholds)
+                journal.append([header_to_json(journal, frame, total)])
+                return total
+
+            total = sealed(kept)
+        except BaseException:
+            journal.discard()
+            raise
+        return cls(journal, frame, total, noise.scales)
+
+    @classmethod
+    def resume(cls, path: str | Path, kernel: Any = None, moved: bool = False) -> Self:
+        """Go on with a session from its file.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        kernel : callable, optional
+            The kernel, where the release was made with a custom function.
+        moved : bool
+            Say that the file was moved on purpose and that no other copy of it will be resumed. Two
+            copies that answer are two draws of the noise: their answers, averaged, have less noise
+            than was paid for.
+
+        Raises
+        ------
+        SessionError
+            If it is open elsewhere, or is not where it was made.
+        StorageError
+            If the file is missing, damaged, readable by others, or holds no session.
+        """
+        return sealed(lambda: cls._resumed(path, kernel, moved))
+
+    @classmethod
+    def _resumed(cls, path: str | Path, kernel: Any, moved: bool) -> Self:
+        journal, records = Journal.open(path)
+        try:
+            header = checked_header(records, journal, moved)
+            frame = storage.from_json(header["release"], kernel)
+            noise = checked_gaussian(frame.noise, frame.guarantee)
+            total = tuple(int(value, 16) for value in header["total"])
+            session = cls(journal, frame, total, noise.scales)
+            for record in records[1:]:
+                session._replay(record)
+            if origin_of(records) != journal.origin():
+                journal.append([{"moved": journal.origin()}])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            journal.release()
+            if isinstance(error, StorageError):
+                raise
+            raise StorageError(
+                f"The session's file {str(path)!r} is damaged: {type(error).__name__} while reading it."
+            ) from None
+        except BaseException:
+            journal.release()
+            raise
+        return session
+
+    @property
+    def certificate(self) -> Certificate:
+        """What was promised and charged for all questions together. Public."""
+        return self._frame.certificate
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """The law of the noise. Public."""
+        return self._frame.noise
+
+    def value(self, point: float) -> float:
+        """The function's value at a point of the domain, in the units of the data."""
+        return self._ask([value_at(point, self._frame)])[0]
+
+    def values(self, points: ArrayLike) -> Floats:
+        """Values at points (k,): k questions, written to the disk together."""
+        at = np.asarray(points, dtype=float)
+        questions = [value_at(point, self._frame) for point in at.ravel()]
+        return np.array(self._ask(questions)).reshape(at.shape)
+
+    def derivative(self, point: float, order: int = 1) -> float:
+        """The derivative at a point, in units of the data per unit of the domain (to the order).
+
+        Raises
+        ------
+        ParameterError
+            If the basis functions have no such derivative.
+        """
+        if order not in (1, 2):
+            raise ParameterError("order", "be 1 or 2", repr(order))
+        return self._ask([value_at(point, self._frame, order)])[0]
+
+    def integral(self, start: float | None = None, end: float | None = None) -> float:
+        """The integral from `start` to `end`, by default over the domain."""
+        return self._ask([integral_over(start, end, self._frame)])[0]
+
+    def inner(self, function: Callable[[Floats], ArrayLike], label: str | None = None) -> float:
+        """The integral over the domain of the function times a public one.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an array of points and returns their values. Public.
+        label : str, optional
+            What to call it in the history; by default its name.
+        """
+        return self._ask([inner_with(function, label, self._frame)])[0]
+
+    def answers(self) -> list[Answer]:
+        """All answers so far, in order. Public."""
+        return list(self._answers.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The public side as JSON types: guarantee, neighbours, unit, bound and every answer."""
+        return public_side(self._frame, self.answers())
+
+    def export(self, path: str | Path) -> Path:
+        """Write the public side to a JSON file; nothing secret is in it.
+
+        Raises
+        ------
+        ParameterError
+            If the path is that of the session's own file.
+        """
+        target = Path(path)
+        own = Path(os.path.realpath(target)) == self.path
+        if self._state != "closed" and (own or _same_file(target, self.path)):
+            raise ParameterError(
+                "path",
+                "not be the session's own file, which keeps the secret state",
+                repr(str(path)),
+                "Choose another path.",
+            )
+        return storage.write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+    def suspend(self) -> None:
+        """Let go of the file, which keeps the secret state; `resume` goes on from it."""
+        with self._lock:
+            if self._state == "open":
+                self._journal.release()
+                self._forget("suspended")
+
+    def close(self) -> None:
+        """End the session for good: overwrite and remove the secret state, keep the answers.
+
+        No further question can ever be answered from this path. Overwriting cannot reach copies that a
+        file system with a journal or snapshots, a solid-state disk or a backup may hold.
+
+        Raises
+        ------
+        SessionError
+            If the session is not open.
+        StorageError
+            If the file could not be overwritten or removed. The session is closed all the same.
+        """
+        with self._lock:
+            if self._state != "open":
+                raise SessionError(f"The session is {self._state}. Resume it to close it for good.")
+            self._journal.check_process()
+            # First of all, so that nothing is answered from a file that is destroyed in part.
+            self._forget("closed")
+            self._journal.destroy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.suspend()
+
+    def __repr__(self) -> str:
+        frame = self._frame
+        start, end = frame.domain_range
+        lines = {
+            "guarantee": f"{frame.guarantee}, for all questions together",
+            "neighbours": frame.neighbours.describe(frame.unit),
+            "privacy unit": frame.unit,
+            "bound": frame.bound["description"],
+            "mechanism": f"{frame.mechanism['name']}: {frame.noise.describe()}",
+            "answered": f"{len(self._answers)} questions",
+            "secret state": "destroyed" if self._state == "closed" else str(self.path),
+        }
+        head = f"FunctionalSession on [{start:g}, {end:g}], {self._state}"
+        return "\n".join([head, *(f"  {name + ':':<14}{text}" for name, text in lines.items())])
+
+    def __reduce__(self) -> NoReturn:
+        raise SessionError(
+            "A session cannot be pickled or copied: two copies could draw twice for one question. "
+            "Suspend it and resume it from its file."
+        )
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        self.__reduce__()
+
+    def _ask(self, questions: Iterable[Question]) -> list[float]:
+        """Answer questions; what is drawn for new ones is on the disk before it is used."""
+        asked = list(questions)
+        self._journal.check_process()
+        with self._lock:
+            self._check_open()
+            # Everything that can be wrong with a question comes to light before noise is drawn.
+            posed = {
+                question.key: pose(question, self._frame, self._scales)
+                for question in asked
+                if question.key not in self._answers
+            }
+            if posed:
+                try:
+                    new = sealed(lambda: self._drawn(posed))
+                except BaseException:
+                    # What was drawn may or may not be on the disk; only the file knows.
+                    self._journal.release()
+                    self._forget("suspended")
+                    raise
+                self._answers |= new
+            return [self._answers[question.key].value for question in asked]
+
+    def _drawn(self, posed: dict[str, Posed]) -> dict[str, Answer]:
+        """Public answers to new questions: post-processing of the integers <m, S> + round(<m, Z>).
+
+        First the bits, then the answers go to the disk. If the second write fails, the first stays, and
+        the same answers follow from it.
+        """
+        values, total = self._secrets()
+        self._journal.check()
+        draws = values.reserve(question.direction for question in posed.values())
+        if draws:
+            self._journal.append([draw_to_json(draw) for draw in draws])
+        new: dict[str, Answer] = {}
+        for number, (key, question) in enumerate(posed.items(), len(self._answers) + 1):
+            noise = values.known(question.direction, self._keep)
+            exact = sum(m * entry for m, entry in zip(question.direction, total, strict=True))
+            told = question.answer(exact + noise)
+            new[key] = Answer(number, question.question.words, told, question.standard_error)
+        self._journal.append([answer_to_json(answer) for answer in new.values()])
+        return new
+
+    def _keep(self, draw: Draw) -> None:
+        self._journal.append([draw_to_json(draw)])
+
+    def _replay(self, record: Record) -> None:
+        if "moved" in record:
+            return
+        values, _ = self._secrets()
+        if "draw" in record:
+            values.replay(draw_from_json(record["draw"]))
+        if "question" not in record:
+            return
+        answer = Answer(
+            len(self._answers) + 1,
+            record["question"],
+            float(record["value"]),
+            float(record["standard_error"]),
+        )
+        self._answers[json.dumps(answer.question, sort_keys=True)] = answer
+
+    def _check_open(self) -> None:
+        if self._state != "open":
+            remedy = "" if self._state == "closed" else " Resume it with FunctionalSession.resume(path)."
+            raise SessionError(f"The session is {self._state} and answers nothing more.{remedy}")
+
+    def _secrets(self) -> tuple[ConditionalValues, tuple[int, ...]]:
+        if self._values is None or self._total is None:
+            raise SessionError(f"The session is {self._state} and answers nothing more.")
+        return self._values, self._total
+
+    def _forget(self, state: str) -> None:
+        self._values = self._total = None
+        self._state = state
+
+
+def _same_file(first: Path, second: Path) -> bool:
+    try:
+        return os.path.samefile(first, second)
+    except OSError:
+        return False

@@ -1,0 +1,111 @@
+"""What a feature map is, the public box of its inputs, and features as integers in a ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.grids import frozen
+from dpfda.bounds import IntegerBall
+from dpfda.errors import ParameterError
+from dpfda.numerics.embedding import Rows
+from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class FeatureMap(Protocol):
+    """A public map from the unit cube to vectors of length about one or less."""
+
+    @property
+    def inputs(self) -> int:
+        """Number d of input columns."""
+
+    @property
+    def components(self) -> int:
+        """Number K of features."""
+
+    def values(self, points: Floats) -> Floats:
+        """Features (q, K) of points (q, d) of the unit cube, before clipping."""
+
+    def describe(self) -> str:
+        """Say in words what the features are."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything needed to build the map again, as JSON types."""
+
+
+@dataclass(frozen=True, eq=False)
+class InputBox:
+    """Public bounds of each input column; values are clipped to them and scaled to [0, 1].
+
+    Parameters
+    ----------
+    lower, upper : array (d,)
+        In the units of the columns, lower < upper.
+    """
+
+    lower: Floats
+    upper: Floats
+
+    @classmethod
+    def of(cls, bounds: Any, inputs: int) -> InputBox:
+        """Read (lower, upper), numbers or one number a column.
+
+        Raises
+        ------
+        ParameterError
+            If there are none, or they are not finite with lower < upper.
+        """
+        if bounds is None:
+            raise ParameterError(
+                "bounds",
+                "be given",
+                "None",
+                "Pass bounds=(lower, upper), numbers or one a column, from knowledge of the measurement "
+                "and never from these data.",
+            )
+        try:
+            first, last = bounds
+            lower, upper = (reals(end, "bounds") for end in (first, last))
+        except (TypeError, ValueError):
+            raise ParameterError("bounds", "be (lower, upper)", shown(bounds)) from None
+        if any(end.ndim > 1 or (end.ndim == 1 and end.size != inputs) for end in (lower, upper)):
+            raise ParameterError(
+                "bounds", f"be numbers or one a column ({inputs})", f"{lower.shape}, {upper.shape}"
+            )
+        with np.errstate(all="ignore"):
+            wide = upper - lower
+        if not np.all(np.isfinite(lower) & np.isfinite(upper) & (wide > 0)):
+            raise ParameterError(
+                "bounds", "be finite with lower < upper in every column", "others", "Swap the ends?"
+            )
+        if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
+            raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
+        ends = (frozen(np.broadcast_to(end, (inputs,)).copy()) for end in (lower, upper))
+        return cls(*ends)
+
+    def scaled(self, points: Floats) -> Floats:
+        """Points (q, d) in the units of the columns, clipped and taken to the unit cube, by entries."""
+        clipped = np.clip(points, self.lower, self.upper)
+        return np.clip((clipped - self.lower) / (self.upper - self.lower), 0.0, 1.0)
+
+
+def embedded(features: FeatureMap, ball: IntegerBall, points: Floats) -> Integers:
+    """Features (q, K) of points of the unit cube, integers in the ball; row i from point i alone."""
+    rows = features.values(points)
+    return ball.clip(Rows(rows, np.zeros(rows.shape[0], dtype=np.int64)))
+
+
+def feature_ball(components: int) -> IntegerBall:
+    """The integer unit ball that features are forced into."""
+    return IntegerBall.of("l2", 1.0, components)
+
+
+def inputs_words(features: FeatureMap) -> str:
+    """How many inputs a map has, in words."""
+    return "1 input" if features.inputs == 1 else f"{features.inputs} inputs"

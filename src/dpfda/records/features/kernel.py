@@ -1,0 +1,243 @@
+"""Features of a kernel: random Fourier features, and eigenfunctions on public landmarks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sklearn.base import clone
+from sklearn.gaussian_process import kernels as sk
+
+from dpfda.bases.encoding import array_to_json
+from dpfda.bases.grids import frozen
+from dpfda.bases.kernels import kernel_to_json
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import whole
+from dpfda.records.features.blocks import by_blocks, count, padded, product
+from dpfda.records.features.inputs import InputBox, inputs_words
+
+Floats = NDArray[np.float64]
+
+# Eigenvalues of the landmarks' Gram matrix below this share of the largest are left out.
+RELATIVE_RANK = 1e-6
+LARGEST_GRID = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFeatures:
+    """Random Fourier features: cosines and sines of public random frequencies, length one exactly.
+
+    Their kernel has the mean k(s - t) whose spectral law the frequencies are drawn from (Rahimi &
+    Recht 2007): normal for a Gaussian kernel, multivariate t with 2 nu degrees for Matern.
+
+    Parameters
+    ----------
+    frequencies : array (d, J)
+        Public, in radians per unit of the inputs scaled to [0, 1]. There are K = 2 J features.
+    kernel : str
+        What they were drawn for, in words.
+
+    Examples
+    --------
+    >>> features = FourierFeatures.drawn(sk.RBF(0.5), inputs=3, components=20, seed=1)
+    >>> float(np.round(np.sum(features.values(np.zeros((1, 3))) ** 2), 12))
+    1.0
+    """
+
+    frequencies: Floats
+    kernel: str
+
+    @classmethod
+    def drawn(cls, kernel: Any, inputs: int, components: int, seed: int = 0) -> FourierFeatures:
+        """Draw frequencies with a public seed.
+
+        Parameters
+        ----------
+        kernel : RBF or Matern
+            With one length scale, in units of the inputs scaled to [0, 1].
+        inputs, components : int
+            Numbers d and K; K is rounded up to an even number.
+        seed : int
+            Public; it chooses the features and has nothing to do with the privacy noise.
+
+        Raises
+        ------
+        ParameterError
+            For another kernel.
+        """
+        if type(kernel) not in (sk.RBF, sk.Matern) or np.ndim(kernel.length_scale) != 0:
+            raise ParameterError(
+                "kernel", "be RBF or Matern with one length scale for Fourier features", repr(kernel)
+            )
+        pairs = count(components, "components", 1) // 2 + components % 2
+        generator = np.random.default_rng(whole(seed, "seed", 0))
+        draws = generator.standard_normal((inputs, pairs))
+        nu = getattr(kernel, "nu", math.inf)
+        if math.isfinite(nu):
+            draws /= np.sqrt(generator.chisquare(2 * nu, pairs) / (2 * nu))
+        return cls(frozen(draws / kernel.length_scale), str(kernel))
+
+    @property
+    def inputs(self) -> int:
+        return int(self.frequencies.shape[0])
+
+    @property
+    def components(self) -> int:
+        return 2 * int(self.frequencies.shape[1])
+
+    def values(self, points: Floats) -> Floats:
+        pairs = self.frequencies.shape[1]
+        frequencies = padded(self.frequencies.T).T
+
+        def block(rows: Floats) -> Floats:
+            angles = product(rows, frequencies)
+            return np.hstack([np.cos(angles)[:, :pairs], np.sin(angles)[:, :pairs]])
+
+        return by_blocks(points, block, self.components) / math.sqrt(pairs)
+
+    def describe(self) -> str:
+        return f"{self.components} random Fourier features of {self.kernel} on {inputs_words(self)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "fourier",
+            "frequencies": array_to_json(self.frequencies),
+            "kernel": self.kernel,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkFeatures:
+    """Leading eigenfunctions of a kernel on public landmarks, each times the root of its eigenvalue.
+
+    With Gram matrix C and weights W on the landmarks and W^(1/2) C W^(1/2) = U diag(l) U^T, the
+    features of t are k(t, landmarks) W^(1/2) U l^(-1/2): orthonormal coordinates of the part of the
+    kernel's space that the landmarks span. Their squared length is at most k(t, t) for every t of the
+    continuum, since it is that of a projection of k(t, .); the kernel is scaled to k(t, t) <= 1.
+
+    Build one with `on_points` or `on_grid`; all fields are public.
+
+    Examples
+    --------
+    >>> features = LandmarkFeatures.on_grid(sk.Matern(0.2, nu=1.5), inputs=1, points=20, components=6)
+    >>> features.components, features.values(np.array([[0.3]])).shape
+    (6, (1, 6))
+    """
+
+    kernel: Any
+    landmarks: Floats
+    matrix: Floats
+
+    @classmethod
+    def on_points(
+        cls,
+        kernel: Any,
+        points: ArrayLike,
+        components: int | None = None,
+        bounds: Any = None,
+        power: float = 1.0,
+    ) -> LandmarkFeatures:
+        """Features of a kernel at landmarks (m, d).
+
+        Parameters
+        ----------
+        kernel : scikit-learn kernel
+            Matern, RBF, RationalQuadratic and the like with one length scale, and their sums and
+            products, in units of the inputs scaled to [0, 1].
+        points : array (m, d)
+            Public landmarks, in the unit cube; or, with `bounds`, in the units of the inputs. Never
+            records of the private data.
+        components : int, optional
+            Number K of leading functions; by default all that are not zero to rounding.
+        bounds : (lower, upper), optional
+            The bounds that the estimator is given.
+        power : float
+            Operator power eta of the kernel, at least 1: the penalty is the squared norm in the space of
+            C^eta (Lin & Reimherr 2023, Theorem 16), larger for smoother functions. Features are then
+            scaled to length one at the longest landmark, and clipped to it elsewhere.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel cannot be written down, or points or power are unusable.
+        """
+        if not isinstance(kernel, sk.Kernel) or kernel_to_json(kernel) is None:
+            raise ParameterError(
+                "kernel", "be a known scikit-learn kernel with one length scale", repr(kernel)
+            )
+        places = np.array(points, dtype=np.float64)
+        places = places[:, None] if places.ndim == 1 else places
+        if places.ndim != 2 or 0 in places.shape or not np.all(np.isfinite(places)):
+            raise ParameterError("landmarks", "be finite points (m, d)", f"shape {places.shape}")
+        if bounds is not None:
+            places = InputBox.of(bounds, places.shape[1]).scaled(places)
+        gram = np.asarray(kernel(places), dtype=np.float64)
+        values, vectors = eigh(gram / places.shape[0])
+        values, vectors = values[::-1], vectors[:, ::-1]
+        rank = int(np.sum(values > RELATIVE_RANK * values[0]))
+        kept = rank if components is None else min(rank, count(components, "components", 1))
+        if not 1.0 <= power <= 10.0:
+            raise ParameterError("power", "lie between 1 and 10", repr(power))
+        matrix = vectors[:, :kept] / np.sqrt(values[:kept] * places.shape[0])
+        if power == 1.0:
+            length = math.sqrt(float(np.max(kernel.diag(places))))
+        else:
+            matrix = matrix * (values[:kept] / values[0]) ** ((power - 1) / 2)
+            length = math.sqrt(float(np.max(np.sum((gram @ matrix) ** 2, axis=1))))
+        matrix = matrix / length
+        return cls(clone(kernel), frozen(places), frozen(matrix))
+
+    @classmethod
+    def on_grid(
+        cls, kernel: Any, inputs: int, points: int, components: int | None = None
+    ) -> LandmarkFeatures:
+        """Features at the midpoints of an equally spaced grid with `points` cells along each input.
+
+        Raises
+        ------
+        ParameterError
+            If the grid has more than 4096 points.
+        """
+        total = count(points, "points", 1) ** inputs
+        if total > LARGEST_GRID:
+            raise ParameterError(
+                "points", f"give at most {LARGEST_GRID} grid points", f"{total}", "Use Fourier features."
+            )
+        axis = (np.arange(points) + 0.5) / points
+        mesh = np.meshgrid(*[axis] * inputs, indexing="ij")
+        return cls.on_points(kernel, np.stack(mesh, axis=-1).reshape(-1, inputs), components)
+
+    @property
+    def inputs(self) -> int:
+        return int(self.landmarks.shape[1])
+
+    @property
+    def components(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def values(self, points: Floats) -> Floats:
+        marks = padded(self.landmarks)
+
+        def block(rows: Floats) -> Floats:
+            gram = np.asarray(self.kernel(rows, marks), dtype=np.float64)
+            return product(gram[:, : self.landmarks.shape[0]], self.matrix)
+
+        return by_blocks(points, block, self.components)
+
+    def describe(self) -> str:
+        return (
+            f"{self.components} eigenfunctions of {self.kernel} on {self.landmarks.shape[0]} landmarks"
+            f" of {inputs_words(self)}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "landmarks",
+            "kernel": kernel_to_json(self.kernel),
+            "landmarks": array_to_json(self.landmarks),
+            "matrix": array_to_json(self.matrix),
+        }

@@ -1,0 +1,139 @@
+"""Linear functions of the inputs: columns, or coefficients of curves and images."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.encoding import array_to_json
+from dpfda.bases.grids import frozen
+from dpfda.errors import ParameterError
+from dpfda.records.features.blocks import product
+from dpfda.records.features.inputs import inputs_words
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFeatures:
+    """A constant and linear functions of the inputs: (constant, (t - center) matrix) / norm_bound.
+
+    Parameters
+    ----------
+    matrix : array (d, J)
+        Public; acts on inputs scaled to [0, 1].
+    center : array (d,)
+        Public point of the unit cube that is subtracted.
+    constant : float
+        Feature that stands for the intercept; 0 for none.
+    norm_bound : float
+        Public length; vectors that are longer before the division are shrunk to it.
+
+    Examples
+    --------
+    >>> features = LinearFeatures.of_columns(3)
+    >>> features.values(np.array([[0.5, 0.5, 1.0]])) * 2.0
+    array([[1., 0., 0., 1.]])
+    """
+
+    matrix: Floats
+    center: Floats
+    constant: float
+    norm_bound: float
+
+    def __post_init__(self) -> None:
+        matrix = np.array(self.matrix, dtype=np.float64)
+        center = np.array(self.center, dtype=np.float64)
+        if matrix.ndim != 2 or center.shape != matrix.shape[:1]:
+            raise ParameterError("matrix", "have one row an input, as has center", f"{matrix.shape}")
+        finite = np.all(np.isfinite(matrix)) and np.all(np.isfinite(center))
+        if not (finite and math.isfinite(self.constant) and 0 < self.norm_bound < math.inf):
+            raise ParameterError(
+                "matrix, center, constant and norm_bound", "be finite, norm_bound positive", "others"
+            )
+        if not np.any(matrix):
+            raise ParameterError("matrix", "not be zero", "zeros")
+        object.__setattr__(self, "matrix", frozen(matrix))
+        object.__setattr__(self, "center", frozen(center))
+
+    @classmethod
+    def of_columns(
+        cls, inputs: int, norm_bound: float | None = None, constant: float = 1.0
+    ) -> LinearFeatures:
+        """Each column, taken to [-1, 1], and a constant.
+
+        Parameters
+        ----------
+        inputs : int
+            Number of columns.
+        norm_bound : float, optional
+            Public bound of the length of (constant, columns in [-1, 1]); by default the largest that
+            can occur, (constant^2 + d)^(1/2). A smaller one means less noise and clips some records.
+        constant : float
+        """
+        largest = math.sqrt(constant**2 + inputs)
+        bound = largest if norm_bound is None else float(norm_bound)
+        return cls(2.0 * np.eye(inputs), np.full(inputs, 0.5), constant, bound)
+
+    @classmethod
+    def of_curves(
+        cls,
+        analysis: ArrayLike,
+        bounds: tuple[float, float],
+        norm_bound: float,
+        center: ArrayLike = 0.0,
+        constant: float = 1.0,
+    ) -> LinearFeatures:
+        """Coefficients of curves or images in a public basis.
+
+        Parameters
+        ----------
+        analysis : array (m, K)
+            Takes values on the grid to coefficients, for example `KernelBasis.analysis`.
+        bounds : (float, float)
+            The bounds that the estimator is given: one pair for all grid points.
+        norm_bound : float
+            Public bound of the length of (constant, coefficients of the curve minus the center).
+        center : float or array (m,)
+            Public curve that is subtracted, in the units of the data.
+        constant : float
+        """
+        matrix = np.asarray(analysis, dtype=np.float64)
+        low, high = float(bounds[0]), float(bounds[1])
+        middle = (np.broadcast_to(np.asarray(center, float), matrix.shape[:1]) - low) / (high - low)
+        return cls((high - low) * matrix, middle, constant, float(norm_bound))
+
+    @property
+    def inputs(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
+    def components(self) -> int:
+        return int(self.matrix.shape[1]) + (self.constant != 0.0)
+
+    def values(self, points: Floats) -> Floats:
+        linear = product(points - self.center, self.matrix / self.norm_bound)
+        if self.constant == 0.0:
+            return linear
+        first = np.full((points.shape[0], 1), self.constant / self.norm_bound)
+        return np.hstack([first, linear])
+
+    def describe(self) -> str:
+        constant = "a constant and " if self.constant else ""
+        return (
+            f"{constant}{self.matrix.shape[1]} linear functions of {inputs_words(self)}, clipped to "
+            f"length {self.norm_bound:g}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "linear",
+            "matrix": array_to_json(self.matrix),
+            "center": array_to_json(self.center),
+            "constant": self.constant,
+            "norm_bound": self.norm_bound,
+        }

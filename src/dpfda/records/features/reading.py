@@ -1,0 +1,27 @@
+"""Feature maps out of JSON types, from a closed list of kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfda.bases.encoding import array_from_json, name, number
+from dpfda.bases.grids import frozen
+from dpfda.bases.kernels import kernel_from_json
+from dpfda.errors import StorageError
+from dpfda.records.features.inputs import FeatureMap
+from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
+from dpfda.records.features.linear import LinearFeatures
+
+
+def features_from_json(written: dict[str, Any]) -> FeatureMap:
+    """Build a feature map from JSON types, from a closed list of kinds."""
+    kind = written["kind"]
+    if kind == "linear":
+        matrix, center = (array_from_json(written[name]) for name in ("matrix", "center"))
+        return LinearFeatures(matrix, center, number(written["constant"]), number(written["norm_bound"]))
+    if kind == "fourier":
+        return FourierFeatures(frozen(array_from_json(written["frequencies"])), name(written["kernel"]))
+    if kind == "landmarks":
+        parts = (frozen(array_from_json(written[name])) for name in ("landmarks", "matrix"))
+        return LandmarkFeatures(kernel_from_json(written["kernel"]), *parts)
+    raise StorageError(f"Unknown kind of features {kind!r}; update dpfda?")

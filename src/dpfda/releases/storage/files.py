@@ -1,0 +1,121 @@
+"""Files of releases: written whole or not at all, read as JSON of a known format and version."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpfda.errors import StorageError
+from dpfda.numerics.parameters import shown
+
+Made = TypeVar("Made")
+
+# What reading may meet in a file that is not as this library wrote it.
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+# A file is read whole: at most half a gigabyte, of which text is one value and a number another.
+LARGEST_FILE = 2**29
+LARGEST_COUNT = 2**23
+
+
+def check_writable(path: str | Path) -> Path:
+    """Make sure that a file can be written there, before anything is charged or drawn.
+
+    Raises
+    ------
+    StorageError
+        If its folder does not exist or cannot be written to, or the path is a folder.
+    """
+    target = Path(path)
+    folder = target.parent
+    if target.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise StorageError(
+            f"The output path must be a file in an existing folder that can be written to; found "
+            f"{str(target)!r}. Create the folder or choose another path."
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        raise StorageError(f"The output file {str(target)!r} exists and cannot be overwritten.")
+    return target
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a file whole or not at all."""
+    target = check_writable(path)
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
+        ) as handle:
+            temporary = Path(handle.name)
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise StorageError(f"{str(target)!r} could not be written: {error.strerror}.") from None
+    return target
+
+
+def write_json(path: str | Path, written: dict[str, Any]) -> Path:
+    """Write JSON types to a file, whole or not at all."""
+    return write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a JSON file from anyone: its size, its parts and its depth are limited.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be read, is too large, or is not JSON with finite numbers.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise StorageError(f"path must name a file; found {shown(path)}.")
+    content = _read_bytes(Path(path))
+    if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
+        raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
+    try:
+        return json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError):
+        raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as handle:
+            content = handle.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise StorageError(f"{str(path)!r} could not be read: {error.strerror}.") from None
+    if len(content) > LARGEST_FILE:
+        raise StorageError(f"{str(path)!r} must have at most {LARGEST_FILE} bytes; found more.")
+    return content
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    if not math.isfinite(value):
+        raise ValueError("a number is not finite")
+    return value
+
+
+def built(make: Callable[[], Made], path: str | Path) -> Made:
+    """What a reader makes of a file; whatever goes wrong in it is damage."""
+    try:
+        # Numbers that overflow are found where what they make is checked.
+        with np.errstate(all="ignore"):
+            return make()
+    except StorageError:
+        raise
+    except DAMAGE as error:
+        raise StorageError(
+            f"{str(path)!r} is damaged: {type(error).__name__} while reading it."
+        ) from None

@@ -1,0 +1,21 @@
+"""Choosing tuning: by rules from public numbers, on public data, or privately at a price.
+
+Tuning that is read from private data is a release of its own. `plug_in` reads none; `cross_validate` is
+for data that the user declares public; `private_selection` pays for the choice.
+"""
+
+from dpfda.summaries.tuning.rules import PlugIn, matern_decay, plug_in
+from dpfda.summaries.tuning.selection import Selection, private_selection
+from dpfda.summaries.tuning.stopping import Stopping
+from dpfda.summaries.tuning.validation import CrossValidation, cross_validate
+
+__all__ = [
+    "CrossValidation",
+    "PlugIn",
+    "Selection",
+    "Stopping",
+    "cross_validate",
+    "matern_decay",
+    "plug_in",
+    "private_selection",
+]

@@ -1,0 +1,263 @@
+"""Private selection: the best of several private runs, with the choice paid for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpfda.errors import DpfdaError, ParameterError
+from dpfda.numerics.exactness import draw_rounded
+from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.budgets import budget
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Neighbours, PureDP, within
+from dpfda.privacy.ledger import Ledger
+from dpfda.publication import already_charged, certified_entry, charge
+from dpfda.summaries.tuning.stopping import Stopping
+
+# Expected runs for each candidate: the best one is then never tried with a chance of about 1/11.
+RUNS_EACH = 10
+# The one stage of a selection.
+SELECTION = "selection"
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(Certified):
+    """What a private selection publishes. How often it ran is secret and is not kept.
+
+    Parameters
+    ----------
+    release : object
+        The best run's output. Where it is one of this library's releases its guarantee is the
+        selection's, not that of one run.
+    index : int
+        Which candidate made it.
+    certificate : Certificate
+        Of the whole selection.
+    stopping : Stopping
+        Public law of the number of runs.
+    """
+
+    release: Any
+    index: int
+    certificate: Certificate
+    stopping: Stopping
+
+
+def private_selection(
+    candidates: Sequence[Any],
+    fit: Callable[[Any, Fraction], Any],
+    score: Callable[[Any], float],
+    epsilon: Any,
+    *,
+    eta: Any = 1,
+    expected_runs: Any = None,
+    neighbours: str = "replace-one",
+    unit: str = "record",
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+) -> Selection:
+    """Run private mechanisms with candidates drawn at random, a random number of times; keep the best.
+
+    Parameters
+    ----------
+    candidates : sequence
+        What to choose from; public, fixed before the data are seen.
+    fit : callable
+        `fit(candidate, epsilon)` makes one private run on the data and returns its output, with its
+        attributes `guarantee` (pure, at most the `epsilon` it was given), `neighbours` and `unit`. Each
+        call must use fresh noise and nothing of the calls before it. It must not charge a ledger.
+    score : callable
+        `score(output)` is the larger the better. It may use the output and public numbers, and nothing
+        else of the private data: a score that looks at them voids the guarantee. NaN counts as the
+        worst.
+    epsilon : number or decimal text
+        Privacy loss of the whole selection, from 1e-9 to 1e9. One run gets epsilon / (2 + eta).
+    eta : number
+        Shape of the stopping law, above -1; 1 is geometric stopping at three times a run's loss.
+    expected_runs : number, optional
+        Expected number of runs, above 1; by default 10 for each candidate.
+    neighbours : {"replace-one", "add-remove"}
+        Relation under which the runs are private.
+    unit : str
+        Who is protected, as the runs name it.
+    ledger : Ledger, optional
+        Charged for the whole selection before anything is drawn.
+    dataset : str, optional
+        Name of the data set in the ledger.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    ParameterError
+        If a public argument is unusable. Nothing was charged.
+    BudgetError
+        If the ledger refuses. Nothing was run.
+    DpfdaError
+        If a run's own guarantee is not what was asked for; nothing is published, the charge stays.
+
+    Notes
+    -----
+    **Guarantee.** Pure (2 + eta) e for runs of pure e, for any number of candidates and any expected
+    number of runs (Liu & Talwar 2019 for eta = 1; Papernot & Steinke 2022). *Proof.* One run, its
+    uniformly drawn candidate included, has the law Q of a pure-e mechanism; Q' is that on a neighbouring
+    data set. Of K runs the first with the largest score is published. Let f be the generating function
+    of K. The largest score is s with probability f(Q(score <= s)) - f(Q(score < s)), and given that, the
+    first run that has it is distributed as Q given score = s. So, with
+    z_t = Q(score < s) + t Q(score = s), the published output is y with probability
+
+        A(y) = Q(y) int_0^1 f'(z_t) dt.
+
+    For the truncated negative binomial law f'(z) is proportional to (1 - (1-gamma) z)^(-eta-1). Here
+    1 - z_t is the mean under Q of a function with values in [0, 1] (one above s, 1 - t at s), so
+    1 - z'_t <= e^e (1 - z_t), and therefore 1 - (1-gamma) z'_t = gamma + (1-gamma)(1 - z'_t) <=
+    e^e (1 - (1-gamma) z_t). As eta + 1 > 0, f'(z_t) <= e^((eta+1) e) f'(z'_t), and with
+    Q(y) <= e^e Q'(y), A(y) <= e^((2+eta) e) A'(y). Scores are floats, so there are finitely many.
+
+    The number of runs must stay secret: given K = k the loss is up to k e. It is drawn exactly, it is
+    neither returned nor recorded, and no progress is shown, but **the time that a selection takes tells
+    something of it**. Let nobody measure that who must not know the data. What `fit` writes to disk or
+    prints would tell it too.
+
+    Only pure runs are accepted. For Gaussian runs the known theorems (Papernot & Steinke 2022) give a
+    Renyi bound that is no rho-zCDP, and selections from approximate runs pay delta for every run.
+
+    An error that `fit` raises on a value of the data stands outside the guarantee, as it does for every
+    estimator; the charge stays.
+
+    The band of a selected release is too narrow: the best of many runs is not a typical one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateMean
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 400)[:, None]
+    >>> first, second = curves[::2], curves[1::2]
+    >>> rough = PrivateMean(1.0, bounds=(-1.5, 1.5)).fit(first).release_  # public from here on
+    >>> grid = np.linspace(0, 1, 20)
+    >>> def fit(mechanism, epsilon):
+    ...     return PrivateMean(epsilon, bounds=(-1.5, 1.5), mechanism=mechanism).fit(second).release_
+    >>> def score(release):
+    ...     return -np.sum((release(grid) - rough(grid)) ** 2)
+    >>> chosen = private_selection(["laplace", "knorm"], fit, score, 1.0, expected_runs=5)
+    >>> print(chosen.guarantee)
+    1-differential privacy (pure)
+    """
+    _check_candidates(candidates)
+    for name, given in (("fit", fit), ("score", score)):
+        if not callable(given) or isinstance(given, type):
+            raise ParameterError(name, "be a function", shown(given))
+    if not (isinstance(unit, str) and unit):
+        raise ParameterError("unit", "be a word for who is protected", shown(unit))
+    whole = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
+    relation = Neighbours.parse(neighbours)
+    runs = RUNS_EACH * len(candidates) if expected_runs is None else expected_runs
+    stopping = Stopping.with_mean(eta, runs)
+    part = PureDP(whole.epsilon / stopping.price)
+    entry = _entry(relation, unit, len(candidates), stopping)
+    # The best of several runs does not have the law of one run's noise.
+    certificate = certified_entry({SELECTION: Cost(whole)}, entry)
+    charge(ledger, dataset, certificate, entry)
+    best: tuple[float, int, Any] | None = None
+    for _ in range(stopping.draw()):
+        index = _any_of(len(candidates))
+        with already_charged():
+            output = fit(candidates[index], part.epsilon)
+        _verify(output, part, relation, unit)
+        value = _ranked(score(output))
+        # The first of equals stays: the proof wants the choice among them to be independent of them.
+        if best is None or value > best[0]:
+            best = (value, index, output)
+    assert best is not None  # noqa: S101  a stopping law has at least one run
+    words = f"best of several runs of {part}, at {float(stopping.price):g} times its loss"
+    return Selection(_promising(best[2], certificate, words), best[1], certificate, stopping)
+
+
+def _check_candidates(candidates: Sequence[Any]) -> None:
+    array = getattr(candidates, "ndim", 0) > 0
+    if not (array or isinstance(candidates, Sequence)) or isinstance(candidates, str | bytes):
+        raise ParameterError("candidates", "be a list of what to choose from", shown(candidates))
+    if len(candidates) == 0:
+        raise ParameterError("candidates", "hold at least one", "none")
+    for index, candidate in enumerate(candidates):
+        if getattr(candidate, "ledger", None) is not None:
+            raise ParameterError(
+                f"candidates[{index}].ledger",
+                "be None",
+                "a ledger",
+                "Pass the ledger to private_selection: it charges the whole selection once, and a row"
+                " for each run would tell how many there were.",
+            )
+
+
+def _any_of(count: int) -> int:
+    """A uniformly drawn index, exactly: floor(count U) is the integer nearest to count U - 1/2."""
+    return draw_rounded(lambda u: [count * u[0] - arb(0.5)], 1)[0]
+
+
+def _verify(output: Any, part: PureDP, relation: Neighbours, unit: str) -> None:
+    for name in ("guarantee", "neighbours", "unit"):
+        if not hasattr(output, name):
+            raise DpfdaError(f"What fit returns must have the attribute {name!r}; found none.")
+    given = [output.guarantee, *([output.achieved] if hasattr(output, "achieved") else [])]
+    if not all(within(guarantee, part) for guarantee in given):
+        raise DpfdaError(
+            f"One run must give at most {part}; found {output.guarantee}. Pass the epsilon that fit"
+            " receives on to the mechanism, with delta 0."
+        )
+    if Neighbours.parse(output.neighbours) is not relation or output.unit != unit:
+        raise DpfdaError(
+            f"One run must protect one {unit} under {relation} neighbours, as the selection does; "
+            f"found {output.unit!r} under {output.neighbours}. Set neighbours= and unit= to the runs'."
+        )
+
+
+def _ranked(value: Any) -> float:
+    """The score as a number that can be compared: NaN is the worst."""
+    number = float(value)
+    return -math.inf if math.isnan(number) else number
+
+
+def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> Mapping[str, Any]:
+    return {
+        "summary": "private selection",
+        "neighbours": str(relation),
+        "privacy_unit": unit,
+        "bound": "that of every run",
+        "mechanism": "selection",
+        "candidates": count,
+        "stopping": f"truncated negative binomial, eta {stopping.eta}, gamma {float(stopping.gamma):g}",
+    }
+
+
+def _promising(output: Any, whole: Certificate, words: str) -> Any:
+    """A release that promises `whole`, and all releases inside it: no part of the best run is its own.
+
+    A density holds a histogram, a comparison several means, a covariance the mean it was centered at.
+    """
+    if isinstance(output, Mapping):
+        inside = {name: _promising(value, whole, words) for name, value in output.items()}
+        return inside if any(inside[name] is not output[name] for name in inside) else output
+    if isinstance(output, Certificate):
+        # What one run was bounded by and how it was made stays; what it cost does not.
+        return replace(whole, bound=output.bound, mechanism=output.mechanism)
+    if isinstance(output, type) or not is_dataclass(output):
+        return output
+    held = {field.name: getattr(output, field.name) for field in fields(output)}
+    promised = {name: _promising(value, whole, words) for name, value in held.items()}
+    if "about" in held and held.keys() & {"certificate", "guarantee"}:
+        promised["about"] = {**held["about"], "selected": words}
+        promised |= {"guarantee": whole.guarantee} if "guarantee" in held else {}
+    changes = {name: value for name, value in promised.items() if value is not held[name]}
+    release: Any = output
+    return replace(release, **changes) if changes else output
