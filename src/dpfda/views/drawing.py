@@ -76,7 +76,7 @@ def _fill(view: object, axis: Axes) -> None:
     raise ParameterError("view", "be a Curve or an Image", type(view).__name__)
 
 
-@_fill.register
+@_fill.register(Curve)
 def _(view: Curve, axis: Axes) -> None:
     bands: set[str] = set()
     for index, line in enumerate(view.lines):
@@ -110,7 +110,7 @@ def _logarithmic(axis: Axes, lines: tuple[Line, ...]) -> None:
     axis.grid(color="0.9")
 
 
-@_fill.register
+@_fill.register(Image)
 def _(view: Image, axis: Axes) -> None:
     (left, right), (bottom, top) = view.extent
     largest = float(np.abs(view.values).max()) or 1.0

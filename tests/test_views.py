@@ -1,0 +1,74 @@
+"""Views: what is drawn is what they hold, and tables give floats back exactly."""
+
+import csv
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from dpfda.errors import ParameterError
+from dpfda.views import Curve, Image, Line, Table, draw, draw_beside, to_csv, to_frame
+
+mpl.use("Agg")
+AT = np.linspace(0, 1, 5)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    mpl.pyplot.close("all")
+
+
+def curve() -> Curve:
+    lines = (
+        Line(AT, AT**2, "first", AT**2 - 0.1, AT**2 + 0.1, "95% bands"),
+        Line(AT, AT, "second", AT - 0.1, AT + 0.1, "95% bands", "dashed"),
+    )
+    return Curve(lines, "time (h)", "load (kW)", "Mean load of 5 homes", "1-DP", baseline=0.0)
+
+
+def test_a_curve_shows_its_lines_bands_and_words():
+    axis = draw(curve())
+    shown = [line for line in axis.get_lines() if line.get_label() in ("first", "second")]
+    assert np.array_equal(shown[0].get_ydata(), AT**2)
+    assert shown[1].get_linestyle() == "--"
+    assert len(axis.collections) == 2
+    # Lines that share the words of a band share an entry of the legend.
+    words = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert sorted(words) == ["95% bands", "first", "second"]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("time (h)", "load (kW)")
+    assert axis.get_title(loc="left") == "Mean load of 5 homes\n1-DP"
+
+
+def test_an_image_has_its_first_variable_to_the_right_and_its_second_upwards():
+    values = np.arange(6.0).reshape(3, 2)
+    axis = draw(Image(values, ((0, 3), (10, 12)), "s", "t", "units", "Image", floor=0.0))
+    image = axis.get_images()[0]
+    assert np.array_equal(image.get_array(), values.T)
+    assert (image.origin, list(image.get_extent())) == ("lower", [0, 3, 10, 12])
+    signed = draw(Image(values - 4, ((0, 3), (0, 2)), "s", "t", "u", "I", signed=True, contour=0.0))
+    assert signed.get_images()[0].get_clim() == (-4, 4)
+
+
+def test_two_views_stand_beside_each_other_on_one_scale():
+    first, second = draw_beside((curve(), curve()))
+    assert first.get_ylim() == second.get_ylim()
+
+
+def test_a_table_gives_its_floats_back():
+    table = Table({"point": AT, "value": AT / 3}, {"point": "h", "value": "kW"})
+    rows = list(csv.reader(to_csv(table).splitlines()))
+    assert rows[0] == ["point", "value"]
+    assert [float(row[1]) for row in rows[1:]] == (AT / 3).tolist()
+    assert to_frame(table)["value"].tolist() == (AT / 3).tolist()
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ParameterError, match="line must have points, values and band of one length"):
+        Line(AT, AT[1:], "short")
+    with pytest.raises(ParameterError, match="line must have points, values and band of one length"):
+        Line(AT, AT, "half a band", lower=AT)
+    with pytest.raises(ParameterError, match="table must have columns of one length, each with its"):
+        Table({"point": AT}, {})
+    with pytest.raises(ParameterError, match="view must be a Curve or an Image; found str"):
+        draw("a curve", mpl.pyplot.figure().subplots())  # type: ignore[arg-type]
