@@ -447,7 +447,7 @@ def test_bounds_are_read_and_put_on_a_basis():
             "Ellipsoid must have semi_axes or a radius, and not both; found both or neither",
         ),
         (lambda: Ellipsoid([1.0], radius=2.0), "semi_axes or a radius, and not both"),
-        (lambda: Ellipsoid(radius=-1), "Ellipsoid radius must be positive and finite; found -1.0"),
+        (lambda: Ellipsoid(radius=-1), "Ellipsoid radius must be positive and finite; found -1"),
         (lambda: Ellipsoid(radius=1, power="x"), "Ellipsoid power must be a number; found 'x'"),
         (lambda: BoxBound(1.0).body(3), "put on a basis before its sizes are asked for"),
         (lambda: Ellipsoid(radius=1.0).radius_on(GRID, GRID), r"Call on_basis\(eigenvalues\) first"),

@@ -28,7 +28,6 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     ReleasedPredictor,
-    exactness,
 )
 from dpfda.errors import (
     BudgetError,
@@ -37,6 +36,7 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
+from dpfda.numerics import exactness
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import reals
 
 Floats = NDArray[np.float64]
 
@@ -41,8 +42,8 @@ def read_public_curves(prior: Any, grid: Floats) -> Floats | None:
 
 def _values(one: Any, grid: Floats) -> Floats:
     try:
-        values = np.atleast_2d(np.asarray(one(grid) if callable(one) else one, dtype=np.float64))
-    except (TypeError, ValueError):
+        values = np.atleast_2d(reals(one(grid) if callable(one) else one, "prior"))
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(
             "prior", "be curves on the grid, or functions", type(one).__name__
         ) from None
