@@ -267,3 +267,28 @@ def test_a_row_that_lets_through_too_much_is_found():
     object.__setattr__(rows[-1], "filter", Filter(state.buffer, 2 * state.length, Fraction(9)))
     with pytest.raises(LedgerError, match="must keep within the budget"):
         audit(rows)
+
+
+def test_a_loss_without_a_length_is_charged_as_its_guarantee_and_the_filter_stays():
+    """By sums it would have a second delta: what lengths let through may have failed with the first."""
+    ledger = made()
+    ledger.charge("scans", small(), ENTRY)
+    buffer = ledger.history()[-1].filter.buffer
+    unknown = Cost(ApproximateDP("0.01", "1e-8"), ConcentratedLoss("0.0001"))
+    ledger.charge("scans", unknown, ENTRY)
+    state = ledger.history()[-1].filter
+    assert state.length == filter_charge(LaplaceLoss("0.01"), buffer) + filter_charge(
+        PureLoss("0.01"), buffer
+    )
+    assert state.failures == state.delta == Fraction(1, 10**8)
+    with pytest.raises(BudgetError, match="must cost at most what is left"):
+        ledger.charge("scans", Cost(ApproximateDP("0.3", "9e-7"), ConcentratedLoss("0.001")), ENTRY)
+
+
+def test_a_charge_far_above_the_budget_is_refused_at_once():
+    # Its squared length was bracketed by exp(10^10), written out.
+    assert filter_charge(PureLoss(10**4), Fraction(1, 100)) == pytest.approx(4e10, rel=1e-3)
+    ledger = made()
+    ledger.charge("scans", small(), ENTRY)
+    with pytest.raises(BudgetError, match="found epsilon 10000"):
+        ledger.charge("scans", PureDP(10**4), ENTRY)

@@ -16,9 +16,12 @@ release X a v with
 
 so that the buffer smooths what in the loss is not normal. *If the charges add up to at most w on every
 path, all releases together are <= G_(b + w).* By induction from the last release: let X be the first,
-its charge v known before it is made. Given its output, what follows is, together with G_b, at most
-G_(b + w - v). So all is, together with G_b, <= X (x) G_(b + w - v) = X (x) G_b (x) G_(w - v) <=
-G_(b + v) (x) G_(w - v) = G_(b + w). Leaving G_b out gives less.
+its charge v known before it is made. Whatever it puts out, what follows is, together with G_b, at most
+G_(b + w - v), everywhere: the profile of both at e is the mean over the loss l of X of the profile of
+what follows at e - l, which may be any real number. So all is, together with G_b, <= X (x) G_(b + w - v)
+= X (x) G_b (x) G_(w - v) <= G_(b + v) (x) G_(w - v) = G_(b + w). Leaving G_b out gives less.
+Nothing bounds the number of releases: an event of an endless sequence is, in both laws at once, as
+close as one likes to an event of finitely many.
 
 **The charge.** Let X be symmetric, as the laws here are, with losses within [-e, e], and m(dl) =
 exp(-l/2) P(dl), a symmetric measure. In it the product with G_b has the density exp(-b/8) (m * N(0, b)),
@@ -62,6 +65,8 @@ from dpfda.privacy.composition.rounding import PRECISION, at_least, narrowed
 
 # Blocks of fewer or more dimensions are charged as Laplace noise of their loss.
 LEAST_DIMENSION = 3
+# Exponentials of more than twice this are not written out as numbers.
+LARGEST_EXPONENT = 100
 
 
 @lru_cache(maxsize=1024)
@@ -123,8 +128,10 @@ def filter_charge(loss: Loss, buffer: Fraction) -> Fraction | None:
         def short(v: Fraction) -> bool:
             return not (ball(v / buffer)).log1p() / 2 + ball(v / 8) >= needed
 
-        # Either term alone is enough there.
-        high = min(at_least(ball(buffer) * (2 * needed).expm1()), at_least(8 * needed))
+        # Either term alone is enough there; the first, written out, may have more digits than memory.
+        high = at_least(8 * needed)
+        if needed < LARGEST_EXPONENT:
+            high = min(high, at_least(ball(buffer) * (2 * needed).expm1()))
         return at_least(narrowed(short, Fraction(0), high * (1 + Fraction(1, 2**40)))[1])
 
 

@@ -12,9 +12,15 @@ would. Then a charge is let through while either
 - (B) squared lengths add up to at most t - b, t the squared length of Gaussian noise within
   (epsilon, (1 - 2 s) delta), and the deltas of releases whose law is unknown to at most s delta.
 
+A release of which nothing but (epsilon, delta) is known is charged as the coin of its epsilon, and its
+delta is a failure: with probability delta it tells all, else it is the coin. If failures add up to at
+most f on every path, the profile of all is at most the filter's plus f: in the induction what follows
+adds at most the failures that are left, whatever came out.
+
 What a path of choices let through in the end kept (A) from start to end or (B), because both only grow.
 An event is the union of its paths of the first kind, which have P <= e^epsilon P' + s delta, as all that
 (A) alone lets through has, and of the others, with P <= e^epsilon P' + (1 - s) delta. Together: delta.
+That takes a filter that stays to the end: what follows it by sums alone would have a delta of its own.
 """
 
 from __future__ import annotations
@@ -31,8 +37,10 @@ from dpfda.privacy.composition import (
     filter_charge,
     gaussian_epsilon,
     gaussian_limit,
+    loss_of,
 )
 from dpfda.privacy.guarantees import ApproximateDP
+from dpfda.privacy.ledger.accounts import Amount
 
 # The share s of delta.
 SPARE = Fraction(1, 16)
@@ -62,23 +70,24 @@ class Filter:
     delta: Fraction = Fraction(0)
     failures: Fraction = Fraction(0)
 
-    def plus(self, costs: Sequence[Cost]) -> Filter | None:
-        """After a release; None where a cost has no squared length."""
+    def plus(self, costs: Sequence[Cost], stated: Amount) -> Filter:
+        """After a release of these costs, which states so much in all.
+
+        A loss without a squared length is one of which no more than the guarantee is known.
+        """
         made = self
         for cost in costs:
-            length = filter_charge(cost.loss, self.buffer)
-            guarantee = cost.guarantee
-            if length is None or not hasattr(guarantee, "epsilon"):
-                return None
-            unknown = cost.loss.failure if isinstance(cost.loss, ApproximateLoss) else Fraction(0)
-            made = replace(
-                made,
-                length=made.length + length,
-                epsilon=made.epsilon + guarantee.epsilon,
-                delta=made.delta + getattr(guarantee, "delta", Fraction(0)),
-                failures=made.failures + unknown,
-            )
-        return made
+            loss, length = cost.loss, filter_charge(cost.loss, self.buffer)
+            if length is None:
+                loss = loss_of(cost.guarantee)
+                length = filter_charge(loss, self.buffer)
+            # Every cost that is in the budget's kind has an epsilon.
+            assert length is not None  # noqa: S101
+            failure = loss.failure if isinstance(loss, ApproximateLoss) else Fraction(0)
+            made = replace(made, length=made.length + length, failures=made.failures + failure)
+        return replace(
+            made, epsilon=made.epsilon + stated["epsilon"], delta=made.delta + stated["delta"]
+        )
 
     def sums(self, budget: ApproximateDP) -> bool:
         """Whether (A) holds."""
@@ -109,12 +118,9 @@ class Filter:
 _NAMES = ("buffer", "length", "epsilon", "delta", "failures")
 
 
-def first(budget: ApproximateDP, costs: Sequence[Cost]) -> Filter | None:
+def first(budget: ApproximateDP, costs: Sequence[Cost], stated: Amount) -> Filter | None:
     """The filter that a first charge opens; None where sums take as many releases like it."""
-    epsilon = sum((getattr(cost.guarantee, "epsilon", Fraction(0)) for cost in costs), Fraction(0))
-    delta = sum((getattr(cost.guarantee, "delta", Fraction(0)) for cost in costs), Fraction(0))
-    if not epsilon:
-        return None
+    epsilon, delta = stated.values
     by_sums = budget.epsilon // epsilon
     if delta:
         by_sums = min(by_sums, budget.delta // delta)
@@ -123,9 +129,7 @@ def first(budget: ApproximateDP, costs: Sequence[Cost]) -> Filter | None:
     limit = _limit(budget)
     best = None
     for share in BUFFERS:
-        made = Filter(share * limit).plus(costs)
-        if made is None:
-            return None
+        made = Filter(share * limit).plus(costs, stated)
         count = (limit - made.buffer) // made.length
         if made.failures:
             count = min(count, SPARE * budget.delta // made.failures)

@@ -59,8 +59,9 @@ def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours, unit: s
     if isinstance(budget.guarantee, ApproximateDP):
         # Nothing is spent before the first charge alone; rows of old ledgers add up by sums.
         nothing = before.filter is None and not any(before.spent.values)
-        made = first(budget.guarantee, parts) if nothing else None
-        made = made if before.filter is None else before.filter.plus(parts)
+        made = first(budget.guarantee, parts, amount) if nothing else None
+        # What a filter has begun it finishes: sums beside it would spend delta twice.
+        made = made if before.filter is None else before.filter.plus(parts, amount)
         if made is not None:
             return _filtered(before, made, amount, budget.guarantee)
     spent = before.spent.plus(amount)
