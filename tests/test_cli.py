@@ -22,7 +22,7 @@ from dpfda.front.command.app import app
 from dpfda.front.command.outputs import new_picture
 from dpfda.front.command.running import progress_bar
 from dpfda.mechanisms.design import make_plan
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 from dpfda.privacy.guarantees import PureDP
 from dpfda.releases.plotting import plot_plan
 from dpfda.testing import simulate_releases
@@ -99,8 +99,8 @@ def draws(monkeypatch):
         count.append(1)
         return original(*arguments, **settings)
 
-    original = exactness.draw_rounded
-    monkeypatch.setattr(exactness, "draw_rounded", counted)
+    original = drawing.draw_array
+    monkeypatch.setattr(drawing, "draw_array", counted)
     return count
 
 

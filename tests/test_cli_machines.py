@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dpfda import ReleasedPredictor
 from dpfda.front.command.app import app
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 
 # So little noise that the release can be compared with the truth.
 LOUD = "1000000000"
@@ -39,10 +39,8 @@ def table(tmp_path, monkeypatch):
 def draws(monkeypatch):
     """How often exact noise was drawn."""
     count = []
-    original = exactness.draw_rounded
-    monkeypatch.setattr(
-        exactness, "draw_rounded", lambda *a, **k: (count.append(1), original(*a, **k))[1]
-    )
+    original = drawing.draw_array
+    monkeypatch.setattr(drawing, "draw_array", lambda *a, **k: (count.append(1), original(*a, **k))[1])
     return count
 
 

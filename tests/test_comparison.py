@@ -115,9 +115,9 @@ class TestParallelComposition:
         assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
 
     def test_nothing_is_drawn_where_the_ledger_refuses(self, monkeypatch):
-        from dpfda.numerics import exactness
+        from dpfda.numerics import drawing
 
-        monkeypatch.setattr(exactness, "draw_rounded", None)
+        monkeypatch.setattr(drawing, "draw_array", None)
         ledger = MemoryLedger().create("d", PureDP(1), REPLACE, "record")
         with pytest.raises(BudgetError):
             compared(ledger=ledger, dataset="d")

@@ -593,9 +593,9 @@ class TestBudget:
 
     @pytest.mark.parametrize("center", [0.0, "private", "pairs"])
     def test_nothing_is_drawn_where_the_ledger_refuses(self, center, monkeypatch):
-        from dpfda.numerics import exactness
+        from dpfda.numerics import drawing
 
-        monkeypatch.setattr(exactness, "draw_rounded", None)
+        monkeypatch.setattr(drawing, "draw_array", None)
         ledger = self.ledger(PureDP("0.1"))
         with pytest.raises(BudgetError):
             PrivateCovariance(

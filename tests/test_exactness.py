@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfda.noise import GaussianNoise, KNormNoise
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing, exactness
 from statistical import FALSE_ALARM, rounded_laplace_p_value
 
 
@@ -52,9 +52,11 @@ class Tape:
         self.read = [0] * uniforms
         self.calls = 0
 
-    def __call__(self, bits: int) -> int:
-        uniform = self.calls % len(self.strings)
+    def __call__(self, places: np.ndarray, bits: int) -> list[int]:
         self.calls += 1
+        return [self.next(int(uniform), bits) for uniform in places]
+
+    def next(self, uniform: int, bits: int) -> int:
         position = self.read[uniform]
         self.read[uniform] = position + bits
         assert position + bits <= self.LENGTH
@@ -62,35 +64,35 @@ class Tape:
 
     @property
     def refined(self) -> bool:
-        return self.calls > len(self.strings)
+        return self.calls > 1
 
     def uniform(self, index: int) -> mpmath.mpf:
         return mpmath.mpf(int(self.strings[index], 2)) / mpmath.mpf(2) ** self.LENGTH
 
 
-def drawn(law, tape: Callable[[int], int], initial_bits: int, monkeypatch) -> list[int]:
+def drawn(law, tape: drawing.PlacedBits, initial_bits: int, monkeypatch) -> list[int]:
     """A draw of a noise law from a given bit source instead of the operating system."""
-    real = exactness.draw_rounded
+    real = drawing.draw_array
 
-    def from_tape(transform, uniforms):
-        return real(transform, uniforms, tape, initial_bits)
+    def from_tape(values, uniforms, outputs, **options):
+        return real(values, uniforms, outputs, tape, initial_bits, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(exactness, "draw_rounded", from_tape)
+        patch.setattr(drawing, "draw_array", from_tape)
         return law.draw()
 
 
 def uniforms_of(law, monkeypatch) -> int:
     """How many uniforms a draw of the law takes."""
     counted = []
-    real = exactness.draw_rounded
+    real = drawing.draw_array
 
-    def counting(transform, uniforms):
+    def counting(values, uniforms, outputs, **options):
         counted.append(uniforms)
-        return real(transform, uniforms)
+        return real(values, uniforms, outputs, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(exactness, "draw_rounded", counting)
+        patch.setattr(drawing, "draw_array", counting)
         law.draw()
     assert len(counted) == 1
     return counted[0]
@@ -143,7 +145,7 @@ def test_a_draw_is_the_rounded_function_of_its_uniforms(monkeypatch):
 
 
 def laplace_of_scale(scale: int) -> Callable[[Sequence[arb]], list[arb]]:
-    return lambda u: [scale * exactness.laplace(u[0], u[1])]
+    return lambda u: [scale * (u[1] / u[0]).log()]
 
 
 def refining(source: Callable[[int], int], bits: int) -> int:
@@ -404,19 +406,19 @@ def test_precision_is_held_and_given_back():
 def test_a_foreign_precision_does_not_falsify_a_draw(monkeypatch):
     """Someone else who changes the global precision inside a draw makes it wider, not wrong."""
     law = KNormNoise((1,), (2**40,))
-    real = exactness.laplace
+    real = drawing.laplace
     calls = []
 
-    def disturbed(first, second):
+    def disturbed(a, first, places):
         calls.append(ctx.prec)
         ctx.prec = 24 if len(calls) < 3 else ctx.prec
-        return real(first, second)
+        return real(a, first, places)
 
     for seed in range(20):
         at_once = drawn(law, Tape(seed, 2), 1024, monkeypatch)
         calls.clear()
         with monkeypatch.context() as patch:
-            patch.setattr(exactness, "laplace", disturbed)
+            patch.setattr(drawing, "laplace", disturbed)
             assert drawn(law, Tape(seed, 2), 128, patch) == at_once
         assert len(calls) >= 3
 
@@ -425,7 +427,11 @@ def test_threads_draw_at_the_same_time():
     """Draws in eight threads, each with its own tape, are those of one thread."""
 
     def draw(seed: int) -> int:
-        return exactness.draw_rounded(laplace_of_scale(2**40), 2, Tape(seed, 2), 8)[0]
+        def values(a):
+            scale = a.integers((2**40,))
+            return lambda places: scale[places] * drawing.laplace(a, 0, places)
+
+        return drawing.draw_array(values, 2, 1, Tape(seed, 2), 8)[0]
 
     found: dict[int, int] = {}
 

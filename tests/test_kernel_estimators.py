@@ -36,7 +36,7 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
@@ -70,8 +70,8 @@ def draws(monkeypatch):
         count.append(1)
         return original(*arguments, **settings)
 
-    original = exactness.draw_rounded
-    monkeypatch.setattr(exactness, "draw_rounded", counted)
+    original = drawing.draw_array
+    monkeypatch.setattr(drawing, "draw_array", counted)
     return count
 
 

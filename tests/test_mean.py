@@ -197,7 +197,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("noise was drawn")
 
     monkeypatch.setattr("dpfda.numerics.exactness.system_bits", fail)
-    monkeypatch.setattr("dpfda.numerics.exactness.draw_rounded", fail)
+    monkeypatch.setattr("dpfda.numerics.drawing.draw_array", fail)
     monkeypatch.setattr("os.urandom", fail)
 
 

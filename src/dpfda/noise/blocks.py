@@ -19,13 +19,14 @@ Under (epsilon, delta) one block may have a larger loss than epsilon: `dpfda.noi
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from flint import arb
@@ -39,7 +40,7 @@ from dpfda.noise.differences import exact_shape, root, scaled_up, sizes_of, squa
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
 from dpfda.noise.search import checked_shape, largest
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 from dpfda.numerics.exactness import precision, upper_end
 from dpfda.privacy.composition import (
     BlockLoss,
@@ -96,8 +97,13 @@ class KNormNoise(VectorLaw):
 
     def draw(self) -> list[int]:
         noise: list[int] = []
-        for size, scale in zip(self.block_sizes, self.scales, strict=True):
-            noise += _draw_laplace(scale) if size == 1 else draw_ellipsoid((scale,) * size)
+        pairs = zip(self.block_sizes, self.scales, strict=True)
+        for single, run in itertools.groupby(pairs, key=lambda pair: pair[0] == 1):
+            if single:
+                noise += _draw_laplace(tuple(scale for _, scale in run))
+            else:
+                for size, scale in run:
+                    noise += draw_ellipsoid((scale,) * size)
         return noise
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
@@ -180,18 +186,22 @@ def _simulated_laplace(scales: tuple[int, ...], generator: np.random.Generator, 
     return noise
 
 
-def _draw_laplace(scale: int) -> list[int]:
-    return exactness.draw_rounded(lambda u: [scale * exactness.laplace(u[0], u[1])], 2)
+def _draw_laplace(scales: tuple[int, ...]) -> list[int]:
+    def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        numbers = a.integers(scales)
+        return lambda places: numbers[places] * drawing.laplace(a, 0, places)
+
+    return drawing.draw_array(values, 2 * len(scales), len(scales))
 
 
 def draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
     """One exact draw of an ellipsoid's K-norm law."""
 
-    def transform(gaussians: list[arb], square: arb) -> list[arb]:
-        length = square.sqrt()
-        return [axis * length * gaussian for axis, gaussian in zip(axes, gaussians, strict=True)]
+    def scaled(a: drawing.Arithmetic, square: Any) -> Callable[[drawing.Places], Any]:
+        length, numbers = a.sqrt(square), a.integers(axes)
+        return lambda places: numbers[places] * length
 
-    return drawn_mixture(len(axes), len(axes) + 1, transform)
+    return drawn_mixture(len(axes), len(axes) + 1, scaled)
 
 
 def of_blocks(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:

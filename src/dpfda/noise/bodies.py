@@ -15,12 +15,11 @@ All of these are rational numbers or roots of such, rounded up.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb
 from scipy import stats
 
 from dpfda.bounds import BodyNorm
@@ -29,7 +28,7 @@ from dpfda.noise.blocks import block_loss, draw_ellipsoid, of_blocks, of_pure, p
 from dpfda.noise.differences import largest_ratio, root_sum, sizes_of
 from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee
 
@@ -57,15 +56,14 @@ class BoxNoise(ScaledLaw):
     law: ClassVar[str] = "k-norm-box"
 
     def draw(self) -> list[int]:
-        size = len(self.scales)
+        scales, size = self.scales, len(self.scales)
 
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
+        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
             # Half of a chi-square variable with 2 (M + 1) degrees of freedom.
-            length = exactness.chi_square(uniforms[size:]) / 2
-            pairs = zip(self.scales, uniforms[:size], strict=True)
-            return [scale * length * (2 * uniform - 1) for scale, uniform in pairs]
+            length, numbers = drawing.chi_square(a, size, size + 1) / 2, a.integers(scales)
+            return lambda places: numbers[places] * (length * (2 * a.uniforms(places) - 1))
 
-        return exactness.draw_rounded(transform, 2 * size + 1)
+        return drawing.draw_array(values, 2 * size + 1, size)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         size = len(self.scales)

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from flint import arb
@@ -35,6 +35,7 @@ from dpfda.noise.differences import enclosing_width
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive, refuse_linf
 from dpfda.noise.search import largest
+from dpfda.numerics import drawing
 from dpfda.numerics.exactness import ball, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import PRECISION
@@ -85,13 +86,13 @@ class EllipticalNoise(VectorLaw):
     def draw(self) -> list[int]:
         laplace = self.mixing == "laplace"
 
-        def transform(gaussians: list[arb], square: arb) -> list[arb]:
+        def scaled(a: drawing.Arithmetic, square: Any) -> Callable[[drawing.Places], Any]:
             # A chi-square variable with two degrees of freedom is twice an exponential one.
-            mixing = square / 2 if laplace else self.degrees / square
-            length = self.scale * mixing.sqrt()
-            return [length * gaussian for gaussian in gaussians]
+            scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
+            length = scale * a.sqrt(square / 2 if laplace else self.degrees / square)
+            return lambda places: length
 
-        return drawn_mixture(self.size, 2 if laplace else self.degrees, transform)
+        return drawn_mixture(self.size, 2 if laplace else self.degrees, scaled)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         if self.mixing == "laplace":

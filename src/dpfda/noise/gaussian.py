@@ -12,13 +12,12 @@ max_j w_j / s_j.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm
@@ -27,7 +26,7 @@ from dpfda.noise.differences import exact_shape, largest_ratio, root_sum, scaled
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width, refuse_linf, unsuited
 from dpfda.noise.search import checked_shape, largest
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 from dpfda.numerics.exactness import ball, precision, upper_end
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
@@ -50,13 +49,13 @@ class GaussianNoise(ScaledLaw):
     law: ClassVar[str] = "gaussian"
 
     def draw(self) -> list[int]:
-        size = len(self.scales)
+        scales, size = self.scales, len(self.scales)
 
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            gaussians = exactness.normals(uniforms)
-            return [s * g for s, g in zip(self.scales, gaussians[:size], strict=True)]
+        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+            numbers = a.integers(scales)
+            return lambda places: numbers[places] * drawing.normals(a, 0, places)
 
-        return exactness.draw_rounded(transform, size + size % 2)
+        return drawing.draw_array(values, size + size % 2, size)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         scales = np.asarray(self.scales, dtype=float)

@@ -7,15 +7,15 @@ validity of noise bands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 
 Floats = NDArray[np.float64]
 
@@ -81,9 +81,9 @@ def factor(count: int, law: stats.distributions.rv_frozen) -> Block:
 
 
 def drawn_mixture(
-    size: int, degrees: int, transform: Callable[[list[arb], arb], list[arb]]
+    size: int, degrees: int, scaled: Callable[[drawing.Arithmetic, Any], Callable[[drawing.Places], Any]]
 ) -> list[int]:
-    """One exact draw, rounded, of a function of normal variables and a chi-square one.
+    """One exact draw, rounded, of normal variables times numbers that depend on a chi-square one.
 
     Parameters
     ----------
@@ -91,17 +91,19 @@ def drawn_mixture(
         Number of standard normal variables.
     degrees : int
         Of freedom of the chi-square variable: pairs of them from uniforms, an odd one from a normal.
-    transform : callable
-        Takes enclosures of both to enclosures of what is rounded.
+    scaled : callable
+        Takes an arithmetic and the chi-square variable to a function of places: what the normal
+        variables there are multiplied with.
     """
     pairs, odd = divmod(degrees, 2)
     normals = size + odd + (size + odd) % 2
 
-    def function(uniforms: Sequence[arb]) -> list[arb]:
-        gaussians = exactness.normals(uniforms[pairs:])
-        square = exactness.chi_square(uniforms[:pairs])
+    def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        square = drawing.chi_square(a, 0, pairs)
         if odd:
-            square += gaussians[size] ** 2
-        return transform(gaussians[:size], square)
+            last = drawing.normals(a, pairs, np.array([size]))[0]
+            square = square + last * last
+        factors = scaled(a, square)
+        return lambda places: factors(places) * drawing.normals(a, pairs, places)
 
-    return exactness.draw_rounded(function, pairs + normals)
+    return drawing.draw_array(values, pairs + normals, size)

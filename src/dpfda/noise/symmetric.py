@@ -38,13 +38,12 @@ like M^4, for the difference of Wishart matrices like M^3, because that law fits
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from flint import arb
 
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise.charges import check_own
@@ -52,7 +51,7 @@ from dpfda.noise.gaussian import gaussian_ratio
 from dpfda.noise.mixtures import drawn_mixture
 from dpfda.noise.protocol import AnyLaw, Floats, Law, check_positive, unsuited
 from dpfda.noise.scan import laws_of
-from dpfda.numerics import exactness
+from dpfda.numerics import drawing
 from dpfda.privacy.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
@@ -155,20 +154,25 @@ class WishartDifferenceNoise(MatrixLaw):
 
     def draw(self) -> list[int]:
         """One exact draw, rounded."""
-        size, half = self.size, self.size * (self.size + 1)
+        rows, half = self.size + 1, self.size * (self.size + 1)
+        lower = np.tril_indices(self.size)
 
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            gaussians = exactness.normals(uniforms)
-            plus = [gaussians[i : i + size] for i in range(0, half, size)]
-            minus = [gaussians[i : i + size] for i in range(half, 2 * half, size)]
-            return [
-                self.scale
-                * (sum((g[j] * g[k] for g in plus), arb(0)) - sum((g[j] * g[k] for g in minus), arb(0)))
-                for j in range(size)
-                for k in range(j + 1)
-            ]
+        def products(a: drawing.Arithmetic, first: int, places: drawing.Places) -> Any:
+            """Entries of G' G, the normal variables of G from `first` on."""
+            j, k = lower[0][places], lower[1][places]
+            columns, where = np.unique(np.concatenate([j, k]), return_inverse=True)
+            normal = drawing.normals(a, first, (np.arange(rows)[:, None] * self.size + columns).ravel())
+            at = np.arange(rows * columns.size).reshape(rows, -1)
+            return (normal[at[:, where[: j.size]]] * normal[at[:, where[j.size :]]]).sum(axis=0)
 
-        return exactness.draw_rounded(transform, 2 * half)
+        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+            scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
+            return lambda places: scale * (products(a, 0, places) - products(a, half, places))
+
+        # Half is even, so that both parts have uniforms of their own.
+        return drawing.draw_array(
+            values, 2 * half, self.components, at_once=max(1, drawing.AT_ONCE * 32 // rows)
+        )
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         """Float draws (draws, M, M)."""
@@ -219,10 +223,10 @@ class SymmetricKNormNoise(MatrixLaw):
     def draw(self) -> list[int]:
         """One exact draw, rounded."""
 
-        def transform(gaussians: list[arb], square: arb) -> list[arb]:
-            return _triangle_of(gaussians, self.scale * square.sqrt(), self.size)
+        def scaled(a: drawing.Arithmetic, square: Any) -> Callable[[drawing.Places], Any]:
+            return _deviations(a, self.scale, self.size, a.sqrt(square))
 
-        return drawn_mixture(self.components, self.components + 1, transform)
+        return drawn_mixture(self.components, self.components + 1, scaled)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         """Float draws (draws, M, M)."""
@@ -274,10 +278,11 @@ class SymmetricGaussianNoise(MatrixLaw):
         """One exact draw, rounded."""
         count = self.components
 
-        def transform(uniforms: Sequence[arb]) -> list[arb]:
-            return _triangle_of(exactness.normals(uniforms)[:count], arb(self.scale), self.size)
+        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+            deviations = _deviations(a, self.scale, self.size)
+            return lambda places: deviations(places) * drawing.normals(a, 0, places)
 
-        return exactness.draw_rounded(transform, count + count % 2)
+        return drawing.draw_array(values, count + count % 2, count)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         """Float draws (draws, M, M)."""
@@ -358,11 +363,14 @@ def achieved_symmetric(
     return noise.achieved(difference, requested)
 
 
-def _triangle_of(gaussians: Sequence[arb], length: arb, size: int) -> list[arb]:
-    """Orthonormal coordinates times a length, as entries of the lower triangle."""
-    aside = length / arb(2).sqrt()
-    places = ((j, k) for j in range(size) for k in range(j + 1))
-    return [(length if j == k else aside) * g for (j, k), g in zip(places, gaussians, strict=True)]
+def _deviations(
+    a: drawing.Arithmetic, scale: int, size: int, length: Any = None
+) -> Callable[[drawing.Places], Any]:
+    """What standard normal variables are multiplied with to be entries of the lower triangle."""
+    whole = a.integers((scale, 2))[np.array([0])] * (1 if length is None else length)
+    aside = whole / a.sqrt(a.integers((scale, 2))[np.array([1])])
+    diagonal = np.equal(*np.tril_indices(size))
+    return lambda places: a.where(diagonal[places], whole, aside)
 
 
 def _filled(coordinates: Floats, size: int) -> Floats:

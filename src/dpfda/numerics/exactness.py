@@ -133,11 +133,6 @@ def draw_rounded(
         bits *= 2
 
 
-def laplace(first: arb, second: arb) -> arb:
-    """Standard Laplace variable from two uniforms: a difference of two exponentials."""
-    return (second / first).log()
-
-
 def normals(uniforms: Sequence[arb]) -> list[arb]:
     """Standard normal variables, as many as uniforms (an even number): Box and Muller."""
     values: list[arb] = []
@@ -146,11 +141,3 @@ def normals(uniforms: Sequence[arb]) -> list[arb]:
         sine, cosine = (2 * angle).sin_cos_pi()
         values += [length * cosine, length * sine]
     return values
-
-
-def chi_square(uniforms: Sequence[arb]) -> arb:
-    """Chi-square variable with twice as many degrees of freedom as uniforms."""
-    product = arb(1)
-    for uniform in uniforms:
-        product *= uniform
-    return -2 * product.log()
