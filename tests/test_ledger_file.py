@@ -1,5 +1,6 @@
 """The file of a ledger: one file whatever it is called, never read lower, never half."""
 
+import errno
 import json
 import os
 import random
@@ -96,14 +97,14 @@ def test_a_full_disk_charges_nothing_and_says_so(path, monkeypatch):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("failing", [1, 2])
-def test_a_disk_that_fails_leaves_the_charge_uncertain_and_says_so(path, monkeypatch, failing):
+@pytest.mark.parametrize(("failing", "error"), [(1, errno.EIO), (2, errno.EIO), (2, errno.ENOSPC)])
+def test_a_disk_that_fails_leaves_the_charge_uncertain_and_says_so(path, monkeypatch, failing, error):
     ledger, calls, real = charged(path), [], os.fsync
 
     def sync(descriptor):
         calls.append(descriptor)
         if len(calls) == failing:
-            raise OSError(5, "Input/output error")
+            raise OSError(error, os.strerror(error))
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", sync)

@@ -182,7 +182,11 @@ def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: 
         with suppress(OSError):
             os.ftruncate(descriptor, found.end)
         raise
-    _counted(descriptor, found, len(found.rows) + len(rows), last)
+    try:
+        _counted(descriptor, found, len(found.rows) + len(rows), last)
+    except OSError as error:
+        # The row is on the disk and counts, also where a full disk kept its count from it.
+        raise LedgerError(f"The ledger {str(path)!r} {_UNCERTAIN}") from error
     if disk.is_removed(descriptor):
         raise LedgerError(
             f"The ledger {str(path)!r} was removed or replaced while it was written, and the charge "
