@@ -29,7 +29,7 @@ from dpfda import (
     load,
     release_bernstein,
 )
-from dpfda.errors import ConversionError, ParameterError
+from dpfda.errors import ConversionError, ParameterError, StorageError
 from dpfda.front.report import describe
 from dpfda.front.report.covariances import describe_comparison, describe_second_order
 from dpfda.front.report.densities import describe_density
@@ -362,6 +362,65 @@ class TestCertificates:
         assert isinstance(cost.loss, GaussianLoss)
         sigma = dp_accounting.get_sigma_gaussian(1.0, 1e-6)
         assert float(cost.loss.rho) == pytest.approx(1 / (2 * sigma**2), rel=1e-6)
+
+
+def _lowered(written: Any) -> None:
+    """Guarantee, achieved guarantee, cost and loss, all alike."""
+    tenth = {"kind": "pure", "exact": {"epsilon": "1/10"}}
+    written |= {"guarantee": tenth, "achieved_guarantee": tenth}
+    written["costs"][0] |= {"guarantee": tenth, "loss": {"kind": "pure", "epsilon": "1/10"}}
+
+
+# What a file must not say of itself: of which release, and how it comes to be said.
+EDITS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "costs below the claim": (
+        "cells",
+        lambda w: w["costs"][0]["guarantee"].update(exact={"epsilon": "1/10"}),
+    ),
+    "achieved above the claim": (
+        "cells",
+        lambda w: w["achieved_guarantee"].update(exact={"epsilon": "5"}),
+    ),
+    "a loss below its cost": (
+        "one block",
+        lambda w: w["costs"][0]["loss"].update(epsilon="1/10"),
+    ),
+    "a block of more coordinates than there are": (
+        "one block",
+        lambda w: w["costs"][0]["loss"].update(dimension=10**9),
+    ),
+    "a law that is not there": (
+        "cells",
+        lambda w: w["costs"][0].update(loss={"kind": "laplace", "epsilon": "1"}),
+    ),
+    "less noise than the claim needs": (
+        "cells",
+        lambda w: w["noise"].update(scales=[scale // 2 for scale in w["noise"]["scales"]]),
+    ),
+    "a claim below what the noise gives": ("cells", _lowered),
+    "a shorter length": (
+        "gaussian",
+        lambda w: w["costs"][0]["loss"].update(
+            rho=str(Fraction(w["costs"][0]["loss"]["rho"]) * Fraction(99, 100))
+        ),
+    ),
+    "half a covariance": (
+        "covariance",
+        lambda w: w["costs"][0]["loss"].update(epsilon="1/2"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_file_whose_parts_contradict_each_other_is_refused(name: str, tmp_path: Path) -> None:
+    kind, edit = EDITS[name]
+    path = KINDS[kind]().save(tmp_path / "release.json")
+    load(path)
+    written = json.loads(path.read_text())
+    edit(written)
+    path.write_text(json.dumps(written))
+    with pytest.raises(StorageError, match="is damaged"):
+        load(path)
 
 
 class TestEarlierFiles:

@@ -82,7 +82,7 @@ class GaussianNoise(ScaledLaw):
         return longest(sizes_of(self.components, norm, width), self.scales)
 
     def loss(self, requested: Guarantee) -> Loss | None:
-        return GaussianLoss(gaussian_rho(requested))
+        return None if isinstance(requested, PureDP) else GaussianLoss(gaussian_rho(requested))
 
     def mixture(self) -> NoiseMixture:
         return one_factor(self.scales, Block(0, self.components, np.ones(1), np.zeros(1)))

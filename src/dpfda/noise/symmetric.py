@@ -306,9 +306,9 @@ class SymmetricGaussianNoise(MatrixLaw):
         mu = difference.frobenius / self.scale
         return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
 
-    def loss(self, requested: Guarantee) -> Loss:
+    def loss(self, requested: Guarantee) -> Loss | None:
         """That of Gaussian noise."""
-        return GaussianLoss(gaussian_rho(requested))
+        return None if isinstance(requested, PureDP) else GaussianLoss(gaussian_rho(requested))
 
 
 def symmetric_noise(

@@ -25,6 +25,7 @@ from dpfda.privacy.composition.losses import (
     Loss,
     PureLoss,
     RangeLoss,
+    estimated_profile,
     loss_from_json,
     loss_of,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "account",
     "block_length",
     "compose",
+    "estimated_profile",
     "filter_charge",
     "for_group",
     "for_replace_one",

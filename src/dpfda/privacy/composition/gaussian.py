@@ -59,6 +59,13 @@ def _profile(epsilon: Fraction, ratio: Fraction) -> arb:
         bits *= 2
 
 
+def estimated_gaussian_delta(epsilon: float, mu: float) -> float:
+    """Delta in floats: for design and first guesses, never to state a guarantee."""
+    first = special.log_ndtr(mu / 2 - epsilon / mu)
+    second = epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
+    return float(math.exp(first) * -math.expm1(min(second - first, 0.0)))
+
+
 def gaussian_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """Epsilon at delta of Gaussian releases of total rho, rounded up.
 
@@ -85,9 +92,7 @@ def _guessed(mu: float, delta: float) -> Fraction | None:
     """Epsilon by floats, a little above; whoever uses it has to verify it."""
 
     def over(epsilon: float) -> bool:
-        first = special.log_ndtr(mu / 2 - epsilon / mu)
-        second = epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
-        return bool(math.exp(first) * -math.expm1(min(second - first, 0.0)) > delta)
+        return estimated_gaussian_delta(epsilon, mu) > delta
 
     low, high = 0.0, 1.0
     while over(high):

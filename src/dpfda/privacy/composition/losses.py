@@ -9,6 +9,7 @@ Where nothing else is said, bounds and profiles are proved in docs/composition.m
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -18,9 +19,9 @@ from typing import Any, ClassVar, Protocol, Self
 from dpfda.errors import ParameterError
 from dpfda.numerics.exactness import ball, precision
 from dpfda.numerics.rationals import exact, readable
-from dpfda.privacy.composition.block_profile import block_delta
+from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
-from dpfda.privacy.composition.gaussian import gaussian_delta
+from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta
 from dpfda.privacy.composition.neighbours import for_group
 from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
@@ -439,6 +440,19 @@ def loss_from_json(written: Any) -> Loss:
     loss: Any = LOSSES[kind].from_json(written)
     made: Loss = loss
     return made
+
+
+def estimated_profile(loss: Loss, epsilon: float) -> float | None:
+    """Profile of Gaussian noise or of one block in floats, at once; None for other losses.
+
+    To check a claim for plausibility; no guarantee rests on it.
+    """
+    if isinstance(loss, GaussianLoss):
+        return estimated_gaussian_delta(epsilon, math.sqrt(2 * loss.rho))
+    if isinstance(loss, BlockLoss):
+        gap = float(loss.epsilon) - epsilon
+        return float(estimated_delta(loss.dimension, gap, epsilon)) if gap > 0 else 0.0
+    return None
 
 
 def _by_pinsker(rho: Fraction) -> Fraction:

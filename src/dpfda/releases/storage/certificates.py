@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpfda.bases.encoding import mapping, name
-from dpfda.noise import NoiseLaw, achieved_guarantee, cost_of
+from dpfda.noise import AnyLaw, NoiseLaw, achieved_guarantee, cost_of
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.composition import Cost, LaplaceLoss, loss_from_json
+from dpfda.privacy.composition import (
+    ApproximateLoss,
+    Cost,
+    LaplaceLoss,
+    Loss,
+    estimated_profile,
+    loss_from_json,
+    loss_of,
+)
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
@@ -22,6 +30,7 @@ from dpfda.privacy.guarantees import (
     PureDP,
     ZeroConcentratedDP,
     added,
+    within,
 )
 from dpfda.releases.function import NoisyCount
 from dpfda.releases.storage.files import built, read_json
@@ -30,6 +39,8 @@ from dpfda.releases.storage.parts import guarantee_from_json, guarantee_to_json
 
 # Schema of files that hold certificates; those of version 1 hold a guarantee alone.
 CERTIFIED = 2
+# Profiles in floats may be off by this factor.
+ROUNDING = 1.001
 Costs = Mapping[str, Cost]
 # What a release was drawn as: the same in all of its derivatives.
 _DRAWN = (
@@ -57,8 +68,12 @@ def certificate_from_json(
     written: Mapping[str, Any],
     earlier: Callable[[Guarantee, Guarantee], Costs],
     described: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any]]] | None = None,
+    laws: Sequence[AnyLaw] | None = None,
 ) -> Certificate:
     """The certificate in a release's file.
+
+    Parts that were changed apart from each other are refused: costs below the claim, losses below
+    their cost or of a law that is not in the file. Whoever changes all of them alike is not found out.
 
     Parameters
     ----------
@@ -69,6 +84,13 @@ def certificate_from_json(
         claim a law only where the file leaves no doubt.
     described : callable, optional
         Bound and mechanism for files of version 1 that do not hold them.
+    laws : sequence of laws, optional
+        All noise that the release holds, where it holds all that was drawn.
+
+    Raises
+    ------
+    ValueError
+        If its parts contradict each other.
     """
     guarantee = guarantee_from_json(written["guarantee"])
     relation, unit = Neighbours.parse(written["neighbours"]), name(written["privacy_unit"])
@@ -81,7 +103,7 @@ def certificate_from_json(
         achieved = _achieved(written, guarantee)
         return replace(made, guarantee=guarantee, achieved=achieved, identity=identity_of(written))
     parts = [(name(cost["stage"]), cost_from_json(cost)) for cost in written["costs"]]
-    return Certificate(
+    made = Certificate(
         guarantee=guarantee,
         achieved=guarantee_from_json(written["achieved_guarantee"]),
         neighbours=relation,
@@ -92,6 +114,65 @@ def certificate_from_json(
         costs=tuple(cost for _, cost in parts),
         identity=name(written["release_id"]),
     )
+    _check_claims(made)
+    if laws is not None:
+        _check_laws(made, laws)
+    return made
+
+
+def _check_claims(certificate: Certificate) -> None:
+    claim, whole = certificate.guarantee, added([cost.guarantee for cost in certificate.costs])
+    if not (_as_much(whole, claim) and within(certificate.achieved, claim)):
+        raise ValueError("the costs, the claim and what was achieved contradict each other")
+    if not all(_has(cost.loss, cost.guarantee) for cost in certificate.costs):
+        raise ValueError("a loss is below its cost")
+
+
+def _as_much(whole: Guarantee, claim: Guarantee) -> bool:
+    """Whether costs reach a claim; pure noise that was chosen under a delta costs its epsilon alone."""
+    if isinstance(whole, PureDP) and isinstance(claim, ApproximateDP):
+        return whole.epsilon >= claim.epsilon
+    if isinstance(whole, PureDP) and isinstance(claim, ZeroConcentratedDP):
+        return whole.epsilon**2 / 2 >= claim.rho
+    return within(claim, whole)
+
+
+def _has(loss: Loss, guarantee: Guarantee) -> bool:
+    """Whether a loss is no smaller than its guarantee says: charged losses attain it."""
+    if isinstance(guarantee, PureDP):
+        return loss.epsilon is not None and loss.epsilon >= guarantee.epsilon
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return loss.rho is not None and loss.rho >= guarantee.rho
+    if isinstance(loss, ApproximateLoss):
+        return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
+    # In floats: whatever numbers a file holds, it is read at once.
+    found = estimated_profile(loss, float(guarantee.epsilon))
+    return found is not None and found * ROUNDING >= float(guarantee.delta)
+
+
+def _check_laws(certificate: Certificate, laws: Sequence[AnyLaw]) -> None:
+    """Losses are those of the noise in the file, or no more than the guarantee is known."""
+    for cost in certificate.costs:
+        bare = cost.loss == loss_of(cost.guarantee)
+        if not bare and not any(_is_of(law, cost) for law in laws):
+            raise ValueError("a loss is of a law that the release does not hold")
+
+
+def _is_of(law: AnyLaw, cost: Cost) -> bool:
+    if not isinstance(cost.guarantee, ApproximateDP):
+        return law.loss(cost.guarantee) == cost.loss
+    # How large it is at least has been checked; here is asked of what law.
+    made = [law.loss(one) for one in (PureDP(Fraction(1)), ZeroConcentratedDP(Fraction(1)))]
+    return any(
+        type(loss) is type(cost.loss)
+        and getattr(loss, "dimension", None) == getattr(cost.loss, "dimension", None)
+        for loss in made
+    )
+
+
+def drawn_laws(noise: AnyLaw, divisor: float | NoisyCount) -> list[AnyLaw]:
+    """The laws of a sum and of its count, where that was released too."""
+    return [noise, divisor.noise] if isinstance(divisor, NoisyCount) else [noise]
 
 
 def _settled(

@@ -21,6 +21,7 @@ from dpfda.releases.storage.certificates import (
     Costs,
     certificate_from_json,
     certificate_to_json,
+    drawn_laws,
     earlier_sum,
 )
 from dpfda.releases.storage.parts import (
@@ -63,7 +64,11 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedCovariance
         divisor=divisor,
         center=floats(written["center"]),
         noise=noise,
-        certificate=certificate_from_json(written, partial(_earlier, noise, divisor, mean)),
+        certificate=certificate_from_json(
+            written,
+            partial(_earlier, noise, divisor, mean),
+            laws=drawn_laws(noise, divisor) if mean is None else None,
+        ),
         about=mapping(written["about"]),
         mean=None if mean is None else functions.from_json(mean, kernel),
         shrunk=written["shrunk"] is True,

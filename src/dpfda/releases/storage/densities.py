@@ -84,6 +84,7 @@ def _histogram_from_json(written: dict[str, Any]) -> ReleasedHistogram:
             written,
             partial(earlier_sum, noise, 1.0),
             lambda: ({"description": "one cell a unit"}, tuning),
+            [noise],
         ),
         about=mapping(written["about"]),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.encoding import (
     array_from_json,
@@ -16,12 +18,15 @@ from dpfda.bases.encoding import (
     mapping,
 )
 from dpfda.bases.priors import Hierarchy
-from dpfda.noise import law_from_json
+from dpfda.noise import achieved_guarantee, law_from_json
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, within
 from dpfda.releases.function import Release, ReleasedFunction
 from dpfda.releases.storage.certificates import (
     CERTIFIED,
     certificate_from_json,
     certificate_to_json,
+    drawn_laws,
     earlier_sum,
 )
 from dpfda.releases.storage.parts import (
@@ -74,8 +79,10 @@ def numbers(release: Release) -> dict[str, Any]:
     }
 
 
-def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, Any]:
-    """The arguments of a release, from JSON types."""
+def parts_from_json(
+    written: dict[str, Any], kernel: Any = None, certificate: Certificate | None = None
+) -> dict[str, Any]:
+    """The arguments of a release, from JSON types; the certificate too, where it is not given."""
     noise, divisor = law_from_json(written["noise"]), divisor_from_json(written["divisor"])
     return {
         "basis": basis_from_json(written["basis"], kernel),
@@ -85,7 +92,10 @@ def parts_from_json(written: dict[str, Any], kernel: Any = None) -> dict[str, An
         "shrinkage": floats(written["shrinkage"]),
         "center": floats(written["center"]),
         "noise": noise,
-        "certificate": certificate_from_json(written, partial(earlier_sum, noise, divisor)),
+        "certificate": certificate
+        or certificate_from_json(
+            written, partial(earlier_sum, noise, divisor), laws=drawn_laws(noise, divisor)
+        ),
         "about": mapping(written["about"]),
         "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
         "hierarchy": prior_from_json(written["hierarchy"]) if "hierarchy" in written else None,
@@ -111,7 +121,21 @@ def check_parts(release: Release) -> None:
         cells = measured if hierarchy.cells is None else len(hierarchy.cells)
         if hierarchy.lower.shape != release.center.shape or cells != measured:
             raise ValueError("bounds, cells and scales differ in number")
+        _check_scales(release, hierarchy)
     elif hierarchy is not None and (hierarchy.measured, hierarchy.prior.components) != sizes:
         raise ValueError("prior and scales differ in number")
     if not release.count > 0:
         raise ValueError("the divisor must be positive")
+
+
+def _check_scales(release: Release, curves: CurvePrior) -> None:
+    """Refuse noise on cells that is too small for its cost: the bounds say how far one unit moves it."""
+    if curves.cells is None:
+        return
+    halves = np.floor(np.ldexp(curves.width / 2, release.exponent)).astype(np.int64)
+    sums = np.add.reduceat(halves, np.cumsum((0, *curves.cells[:-1])))
+    width = tuple(release.neighbours.differences(size) for size in sums.tolist())
+    cost = release.certificate.costs[-1].guarantee
+    whole = PureDP(cost.epsilon) if isinstance(cost, ApproximateDP) else cost
+    if not within(achieved_guarantee(release.noise, "box", width, whole), cost):
+        raise ValueError("the noise is too small for what was charged")

@@ -51,6 +51,7 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> LatticeRelease:
             written,
             partial(earlier_sum, noise, 1.0),
             lambda: ({"description": stated_by_caller(readable(move))}, {"name": "bernstein"}),
+            [noise],
         ),
         about=mapping(written["about"]),
     )

@@ -74,6 +74,7 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> ReleasedPredictor:
             written,
             partial(_earlier, written["mechanism"]["name"], noise),
             lambda: ({"description": BOUND}, written["mechanism"]),
+            [noise],
         ),
         size=integer(written["units"], 0),
         noise=noise,

@@ -53,7 +53,7 @@ def from_json(written: dict[str, Any], kernel: Any = None) -> TwoStageFunction:
         stages = certificate.stages[: len(own.costs)]
         first = replace(first, certificate=replace(own, identity=certificate.identity, stages=stages))
     release = TwoStageFunction(
-        **{**parts_from_json(written, kernel), "certificate": certificate},
+        **parts_from_json(written, kernel, certificate),
         order=int(written["order"]),
         first=first,
         radius=number(written["radius"]),
