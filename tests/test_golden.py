@@ -1,7 +1,8 @@
 """Files that earlier versions wrote stay readable, and say what they said.
 
 `tests/golden/v1` holds a file of every kind in the first format, made from simulated data, and
-`readings.json` what the version that wrote them read out of each.
+`readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
+bounds in the second format, whose lines follow from the first version of their constants.
 """
 
 import json
@@ -13,8 +14,8 @@ import pytest
 
 from dpfda import load
 
-FOLDER = Path(__file__).parent / "golden" / "v1"
-FILES = sorted(path for path in FOLDER.glob("*.json") if path.name != "readings.json")
+FOLDERS = [Path(__file__).parent / "golden" / version for version in ("v1", "v2")]
+FILES = [sorted(set(folder.glob("*.json")) - {folder / "readings.json"}) for folder in FOLDERS]
 
 
 def readings(path: Path) -> dict[str, Any]:
@@ -46,14 +47,15 @@ def _values(release: Any) -> Any:
 
 
 def test_there_is_a_file_of_every_kind() -> None:
-    kinds = {json.loads(path.read_text())["format"] for path in FILES}
+    kinds = {json.loads(path.read_text())["format"] for path in FILES[0]}
     assert len(kinds) == 9
-    assert {path.stem for path in FILES} == set(json.loads((FOLDER / "readings.json").read_text()))
+    for folder, files in zip(FOLDERS, FILES, strict=True):
+        assert {path.stem for path in files} == set(json.loads((folder / "readings.json").read_text()))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_of_the_first_format_reads_as_it_did(path: Path) -> None:
-    expected = json.loads((FOLDER / "readings.json").read_text())[path.stem]
+@pytest.mark.parametrize("path", [*FILES[0], *FILES[1]], ids=lambda path: path.stem)
+def test_a_file_of_an_earlier_version_reads_as_it_did(path: Path) -> None:
+    expected = json.loads((path.parent / "readings.json").read_text())[path.stem]
     found = readings(path)
     assert found.pop("values") == pytest.approx(expected.pop("values"), rel=1e-9, abs=1e-12)
     assert found == expected

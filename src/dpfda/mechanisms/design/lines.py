@@ -3,7 +3,7 @@
 Nothing is searched for. The number of cells M follows from the strength S = n epsilon (replace-one;
 twice that under add/remove) and the number T of grid points,
 
-    M = max(3, floor(.27 S^.63 (T / 100)^.3)),        M = T where that is at least T / 2,
+    M = max(3, floor(.82 S^(1/2) (min(T, 100) / 100)^(1/4) - 2)),   M = T where that is at least T / 2,
 
 and cells have equal numbers of points. The constants were set on 39 sets of real curves, under the
 estimate of `dpfda.mechanisms.posteriors.curves`. For pure privacy there is no other candidate: a block
@@ -31,11 +31,11 @@ from dpfda.mechanisms.posteriors.curves import LARGEST_GRID
 from dpfda.noise import pure_budget
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
-CELLS, POWER, LENGTH, FEWEST = 0.27, 0.63, 0.3, 3
+CELLS, POWER, LENGTH, LESS, FEWEST = 0.82, 0.5, 0.25, 2, 3
 # From this share of the grid on every point is a cell. Grids count up to a length: longer ones are finer
 # than what curves do. Where some points carry the curve there are at most half as many cells.
 FULL = 0.5
-LONGEST = 400
+LONGEST = 100
 MOST_CELLS = LARGEST_GRID // 2
 # One block has at least so many functions, or twice as many as there would be cells.
 FUNCTIONS = 128
@@ -48,10 +48,10 @@ def number_of_cells(points: int, strength: float) -> int:
     Examples
     --------
     >>> [number_of_cells(100, strength) for strength in (1, 300, 5000)]
-    [3, 9, 100]
+    [3, 12, 100]
     """
-    length = min(points, LONGEST) / 100
-    count = max(FEWEST, int(min(CELLS * strength**POWER * length**LENGTH, points)))
+    length = min(points, LONGEST) / LONGEST
+    count = max(FEWEST, int(min(CELLS * strength**POWER * length**LENGTH - LESS, points)))
     if points > LARGEST_GRID:
         return min(count, MOST_CELLS)
     return points if count >= FULL * points else count
