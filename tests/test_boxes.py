@@ -464,9 +464,9 @@ class TestRefusals:
             basis.values_on_grid(np.zeros(21))
         with pytest.raises(ParameterError, match="coefficients must be of one function"):
             basis.values_at([[0.5, 0.5]], np.zeros((2, 20)))
-        with pytest.raises(ParameterError, match="order must be 2 orders"):
+        with pytest.raises(ParameterError, match="order must be 2 integers from 0 to 64"):
             basis.evaluate([[0.5, 0.5]], 1)
-        with pytest.raises(ParameterError, match="order must be 2 orders"):
+        with pytest.raises(ParameterError, match="order must be 2 integers from 0 to 64"):
             basis.evaluate([[0.5, 0.5]], (1, -1))
         with pytest.raises(ParameterError, match="points must lie in the domain"):
             basis.evaluate([[0.5, 1.5]])

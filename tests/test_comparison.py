@@ -340,7 +340,7 @@ class TestRefusals:
             compared(X, y[:, None])
         with pytest.raises(DataError, match="y must have a group for every record; found none in row 5"):
             compared(X, np.where(np.arange(200) == 5, None, y.astype(object)))
-        with pytest.raises(ParameterError, match="group must be one of case, control; found 'x'"):
+        with pytest.raises(ParameterError, match="group must be one of 'case', 'control'; found 'x'"):
             compared().difference("case", "x")
 
     def test_comparisons_are_of_two_or_more_that_fit(self):

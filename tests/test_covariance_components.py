@@ -321,7 +321,7 @@ class TestEstimator:
             found.transform(np.zeros((1, 3)))
         with pytest.raises(ParameterError, match="scores must have 1 columns"):
             found.inverse_transform(np.zeros((1, 3)))
-        with pytest.raises(ParameterError, match="index must be from 0 to 0"):
+        with pytest.raises(ParameterError, match="index must be an integer from 0 to 0"):
             found.release_.function(1)
         with pytest.raises(DataError, match="row 2, column 0"):
             fpca(1, np.where(np.arange(10)[:, None] == 2, np.nan, waves(10)))

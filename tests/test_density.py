@@ -132,7 +132,7 @@ class TestFunction:
             lower, upper = [a for a, _ in SQUARE], [b for _, b in SQUARE]
             upper[axis] = middle = (2 * ends[0] + ends[1]) / 3
             assert math.isclose(square.cdf(middle, axis), square.integral(lower, upper), abs_tol=1e-12)
-        with pytest.raises(ParameterError, match="axis must be from 0 to 1; found 2"):
+        with pytest.raises(ParameterError, match="axis must be an integer from 0 to 1; found 2"):
             square.marginal(2)
 
     @given(st.floats(0, 1))
@@ -185,7 +185,7 @@ class TestFunction:
             line(1.0)
         with pytest.raises(ParameterError, match=r"points must have shape \(q, 2\)"):
             square([[1.0, 2.0, 3.0]])
-        with pytest.raises(ParameterError, match="shape must have 2 numbers"):
+        with pytest.raises(ParameterError, match="shape must be 2 integers"):
             square.on_grid((5,))
 
     def test_smoothing_again_costs_nothing(self, line) -> None:

@@ -349,7 +349,7 @@ class TestRefusals:
         for points, words in (
             ([[0.0]], r"points must have shape \(q, 2\)"),
             ([[np.nan, 0.0]], "points must be finite"),
-            ([["a", "b"]], "points must be numbers"),
+            ([["a", "b"]], "points must be real numbers"),
         ):
             with pytest.raises(ParameterError, match=words):
                 release(points)

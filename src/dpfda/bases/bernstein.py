@@ -22,6 +22,8 @@ from dpfda.bases.grids import (
     quadrature_weights,
 )
 from dpfda.errors import ParameterError
+from dpfda.numerics import parameters
+from dpfda.numerics.parameters import whole
 
 Floats = NDArray[np.float64]
 
@@ -197,7 +199,7 @@ class BernsteinBasis:
 
     def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
         """Values (len(points), k + 1) of the functions, or of their derivative of any order."""
-        at = check_points(points, self.domain_range)
+        at, order = check_points(points, self.domain_range), parameters.order(order)
         start, end = self.domain_range
         position = (at - start) / (end - start)
         return bernstein_values(self.degree, position, order) / (end - start) ** order
@@ -210,7 +212,7 @@ class BernsteinBasis:
         ParameterError
             For fewer components than it has.
         """
-        if components != self.degree + 1:
+        if whole(components, "components") != self.degree + 1:
             raise ParameterError(
                 "components",
                 f"be {self.degree + 1}, all Bernstein polynomials of degree {self.degree}",

@@ -17,6 +17,7 @@ from dpfda.bases.grids import check_domain, frozen
 from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import LARGEST, SMALLEST, choice, real, reals, shown, wholes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -113,13 +114,11 @@ class BoxBasis(ProductBasis):
         names = _read_kinds(kinds, len(domain))
         cells = _read_shape(shape, names)
         scales = _read_scales(length_scale, domain)
-        if spectrum not in SPECTRA:
-            raise ParameterError("spectrum", f"be one of {sorted(SPECTRA)}", repr(spectrum))
-        if not (isinstance(nu, int | float) and math.isfinite(nu) and nu > 0):
-            raise ParameterError("nu", "be a positive number", repr(nu))
+        choice(spectrum, "spectrum", sorted(SPECTRA))
+        nu = real(nu, "nu", SMALLEST, LARGEST, "be a positive number")
         counts = tuple(AXES[kind].count(size) for kind, size in zip(names, cells, strict=True))
         squares, unit = _squared_frequencies(names, counts, domain, scales)
-        variances = SPECTRA[spectrum](squares * unit, float(nu), len(domain))
+        variances = SPECTRA[spectrum](squares * unit, nu, len(domain))
         held = int(np.count_nonzero(variances > LEAST_SHARE * variances.max()))
         count = held if components is None else components
         whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
@@ -134,7 +133,7 @@ class BoxBasis(ProductBasis):
         volume = math.prod(end - start for start, end in domain)
         eigenvalues = variances.ravel()[modes] * (volume / float(variances.sum()))
         modes.setflags(write=False)
-        return cls(names, cells, domain, scales, float(nu), spectrum, modes, frozen(eigenvalues))
+        return cls(names, cells, domain, scales, nu, spectrum, modes, frozen(eigenvalues))
 
     @property
     def grid_points(self) -> tuple[Floats, ...]:
@@ -290,30 +289,29 @@ def _squared_frequencies(
 
 def _read_domain(domain_range: Any) -> tuple[tuple[float, float], ...]:
     try:
-        pairs = np.asarray(domain_range, dtype=np.float64)
-    except (TypeError, ValueError):
+        pairs = reals(domain_range, "domain_range")
+    except ParameterError:
         pairs = np.zeros(0)
     pairs = pairs[None, :] if pairs.shape == (2,) else pairs
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] < 1:
-        raise ParameterError("domain_range", "be pairs (a, b), one an axis", repr(domain_range))
+        raise ParameterError("domain_range", "be pairs (a, b), one an axis", shown(domain_range))
     return tuple(check_domain(pair) for pair in pairs.tolist())
 
 
 def _read_kinds(kinds: str | Sequence[str], dimensions: int) -> tuple[str, ...]:
-    names = (kinds,) * dimensions if isinstance(kinds, str) else tuple(kinds)
-    if len(names) != dimensions or any(name not in AXES for name in names):
-        raise ParameterError(
-            "kinds", f"be one name or {dimensions} names out of {sorted(AXES)}", repr(kinds)
-        )
-    return names
+    words = f"be one name or {dimensions} names out of {sorted(AXES)}"
+    listed = kinds if isinstance(kinds, list | tuple) else (kinds,) * dimensions
+    if len(listed) != dimensions or not all(isinstance(n, str) and n in AXES for n in listed):
+        raise ParameterError("kinds", words, shown(kinds))
+    return tuple(map(str, listed))
 
 
 def _read_shape(shape: int | Sequence[int], kinds: tuple[str, ...]) -> tuple[int, ...]:
-    cells = tuple(np.atleast_1d(np.asarray(shape)).tolist())
-    whole = all(isinstance(size, int) and not isinstance(size, bool) for size in cells)
     least = tuple(3 if kind == "fourier" else 2 for kind in kinds)
-    if len(cells) != len(kinds) or not whole or any(s < t for s, t in zip(cells, least, strict=True)):
-        raise ParameterError("shape", f"be {len(kinds)} numbers of cells, at least {least}", repr(shape))
+    words = f"be {len(kinds)} numbers of cells, at least {least}"
+    cells = wholes((shape,) if isinstance(shape, int) else shape, "shape", len(kinds), words=words)
+    if any(size < needed for size, needed in zip(cells, least, strict=True)):
+        raise ParameterError("shape", words, shown(shape))
     return cells
 
 
@@ -322,12 +320,11 @@ def _read_scales(
 ) -> tuple[float, ...]:
     if length_scale is None:
         return tuple(0.1 * (end - start) for start, end in domain)
+    words = f"be one positive number or {len(domain)}"
     try:
-        scales = np.broadcast_to(np.asarray(length_scale, dtype=np.float64), (len(domain),))
-    except (TypeError, ValueError):
-        scales = np.full(1, math.nan)
-    if not np.all(np.isfinite(scales) & (scales > 0)):
-        raise ParameterError(
-            "length_scale", f"be one positive number or {len(domain)}", repr(length_scale)
-        )
+        scales = np.broadcast_to(reals(length_scale, "length_scale"), (len(domain),))
+    except ValueError:
+        raise ParameterError("length_scale", words, shown(length_scale)) from None
+    if not np.all((scales >= SMALLEST) & (scales <= LARGEST)):
+        raise ParameterError("length_scale", words, shown(length_scale))
     return tuple(scales.tolist())

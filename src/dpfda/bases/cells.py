@@ -15,7 +15,7 @@ from scipy.fft import dctn, idctn
 from dpfda.bases.encoding import check_grid_size, floats
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.errors import ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import reals, shown
 
 Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]
@@ -256,10 +256,7 @@ def _fold(coefficients: Floats, cells: int) -> Floats:
 
 
 def _check_edges(edges: Any) -> Floats:
-    try:
-        axis = np.array(edges, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("edges", "be numbers", "something else") from None
+    axis = reals(edges, "edges")
     if axis.ndim != 1 or axis.size < 2 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0):
         raise ParameterError(
             "edges",

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.encoding import floats, integer, number
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.errors import ParameterError
+from dpfda.numerics import parameters
 from dpfda.numerics.parameters import length, real, whole
 
 Floats = NDArray[np.float64]
@@ -141,7 +142,7 @@ class ClosedFormBasis(ABC):
 
     def evaluate(self, points: ArrayLike, order: int = 0) -> Floats:
         """Values (len(points), K) of the functions, or of their derivative of any order."""
-        at = check_points(points, self.domain_range)
+        at, order = check_points(points, self.domain_range), parameters.order(order)
         position = (at - self.domain_range[0]) / self._length
         return self._values(position, order) / math.sqrt(self._length) / self._length**order
 

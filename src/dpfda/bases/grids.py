@@ -167,6 +167,14 @@ def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:
     return np.clip(values, start, end)
 
 
+def check_point(point: Any, domain_range: tuple[float, float]) -> float:
+    """Read one point of the domain."""
+    values = check_points(point, domain_range)
+    if np.ndim(point) or values.size != 1:
+        raise ParameterError("point", "be one number", shown(point))
+    return float(values[0])
+
+
 def check_box_points(points: Any, domain_range: Sequence[tuple[float, float]]) -> tuple[Floats, bool]:
     """Read points at which a function of d variables is evaluated.
 

@@ -24,6 +24,8 @@ from dpfda.bases.kernels import (
 )
 from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.errors import ParameterError, StorageError
+from dpfda.numerics import parameters
+from dpfda.numerics.parameters import whole
 
 Floats = NDArray[np.float64]
 
@@ -177,7 +179,7 @@ class KernelBasis:
         ParameterError
             If a point lies outside the domain, or the kernel's functions have no such derivative.
         """
-        at = check_points(points, self.domain_range)
+        at, order = check_points(points, self.domain_range), parameters.order(order)
         function = kernel_function(self.kernel)
         if order == 0:
             return self._extended(at)
@@ -207,6 +209,7 @@ class KernelBasis:
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def truncate(self, components: int) -> KernelBasis:
+        components = whole(components, "components")
         return replace(
             self,
             eigenvalues=frozen(self.eigenvalues[:components]),

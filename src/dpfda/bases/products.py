@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_box_points, frozen, product_points
 from dpfda.errors import ParameterError
+from dpfda.numerics import parameters
+from dpfda.numerics.parameters import reals, whole, wholes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -119,7 +121,9 @@ class ProductBasis(ABC):
         """Midpoints of equal cells along each axis, for any number of cells."""
         return tuple(
             frozen(start + (end - start) * (np.arange(cells) + 0.5) / cells)
-            for (start, end), cells in zip(self.domain_range, shape, strict=True)
+            for (start, end), cells in zip(
+                self.domain_range, wholes(shape, "shape", self.dimensions), strict=True
+            )
         )
 
     def transform(self, values: ArrayLike) -> Floats:
@@ -152,7 +156,7 @@ class ProductBasis(ABC):
 
     def scaled_transform(self, values: ArrayLike) -> tuple[Floats, int]:
         """Coefficients c (K,) and an exponent e: those of `transform` are c 2^e."""
-        array = np.ascontiguousarray(values, dtype=np.float64)
+        array = np.ascontiguousarray(reals(values, "values"))
         if array.shape not in (self.shape, (math.prod(self.shape),)):
             raise ParameterError(
                 "values", f"have the shape {self.shape} of the grid", f"shape {array.shape}"
@@ -200,6 +204,7 @@ class ProductBasis(ABC):
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def truncate(self, components: int) -> Self:
+        components = whole(components, "components")
         parts: dict[str, Any] = {
             "modes": self.modes[:components],
             "eigenvalues": frozen(self.eigenvalues[:components]),
@@ -209,7 +214,7 @@ class ProductBasis(ABC):
         return shortened
 
     def _read_coefficients(self, coefficients: ArrayLike) -> Floats:
-        given = np.asarray(coefficients, dtype=np.float64)
+        given = reals(coefficients, "coefficients")
         if given.ndim < 1 or not 1 <= given.shape[-1] <= self.components:
             raise ParameterError(
                 "coefficients", f"be 1 to {self.components} numbers", f"shape {given.shape}"
@@ -231,7 +236,9 @@ class ProductBasis(ABC):
         self, at: Floats, order: int | Sequence[int], counts: tuple[int, ...]
     ) -> Iterator[Floats]:
         """Values (q, n_a) of the functions along each axis."""
-        orders = _read_orders(order, self.dimensions)
+        # A mixed derivative is asked for by name: one number is for one variable, or zero for all.
+        named = (order,) if isinstance(order, int) and order else order
+        orders = parameters.orders(named, self.dimensions)
         for axis, (count, wanted) in enumerate(zip(counts, orders, strict=True)):
             yield self._along(axis, at[:, axis], count, wanted)
 
@@ -242,15 +249,6 @@ class ProductBasis(ABC):
         for values in others:
             sums = np.einsum("qn,qn...->q...", values, sums)
         return np.asarray(sums)
-
-
-def _read_orders(order: int | Sequence[int], dimensions: int) -> tuple[int, ...]:
-    orders = (order,) if isinstance(order, int) else tuple(order)
-    if orders == (0,):
-        orders = (0,) * dimensions
-    if len(orders) != dimensions or any(not isinstance(o, int) or o < 0 for o in orders):
-        raise ParameterError("order", f"be {dimensions} orders of derivatives, one an axis", repr(order))
-    return orders
 
 
 class PublicMatrix(NamedTuple):

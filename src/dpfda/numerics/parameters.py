@@ -7,11 +7,14 @@ powers of lengths, scales of noise and their quotients stay far inside the range
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.rationals import exact, readable
@@ -20,6 +23,10 @@ from dpfda.numerics.rationals import exact, readable
 SMALLEST, LARGEST = 1e-100, 1e100
 # Of counts: more records than this do not fit into a sum of 64-bit integers.
 LARGEST_COUNT = 2**53
+# Of numbers that are asked of a release at once, and of draws of its noise; orders of derivatives.
+MOST_NUMBERS = 10**8
+MOST_DRAWS = 10**6
+HIGHEST_ORDER = 64
 
 
 def shown(value: Any) -> str:
@@ -153,16 +160,143 @@ def curve(value: Any, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]
     return array
 
 
+def probability(value: Any, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    constraint = "lie strictly between 0 and 1"
+    found = real(value, name, 0.0, 1.0, constraint)
+    if not 0 < found < 1:
+        raise ParameterError(name, constraint, shown(value))
+    return found
+
+
+def wholes(
+    value: Any, name: str, count: int, low: int = 1, high: int = MOST_NUMBERS, words: str = ""
+) -> tuple[int, ...]:
+    """So many integers, one a variable, of a product of at most 10^8.
+
+    Raises
+    ------
+    ParameterError
+        If they are something else.
+    """
+    words = words or f"be {count} integers from {low} to {high}"
+    try:
+        given = () if isinstance(value, str | bytes | dict | set | frozenset) else tuple(value)
+        if len(given) != count:
+            raise TypeError
+        found = tuple(whole(entry, name, low, high) for entry in given)
+    except (TypeError, ParameterError):
+        raise ParameterError(name, words, shown(value)) from None
+    if math.prod(found) > MOST_NUMBERS:
+        raise ParameterError(name, f"give at most {MOST_NUMBERS} numbers together", shown(value))
+    return found
+
+
+def order(value: Any) -> int:
+    """Order of a derivative; 0 is the function itself."""
+    return whole(value, "order", 0, HIGHEST_ORDER)
+
+
+def orders(value: Any, count: int) -> tuple[int, ...]:
+    """Orders of a derivative in each of so many variables; one number is for all of them."""
+    given = (value,) * count if isinstance(value, int | np.integer) else value
+    return wholes(given, "order", count, 0, HIGHEST_ORDER)
+
+
+def draws(value: Any) -> int:
+    """How many draws of public noise are simulated at once."""
+    return whole(value, "draws", 1, MOST_DRAWS)
+
+
+def randomness(value: Any, name: str) -> np.random.Generator:
+    """A numpy generator, of the caller's own: for what protects nobody.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    if not isinstance(value, np.random.Generator):
+        remedy = "Make one with numpy.random.default_rng(seed)."
+        raise ParameterError(name, "be a numpy Generator", shown(value), remedy)
+    return value
+
+
+def seeded(value: Any, name: str) -> np.random.Generator:
+    """A numpy generator, or one made from a seed, or a new one for None."""
+    if value is None or isinstance(value, np.random.Generator):
+        return np.random.default_rng(value)
+    words = "be a numpy Generator, a seed (an integer of at least 0) or None"
+    return np.random.default_rng(whole(value, name, 0, 2**128, words))
+
+
+def path(value: Any, name: str = "path") -> Path:
+    """The name of a file, as any file system takes it.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    try:
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise ValueError
+        os.fsencode(text)
+    except ValueError:
+        raise ParameterError(name, "name a file", shown(value)) from None
+    return Path(text)
+
+
+def values_at(function: Any, name: str, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values (k,) of a public function that takes an array of points (k,); finite.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be called, fails, or returns something else.
+    """
+    words = "take an array of points and return their values"
+    if not callable(function):
+        raise ParameterError(name, words, shown(function))
+    called: Callable[[NDArray[np.float64]], Any] = function
+    try:
+        told = np.asanyarray(called(points))
+    except ParameterError:
+        raise
+    except Exception as error:
+        raise ParameterError(name, words, f"one that raises {type(error).__name__}") from error
+    if told.dtype.kind == "c":
+        remedy = "Ask for its real and its imaginary part."
+        raise ParameterError(name, "have real values", f"values of type {told.dtype}", remedy)
+    try:
+        values = np.broadcast_to(reals(told, name), points.shape)
+    except (ParameterError, ValueError):
+        raise ParameterError(name, words, shown(told)) from None
+    if not np.all(np.isfinite(values)):
+        raise ParameterError(name, "be finite on the domain", "NaN or infinity")
+    return values
+
+
 __all__ = [
     "LARGEST",
     "SMALLEST",
     "choice",
     "curve",
+    "draws",
     "flag",
     "length",
-    "real",
+    "order",
+    "orders",
     "pair",
+    "path",
+    "probability",
+    "randomness",
+    "real",
     "reals",
+    "seeded",
     "shown",
+    "values_at",
     "whole",
+    "wholes",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import flag, probability, reals, shown
 
 Floats = NDArray[np.float64]
 DRAWS = 20_000
@@ -49,13 +50,22 @@ class Band:
 
     def contains(self, values: Floats) -> bool:
         """Whether a curve on the same points lies in the band everywhere."""
-        return bool(np.all((self.lower <= values) & (values <= self.upper)))
+        given = reals(values, "values")
+        if given.shape != self.lower.shape:
+            raise ParameterError("values", f"be {self.lower.size} numbers, one a point", shown(values))
+        return bool(np.all((self.lower <= given) & (given <= self.upper)))
 
 
-def check_level(level: float) -> None:
-    """Refuse a level that is not a probability strictly between 0 and 1."""
-    if not 0 < level < 1:
-        raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
+def check_level(level: float, simultaneous: bool = True) -> float:
+    """Read a level, a probability strictly between 0 and 1, and the kind of band that it is for."""
+    flag(simultaneous, "simultaneous")
+    return probability(level, "level")
+
+
+def check_places(points: Floats) -> None:
+    """Refuse a band at no points."""
+    if not len(points):
+        raise ParameterError("points", "be at least one for a band", "none")
 
 
 def make_band(
@@ -76,7 +86,8 @@ def make_band(
     release has one band, however often it is asked for. It has 20,000 draws, fewer (at least 1000)
     where many points meet many coefficients.
     """
-    check_level(level)
+    level = check_level(level, simultaneous)
+    check_places(points)
     draws = min(DRAWS, max(FEWEST_DRAWS, WORK // functions.size))
     generator = np.random.Generator(np.random.Philox(key=0))
     errors = np.empty((draws, functions.shape[0]))
@@ -106,7 +117,8 @@ def make_credible_band(
     points: Floats,
 ) -> Band:
     """Band around a posterior mean, from draws of the posterior; widths as in `make_band`."""
-    check_level(level)
+    level = check_level(level, simultaneous)
+    check_places(points)
     generator = np.random.Generator(np.random.Philox(key=0))
     drawn = source.posterior_draws(generator, DRAWS) - source.coefficients
     return band_from_errors(values, np.abs(drawn @ functions.T), level, simultaneous, points)

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level
+from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
 from dpfda.releases.function import ReleasedFunction
 
 if TYPE_CHECKING:
@@ -126,10 +127,11 @@ class ReleasedDifference(Certified):
         differences of both. About the privacy noise alone; a difference that leaves the band around zero
         is not explained by the noise, but may be by sampling.
         """
-        check_level(level)
+        level = check_level(level, simultaneous)
         if points is None:
             points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
         at = check_points(points, self.domain_range)
+        check_places(at)
         # One generator after the other: independent noise, and the same band whenever it is asked for.
         generator = np.random.Generator(np.random.Philox(key=0))
         errors = np.zeros((DRAWS, at.size))
@@ -247,9 +249,7 @@ class ReleasedComparison(Certified):
 
     def __getitem__(self, name: str) -> ReleasedFunction:
         """The release of a group."""
-        if name not in self.means:
-            raise ParameterError("group", f"be one of {', '.join(self.names)}", repr(name))
-        return self.means[name]
+        return self.means[choice(name, "group", self.names)]
 
     def difference(self, first: str, second: str) -> ReleasedDifference:
         """The mean of one group minus that of another.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import reals, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.releases.function import ReleasedFunction
 
@@ -146,9 +147,7 @@ class ReleasedComponents(Certified):
 
     def function(self, index: int) -> Eigenfunction:
         """The eigenfunction of a component, counted from 0."""
-        if not 0 <= index < self.count:
-            raise ParameterError("index", f"be from 0 to {self.count - 1}", repr(index))
-        return Eigenfunction(self.basis, self.vectors[:, index])
+        return Eigenfunction(self.basis, self.vectors[:, whole(index, "index", 0, self.count - 1)])
 
     def __call__(self, points: ArrayLike) -> Floats:
         """Values (k, q) of all eigenfunctions at q points of the domain."""
@@ -170,7 +169,7 @@ class ReleasedComponents(Certified):
         ParameterError
             If the curves are not finite or do not fit the grid.
         """
-        values = np.asarray(curves, dtype=np.float64)
+        values = reals(curves, "X")
         if values.ndim != 2:
             raise ParameterError("X", "be a matrix", f"{values.ndim} dimension(s)", "Reshape your data.")
         if values.shape[1] != self.center.size:
@@ -191,7 +190,7 @@ class ReleasedComponents(Certified):
         ParameterError
             If there is not one column a component.
         """
-        values = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+        values = np.atleast_2d(reals(scores, "scores"))
         if values.ndim != 2 or values.shape[1] != self.count:
             raise ParameterError("scores", f"have {self.count} columns", f"{values.shape}")
         return np.asarray(self.center + values @ self(self.grid_points))

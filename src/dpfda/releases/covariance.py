@@ -19,6 +19,7 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.releases.bands import DRAWS, Band, check_level
 from dpfda.releases.components import ReleasedComponents, ordered_components
@@ -198,7 +199,7 @@ class ReleasedCovariance(Certified):
         An eigenvalue of the estimate below it may be noise alone. Of the noise after shrinkage, whose
         factors are taken as given; simulated from the public law with a fixed key.
         """
-        check_level(level)
+        level = check_level(level)
         draws = self._noise_matrices(FLOOR_DRAWS)
         shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
         largest = np.abs(np.linalg.eigvalsh(shrunk)).max(axis=1)
@@ -225,8 +226,7 @@ class ReleasedCovariance(Certified):
         values, vectors = np.linalg.eigh(self.matrix)
         if count is None:
             count = max(1, int(np.sum(values > floor)))
-        if not 1 <= count <= values.size:
-            raise ParameterError("n_components", f"be from 1 to {values.size}", repr(count))
+        count = whole(count, "count", 1, values.size)
         return ordered_components(vectors[:, -count:], values[-count:], float(values.sum()), floor, self)
 
     def band(
@@ -265,7 +265,7 @@ class ReleasedCovariance(Certified):
                 "a count that was released with noise",
                 "The error of the ratio depends on exact values.",
             )
-        check_level(level)
+        level = check_level(level, simultaneous)
         given = self.grid_points if first is None else first
         at_s, at_t = self._pairs(given, given if second is None else second)
         functions = self.tensor.evaluate(at_s, at_t)

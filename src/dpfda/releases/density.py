@@ -17,6 +17,7 @@ from dpfda.bases.grids import check_box_points, check_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.releases.bands import Band
 
@@ -146,13 +147,16 @@ class ReleasedDensity(Certified):
         ----------
         shape : sequence of d int, optional
         """
-        if shape is None or tuple(shape) == self.node_values.shape:
+        wanted = self.node_values.shape if shape is None else wholes(shape, "shape", self.dimensions)
+        if wanted == self.node_values.shape:
             return self.node_values.copy()
-        return self._interpolated(product_points(_midpoints(self.domain_range, shape))).reshape(shape)
+        return self._interpolated(product_points(_midpoints(self.domain_range, wanted))).reshape(wanted)
 
     def midpoints(self, shape: Sequence[int] | None = None) -> tuple[Floats, ...]:
         """Midpoints along each axis of the grid of `on_grid`."""
-        return _midpoints(self.domain_range, self.node_values.shape if shape is None else shape)
+        own = self.node_values.shape
+        wanted = own if shape is None else wholes(shape, "shape", self.dimensions)
+        return _midpoints(self.domain_range, wanted)
 
     def integral(self, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> float:
         """Probability of a box, by default of the whole domain: one, up to rounding.
@@ -162,8 +166,7 @@ class ReleasedDensity(Certified):
         lower, upper : float or array (d,), optional
             Ends of the box, inside the domain.
         """
-        starts = [a for a, _ in self.domain_range] if lower is None else np.atleast_1d(lower)
-        stops = [b for _, b in self.domain_range] if upper is None else np.atleast_1d(upper)
+        starts, stops = self._corner(lower, "lower", 0), self._corner(upper, "upper", 1)
         total = self.node_values
         for (a, b), start, stop in zip(self.domain_range, starts, stops, strict=True):
             check_points([start, stop], (a, b))
@@ -174,6 +177,15 @@ class ReleasedDensity(Certified):
             total = np.tensordot(weights, total, axes=(0, 0))
         return float(total)
 
+    def _corner(self, given: ArrayLike | None, name: str, end: int) -> Floats:
+        """One number for each variable; by default the ends of the domain."""
+        if given is None:
+            return np.array([ends[end] for ends in self.domain_range])
+        corner = np.atleast_1d(reals(given, name))
+        if corner.shape != (self.dimensions,):
+            raise ParameterError(name, f"be {self.dimensions} numbers, one a variable", shown(given))
+        return corner
+
     def marginal(self, axis: int = 0) -> tuple[Floats, Floats]:
         """Knots and values of the density of one variable, which is linear between them.
 
@@ -182,8 +194,7 @@ class ReleasedDensity(Certified):
         axis : int
             Number of the variable, from 0.
         """
-        if not 0 <= axis < self.dimensions:
-            raise ParameterError("axis", f"be from 0 to {self.dimensions - 1}", repr(axis))
+        axis = whole(axis, "axis", 0, self.dimensions - 1)
         a, b = self.domain_range[axis]
         others = tuple(i for i in range(self.dimensions) if i != axis)
         rest = self._volume / (b - a)
@@ -223,7 +234,7 @@ class ReleasedDensity(Certified):
         axis : int
             Number of the variable, from 0.
         """
-        wanted = np.atleast_1d(np.asarray(levels, dtype=float))
+        wanted = np.atleast_1d(reals(levels, "levels"))
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
             raise ParameterError("levels", "be probabilities from 0 to 1", "others")
         knots, values = self.marginal(axis)
@@ -253,15 +264,15 @@ class ReleasedDensity(Certified):
         -------
         array (n,), or (n, d) in d dimensions
         """
-        generator = np.random.default_rng(rng)
+        count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
         weights = self.node_values.ravel() / self.node_values.sum()
-        chosen = generator.choice(weights.size, size=int(n), p=weights)
+        chosen = generator.choice(weights.size, size=count, p=weights)
         nodes = np.stack(np.unravel_index(chosen, self.node_values.shape), axis=1)
         # A linear interpolant is a mixture of triangular densities around the nodes, folded at the ends.
         uniforms = generator.uniform(size=(2, *nodes.shape))
-        ends, count = np.array(self.domain_range), NODES[self.dimensions]
+        ends, knots = np.array(self.domain_range), NODES[self.dimensions]
         position = np.abs(nodes + 0.5 + uniforms[0] - uniforms[1])
-        position = np.minimum(position, 2 * count - position) / count
+        position = np.minimum(position, 2 * knots - position) / knots
         drawn = ends[:, 0] + (ends[:, 1] - ends[:, 0]) * position
         return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
 
@@ -319,8 +330,6 @@ def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:
 
 
 def _midpoints(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:
-    if len(shape) != len(domain):
-        raise ParameterError("shape", f"have {len(domain)} numbers of points", repr(tuple(shape)))
     axes = zip(domain, shape, strict=True)
     return tuple(a + (b - a) * (np.arange(count) + 0.5) / count for (a, b), count in axes)
 

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
+from dpfda.numerics import parameters
+from dpfda.numerics.parameters import wholes
 from dpfda.releases.bands import Band, make_band
 from dpfda.releases.function import Release
 
@@ -96,7 +98,7 @@ class ReleasedField(Release):
             is asked for where the bounds are not constant.
         """
         at, single = check_box_points(points, self.domain_range)
-        orders = (order,) * self.dimensions if isinstance(order, int) else tuple(order)
+        orders = parameters.orders(order, self.dimensions)
         values = self.basis.values_at(at, self.coefficients, orders)
         if not any(orders):
             values = values + self._center_at(at)
@@ -128,7 +130,7 @@ class ReleasedField(Release):
             Number of cells along each axis; by default those of the grid.
         """
         own = tuple(axis.size for axis in self.grid_points)
-        wanted = own if shape is None else tuple(int(cells) for cells in shape)
+        wanted = own if shape is None else wholes(shape, "shape", self.dimensions)
         values = self.basis.values_on_grid(self.coefficients, wanted)
         if not self.center.ndim:
             return np.asarray(values + float(self.center))
@@ -138,9 +140,10 @@ class ReleasedField(Release):
 
     def midpoints(self, shape: Sequence[int]) -> Floats:
         """Midpoints (q, d) of the cells of a regular grid, in C order."""
+        wanted = wholes(shape, "shape", self.dimensions)
         axes = [
             low + (high - low) * (np.arange(cells) + 0.5) / cells
-            for (low, high), cells in zip(self.domain_range, shape, strict=True)
+            for (low, high), cells in zip(self.domain_range, wanted, strict=True)
         ]
         return product_points(axes)
 

@@ -24,8 +24,9 @@ from dpfda.mechanisms.posteriors.histospline import (
     smoother_for,
 )
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.parameters import wholes
 from dpfda.privacy.certificates import Certificate, Certified
-from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level
+from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
 
 Floats = NDArray[np.float64]
 
@@ -200,7 +201,7 @@ class ReleasedHistogram(Certified):
         shape : sequence of d int, optional
             By default that of the cells.
         """
-        wanted = self.cells.shape if shape is None else tuple(int(count) for count in shape)
+        wanted = self.cells.shape if shape is None else wholes(shape, "shape", self.dimensions)
         if self.smoothing == "monotone":
             ends = np.linspace(*self.domain_range[0], wanted[0] + 1)
             return np.asarray(np.diff(self._distribution(ends)) / np.diff(ends))
@@ -233,8 +234,9 @@ class ReleasedHistogram(Certified):
         measured coverage was 0.87 to 0.93 (four densities, 500 and 5000 units, epsilon 0.1 and 1).
         Under "monotone" the band is for the average over the cell that a point lies in, level as there.
         """
-        check_level(level)
+        level = check_level(level, simultaneous)
         at = self._band_points() if points is None else check_box_points(points, self.domain_range)[0]
+        check_places(at)
         where = at[:, 0] if self.dimensions == 1 else at
         unit = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
         if self.smoothing == "monotone":
@@ -261,7 +263,7 @@ class ReleasedHistogram(Certified):
         ParameterError
             In more than one dimension.
         """
-        check_level(level)
+        level = check_level(level)
         if self.dimensions > 1:
             raise ParameterError(
                 "cdf_band", "be asked of a density on an interval", self.cells.describe()

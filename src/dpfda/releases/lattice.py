@@ -19,8 +19,10 @@ from dpfda.bases.bernstein import bernstein_values, lattice
 from dpfda.bases.grids import check_box_points
 from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise
+from dpfda.numerics import parameters
+from dpfda.numerics.parameters import randomness
 from dpfda.privacy.certificates import Certificate, Certified
-from dpfda.releases.bands import Band, check_level, make_band
+from dpfda.releases.bands import Band, check_level, check_places, make_band
 
 Floats = NDArray[np.float64]
 
@@ -133,9 +135,7 @@ class LatticeRelease(Certified):
 
     def _axis_functions(self, at: Floats, order: int | Sequence[int] = 0) -> list[Floats]:
         """Polynomials (q, degree + 1) of each variable, differentiated."""
-        orders = (order,) * self.dimensions if isinstance(order, int) else tuple(order)
-        if len(orders) != self.dimensions or any(each < 0 for each in orders):
-            raise ParameterError("order", f"be {self.dimensions} integers of at least 0", repr(order))
+        orders = parameters.orders(order, self.dimensions)
         made = []
         for column, (start, end), each in zip(at.T, self.domain_range, orders, strict=True):
             position = (column - start) / (end - start)
@@ -168,17 +168,19 @@ class LatticeRelease(Certified):
         between the function and its polynomial of degree k. From 20,000 simulated draws, fewer (at
         least 1000) where many points meet a large lattice.
         """
-        check_level(level)
+        check_level(level, simultaneous)
         if points is None:
             points = lattice(round(BAND_POINTS ** (1 / self.dimensions)) - 1, self.domain_range)
         at, _ = check_box_points(points, self.domain_range)
+        check_places(at)
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
-        return make_band(self(at), functions, self, level, simultaneous, at)
+        return make_band(np.atleast_1d(self(at)), functions, self, level, simultaneous, at)
 
     def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, (degree + 1)^d) of the lattice values; only for bands and studies."""
+        generator, draws = randomness(generator, "generator"), parameters.draws(draws)
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
     def save(self, path: str | Path) -> Path:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import piecewise
-from dpfda.releases.bands import Band, enclosing
+from dpfda.releases.bands import Band, check_level, check_places, enclosing
 
 if TYPE_CHECKING:
     from dpfda.releases.function import ReleasedFunction
@@ -39,6 +39,8 @@ def mean_band(
     release: ReleasedFunction, prior: CurvePrior, level: float, simultaneous: bool, at: Floats
 ) -> Band:
     """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
+    level = check_level(level, simultaneous)
+    check_places(at)
     grid, model, values = release.grid_points, release.curve_model, release(at)
     if release.order == 0:
         widths = release.widths.around_line(level, simultaneous) * prior.width

@@ -16,6 +16,7 @@ from scipy.special import expit
 from dpfda.bounds import IntegerBall
 from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball
 
@@ -162,10 +163,7 @@ class ReleasedPredictor(Certified):
         return np.column_stack([1.0 - second, second])
 
     def _points(self, points: ArrayLike) -> Floats:
-        try:
-            at = np.asarray(points, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("points", "be numbers", "something else") from None
+        at = reals(points, "points")
         if at.ndim <= 1 and self.dimensions == 1:
             at = np.atleast_1d(at)[:, None]
         if at.ndim != 2 or at.shape[1] != self.dimensions:

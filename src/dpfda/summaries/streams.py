@@ -94,6 +94,8 @@ class MeanStream:
             If the two do not turn records into integers by the same public rule.
         """
         self._check_open()
+        if not isinstance(other, MeanStream):
+            raise ParameterError("other", "be a stream of the same estimator", shown(other))
         other._check_open()
         if other is self:
             raise DpfdaError("A stream cannot be merged with itself: its records would count twice.")
@@ -184,6 +186,8 @@ def row_blocks(array: Any, rows: int | None = None) -> Iterator[Any]:
 
 def add_all(stream: MeanStream, blocks: Iterable[Any]) -> MeanStream:
     """Add blocks one after the other; each may be forgotten before the next is made."""
+    if not isinstance(blocks, Iterable) or (isinstance(blocks, np.ndarray) and not blocks.ndim):
+        raise ParameterError("blocks", "be blocks of records, one after the other", shown(blocks))
     for block in blocks:
         stream.add(block)
     return stream

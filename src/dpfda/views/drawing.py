@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.views.shapes import Curve, Image, Line, View
 
 if TYPE_CHECKING:
@@ -18,6 +19,25 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT, SQUARE = 7.0, 4.2, 5.6
 TITLE_COLUMNS = 68
+
+
+def given_axis(ax: object) -> Axes | None:
+    """Read where to draw: a matplotlib axis, or None for a new figure.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    if ax is None:
+        return None
+    try:
+        from matplotlib.axes import Axes
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "A plot") from None
+    if not isinstance(ax, Axes):
+        raise ParameterError("ax", "be a matplotlib axis", shown(ax))
+    return ax
 
 
 def draw(view: View, ax: Axes | None = None) -> Axes:
@@ -34,7 +54,7 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = _new_axis(view) if ax is None else ax
+    axis = given_axis(ax) or _new_axis(view)
     _fill(view, axis)
     axis.set_xlabel(view.x_label)
     axis.set_ylabel(view.y_label)
@@ -52,7 +72,7 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     ax : matplotlib Axes, optional
         An axis whose figure is cleared and used; a new figure by default.
     """
-    figure = (_new_axis(views[0]) if ax is None else ax).get_figure(root=True)
+    figure = (given_axis(ax) or _new_axis(views[0])).get_figure(root=True)
     if figure is None:
         raise ParameterError("ax", "belong to a figure", "none")
     figure.clear()

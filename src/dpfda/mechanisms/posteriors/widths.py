@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.curves import LINE, PUBLIC, CurvePosterior, Fit, weights_of
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.parameters import probability
 
 Floats = NDArray[np.float64]
 
@@ -167,9 +168,7 @@ def check_offered(level: float) -> None:
     ParameterError
         If the level is below .9, or not below 1.
     """
-    if not 0 < level < 1:
-        raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
-    if level < LEAST_LEVEL:
+    if probability(level, "level") < LEAST_LEVEL:
         raise ParameterError(
             "level",
             f"be at least {LEAST_LEVEL} for a band that is meant to hold the mean",

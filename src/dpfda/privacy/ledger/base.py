@@ -15,6 +15,7 @@ from dpfda.errors import (
     ParameterError,
     UnknownDatasetError,
 )
+from dpfda.numerics.parameters import choice, path, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
@@ -181,8 +182,7 @@ class Ledger(ABC):
         >>> print(ledger.remaining("scans"))
         epsilon 0.5
         """
-        if type(times) is not int or not 1 <= times <= LARGEST_RESERVATION:
-            raise ParameterError("times", f"be an integer from 1 to {LARGEST_RESERVATION}", repr(times))
+        whole(times, "times", 1, LARGEST_RESERVATION)
         relation = Neighbours.parse(neighbours)
         entry = {
             "summary": f"reserved for one of {times} releases",
@@ -268,6 +268,9 @@ class Ledger(ABC):
             If the data set has no budget.
         """
         wanted = charge.number if isinstance(charge, Record) else charge
+        noted = str(path(file, "file"))
+        if wanted is not None:
+            wanted = whole(wanted, "charge")
         with self._writing() as journal:
             before = _latest(journal, dataset)
             charges = [r.number for r in journal.records(dataset) if r.action == "charge"]
@@ -276,7 +279,7 @@ class Ledger(ABC):
                     f"The charge must be a row of the history of {dataset!r}; found "
                     f"{'none' if wanted is None else wanted}. See history({dataset!r})."
                 )
-            details = {"file": str(file), "charge": charges[-1] if wanted is None else wanted}
+            details = {"file": noted, "charge": charges[-1] if wanted is None else wanted}
             record = journal.append(
                 lambda n: Record(
                     n,
@@ -334,9 +337,7 @@ class Ledger(ABC):
     def export(self, form: str = "jsonl", dataset: str | None = None) -> str:
         """The history as text: "jsonl" (JSON lines) or "csv"."""
         writers = {"jsonl": to_json_lines, "csv": to_csv}
-        if form not in writers:
-            raise ParameterError("form", "be 'jsonl' or 'csv'", repr(form))
-        return writers[form](self.history(dataset))
+        return writers[choice(form, "form", tuple(writers))](self.history(dataset))
 
     def show(self, dataset: str | None = None) -> str:
         """Budgets, spent and left, in words: a block a data set."""

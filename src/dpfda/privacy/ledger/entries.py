@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added
 from dpfda.privacy.ledger.accounts import Amount
@@ -39,9 +40,14 @@ def asked_by(costs: Sequence[Cost]) -> dict[str, Any]:
 
 def required(entry: Mapping[str, Any], key: str) -> Any:
     """What an entry must say."""
+    if not isinstance(entry, Mapping):
+        raise ParameterError("entry", "be a mapping of words to public things", shown(entry))
     if key not in entry:
         raise ParameterError(
-            "entry", f"have the key {key!r}", f"{sorted(entry)}", "A charge is meaningless without it."
+            "entry",
+            f"have the key {key!r}",
+            f"{sorted(map(str, entry))}",
+            "A charge is meaningless without it.",
         )
     return entry[key]
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import LedgerError
+from dpfda.numerics import parameters
 from dpfda.privacy.ledger import disk, first_schema, lines
 from dpfda.privacy.ledger.base import Journal, Ledger
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
@@ -69,7 +70,7 @@ class FileLedger(Ledger):
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(os.path.abspath(os.path.expanduser(path)))
+        self.path = Path(os.path.abspath(os.path.expanduser(parameters.path(path))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (FileLedger, (str(self.path),))

@@ -10,7 +10,8 @@ from typing import Any, NoReturn, Self
 from dpfda.errors import BudgetError, LedgerError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added
-from dpfda.privacy.ledger.accounts import Amount
+from dpfda.privacy.ledger.accounts import Amount, checked_name
+from dpfda.privacy.ledger.entries import costs_of, required
 from dpfda.privacy.ledger.history import Record
 
 
@@ -58,10 +59,10 @@ class Reservation:
                 "A reservation must be used in the process that made it; found another process. Run the "
                 "search with n_jobs=1, or in threads."
             )
-        parts = costs if isinstance(costs, Sequence) else (costs,)
-        stated = added([cost.guarantee if isinstance(cost, Cost) else cost for cost in parts])
+        stated = added([cost.guarantee for cost in costs_of(costs)])
         budget = self.rows[0].budget
-        found = (dataset, Neighbours.parse(entry["neighbours"]), str(entry["privacy_unit"]))
+        relation, unit = (required(entry, key) for key in ("neighbours", "privacy_unit"))
+        found = (checked_name(dataset, "dataset"), Neighbours.parse(relation), str(unit))
         wanted = (self.rows[0].dataset, self._neighbours, budget.unit)
         if found != wanted:
             raise BudgetError(

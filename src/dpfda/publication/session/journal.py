@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dpfda.errors import SessionError, StorageError
+from dpfda.numerics import parameters
 
 Record = dict[str, Any]
 
@@ -48,7 +49,7 @@ class Journal:
             If it exists or cannot be made.
         """
         _locks()
-        target = Path(os.path.realpath(path))
+        target = Path(os.path.realpath(parameters.path(path)))
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         try:
             descriptor = os.open(target, flags, 0o600)
@@ -81,7 +82,7 @@ class Journal:
         StorageError
             If it is missing, readable by others, damaged or empty.
         """
-        target = Path(os.path.realpath(path))
+        target = Path(os.path.realpath(parameters.path(path)))
         try:
             descriptor = os.open(target, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:

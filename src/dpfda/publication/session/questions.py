@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.grids import check_points
+from dpfda.bases.grids import check_point
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import values_at
 from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
@@ -137,7 +138,7 @@ def pose(question: Question, frame: ReleasedFunction, scales: Sequence[int]) -> 
 
 def value_at(point: float, frame: ReleasedFunction, order: int = 0) -> Question:
     """The value, or a derivative, at one point."""
-    at = check_points([point], frame.domain_range) + 0.0
+    at = np.array([check_point(point, frame.domain_range) + 0.0])
     words: dict[str, Any] = {"kind": "value", "at": float(at[0])}
     if order:
         words |= {"kind": "derivative", "order": order}
@@ -147,7 +148,10 @@ def value_at(point: float, frame: ReleasedFunction, order: int = 0) -> Question:
 def integral_over(start: float | None, end: float | None, frame: ReleasedFunction) -> Question:
     """The integral between two points, by default over the domain."""
     low, high = frame.domain_range
-    a, b = (float(low if start is None else start), float(high if end is None else end))
+    a, b = (
+        check_point(default if given is None else given, frame.domain_range)
+        for given, default in ((start, low), (end, high))
+    )
     points, weights = frame.quadrature(a, b)
     return Question({"kind": "integral", "start": a + 0.0, "end": b + 0.0}, points, weights)
 
@@ -157,24 +161,7 @@ def inner_with(
 ) -> Question:
     """The integral over the domain of the function times a public one."""
     points, weights = frame.quadrature(*frame.domain_range)
-    try:
-        told = np.asarray(function(points))
-        if np.iscomplexobj(told):
-            raise ParameterError(
-                "function",
-                "have real values",
-                f"values of type {told.dtype}",
-                "Ask for its real and its imaginary part.",
-            )
-        values = np.broadcast_to(told.astype(float), points.shape)
-    except ParameterError:
-        raise
-    except (TypeError, ValueError):
-        raise ParameterError(
-            "function", "take an array of points and return their values", repr(function)
-        ) from None
-    if not np.all(np.isfinite(values)):
-        raise ParameterError("function", "be finite on the domain", "NaN or infinity")
+    values = values_at(function, "function", points)
     digest = hashlib.blake2b(np.asarray(values + 0.0, dtype="<f8").tobytes(), digest_size=8)
     name = getattr(function, "__name__", type(function).__name__) if label is None else str(label)
     words = {"kind": "inner product", "with": name, "values": digest.hexdigest()}

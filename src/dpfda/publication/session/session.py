@@ -37,7 +37,9 @@ from dpfda.errors import (
     StorageError,
 )
 from dpfda.noise import NoiseLaw
+from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import Request, pay
 from dpfda.publication.session.conditional import ConditionalValues, Draw
@@ -168,6 +170,8 @@ class FunctionalSession(Certified):
         StorageError
             If the file exists or cannot be made; nothing was charged.
         """
+        if not hasattr(estimator, "prepare"):
+            raise ParameterError("estimator", "be a mean that is to be released", shown(estimator))
         prepared = estimator.prepare(X, groups)
         request = prepared.request
         check_request(request)
@@ -212,6 +216,7 @@ class FunctionalSession(Certified):
         StorageError
             If the file is missing, damaged, readable by others, or holds no session.
         """
+        flag(moved, "moved")
         return sealed(lambda: cls._resumed(path, kernel, moved))
 
     @classmethod
@@ -255,7 +260,7 @@ class FunctionalSession(Certified):
 
     def values(self, points: ArrayLike) -> Floats:
         """Values at points (k,): k questions, written to the disk together."""
-        at = np.asarray(points, dtype=float)
+        at = reals(points, "points")
         questions = [value_at(point, self._frame) for point in at.ravel()]
         return np.array(self._ask(questions)).reshape(at.shape)
 
@@ -267,9 +272,8 @@ class FunctionalSession(Certified):
         ParameterError
             If the basis functions have no such derivative.
         """
-        if order not in (1, 2):
-            raise ParameterError("order", "be 1 or 2", repr(order))
-        return self._ask([value_at(point, self._frame, order)])[0]
+        wanted = whole(order, "order", 1, 2, "be 1 or 2")
+        return self._ask([value_at(point, self._frame, wanted)])[0]
 
     def integral(self, start: float | None = None, end: float | None = None) -> float:
         """The integral from `start` to `end`, by default over the domain."""
@@ -303,7 +307,7 @@ class FunctionalSession(Certified):
         ParameterError
             If the path is that of the session's own file.
         """
-        target = Path(path)
+        target = parameters.path(path)
         own = Path(os.path.realpath(target)) == self.path
         if self._state != "closed" and (own or _same_file(target, self.path)):
             raise ParameterError(

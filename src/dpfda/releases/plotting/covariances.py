@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda.releases.plotting import new_axis
+from dpfda.views import given_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ def plot_covariance(release: ReleasedCovariance, ax: Axes | None = None) -> Axes
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = _square_axis() if ax is None else ax
+    axis = given_axis(ax) or _square_axis()
     start, end = release.domain_range
     points = np.linspace(start, end, PIXELS)
     values = release.on_grid(points)
@@ -71,7 +72,7 @@ def plot_components(release: ReleasedComponents, ax: Axes | None = None) -> Axes
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     points = np.linspace(*release.domain_range, 401)
     ratios = release.ratios
     for index, values in enumerate(release(points)):
@@ -107,7 +108,7 @@ def plot_comparison(
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     points = np.linspace(*release.domain_range, 401)
     for index, (name, mean) in enumerate(release.means.items()):
         color = f"C{index % 10}"
@@ -142,7 +143,7 @@ def plot_difference(
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     points = np.linspace(*difference.domain_range, 401)
     first, second = difference.names
     axis.plot(points, difference(points), color="C0", label=f"{first} minus {second}")

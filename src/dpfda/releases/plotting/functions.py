@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.views import given_axis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,7 @@ def plot_release(release: ReleasedFunction, ax: Axes | None = None, level: float
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     start, end = release.domain_range
     points = [start + (end - start) * i / 400 for i in range(401)]
     axis.plot(points, release(points), color="C0", label="released function")
@@ -134,7 +135,7 @@ def plot_field(release: ReleasedField, ax: Axes | None = None) -> Axes:
             f"{release.dimensions}",
             "Draw a slice of release.on_grid().",
         )
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     labels = release.about
     value = labels.get("value", "value")
     shape = [max(cells.size, FINE) for cells in release.grid_points]
@@ -181,7 +182,7 @@ def plot_density(release: ReleasedDensity, ax: Axes | None = None, level: float 
             f"{release.dimensions}",
             "Draw release.marginal(axis), or a slice of release.on_grid().",
         )
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     labels = release.about
     value = labels.get("value", "density (per unit of the axis)")
     if release.dimensions == 1:
@@ -270,7 +271,7 @@ def plot_plan(
     MissingExtraError
         If matplotlib is not installed.
     """
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     errors = {
@@ -330,7 +331,7 @@ def plot_predictor(release: ReleasedPredictor, ax: Axes | None = None) -> Axes:
 
     if release.dimensions > 2:
         raise ParameterError("plot", "be of one or two inputs", f"{release.dimensions} inputs")
-    axis = new_axis() if ax is None else ax
+    axis = given_axis(ax) or new_axis()
     labels = release.about
     domain = str(labels.get("domain", ""))
     decision = release.task == "classification"

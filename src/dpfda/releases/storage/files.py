@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.errors import StorageError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics import parameters
 
 Made = TypeVar("Made")
 
@@ -32,7 +32,7 @@ def check_writable(path: str | Path) -> Path:
     StorageError
         If its folder does not exist or cannot be written to, or the path is a folder.
     """
-    target = Path(path)
+    target = parameters.path(path)
     folder = target.parent
     if target.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise StorageError(
@@ -78,9 +78,7 @@ def read_json(path: str | Path) -> Any:
     StorageError
         If it cannot be read, is too large, or is not JSON with finite numbers.
     """
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise StorageError(f"path must name a file; found {shown(path)}.")
-    content = _read_bytes(Path(path))
+    content = _read_bytes(parameters.path(path))
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
         raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
     try:

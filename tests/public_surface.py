@@ -1,0 +1,299 @@
+"""Everything public that can be called, with arguments that work: objects, methods, functions."""
+
+import inspect
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import dpfda
+import dpfda.bases
+import dpfda.bounds
+import dpfda.datasets
+import dpfda.privacy.composition
+import dpfda.privacy.guarantees
+import dpfda.privacy.ledger
+import dpfda.summaries.tuning
+import dpfda.testing
+import dpfda.views
+from dpfda import (
+    L2Ball,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+    TwoStageMean,
+)
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.ledger import FileLedger, MemoryLedger
+
+GRID = np.linspace(0, 1, 8)
+CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 20)[:, None]
+GROUPS = np.repeat(["a", "b"], 10)
+POINTS = np.linspace(0.05, 0.95, 40)
+INPUTS = np.column_stack([POINTS, POINTS[::-1]])
+CLASSES = np.where(POINTS > 0.5, "up", "down")
+
+# Estimators: arguments that work, and how they are fitted.
+ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
+    "PrivateMean": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
+    "TwoStageMean": (
+        {"epsilon": 1.0, "bounds": (-1, 1), "spread": 0.3},
+        lambda made: made.fit(CURVES),
+    ),
+    "PrivateCovariance": (
+        {"epsilon": 1.0, "radius": 0.5, "center": 0.0},
+        lambda made: made.fit(CURVES),
+    ),
+    "PrivateFPCA": (
+        {"epsilon": 1.0, "radius": 0.5, "center": 0.0, "method": "exponential", "components": 4},
+        lambda made: made.fit(CURVES),
+    ),
+    "PrivateComparison": (
+        {"epsilon": 1.0, "bounds": (-1, 1)},
+        lambda made: made.fit(CURVES, GROUPS),
+    ),
+    "PrivateDensity": ({"epsilon": 1.0, "domain_range": (0, 1)}, lambda made: made.fit(POINTS)),
+    "PrivateKernelRegressor": (
+        {"epsilon": 1.0, "bounds": (0, 1), "target_bounds": (0, 1)},
+        lambda made: made.fit(INPUTS, POINTS),
+    ),
+    "PrivateKernelClassifier": (
+        {"epsilon": 1.0, "bounds": (0, 1), "classes": ("down", "up")},
+        lambda made: made.fit(INPUTS, CLASSES),
+    ),
+}
+# Other things to call: arguments that work.
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "L1Ball": (dpfda.L1Ball, {"radius": 1.0}),
+    "L2Ball": (dpfda.L2Ball, {"radius": 1.0}),
+    "ValueBounds": (dpfda.ValueBounds, {"lower": 0.0, "upper": 1.0}),
+    "BoxBound": (dpfda.BoxBound, {"half_widths": [1.0, 0.5]}),
+    "Ellipsoid": (dpfda.Ellipsoid, {"semi_axes": [1.0, 0.5]}),
+    "Ellipsoid of a kernel": (dpfda.Ellipsoid, {"radius": 1.0, "power": 1.0}),
+    "DensityKernel": (dpfda.DensityKernel, {}),
+    "CosineBasis": (dpfda.CosineBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "SineBasis": (dpfda.SineBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "FourierBasis": (dpfda.FourierBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "LegendreBasis": (dpfda.LegendreBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "BernsteinBasis": (dpfda.BernsteinBasis.on_grid, {"degree": 3, "grid_points": GRID}),
+    "KernelBasis": (
+        dpfda.KernelBasis.on_grid,
+        {"kernel": dpfda.bases.kernels.default_kernel((0.0, 1.0)), "grid_points": GRID},
+    ),
+    "plug_in": (dpfda.plug_in, {"size": 100, "epsilon": 1.0, "decay": 3.0}),
+    "release_bernstein": (
+        dpfda.release_bernstein,
+        {
+            "target": np.zeros(4),
+            "sensitivity": 0.1,
+            "epsilon": 1.0,
+            "degree": 3,
+            "domain_range": (0, 1),
+        },
+    ),
+    "cross_validate": (
+        dpfda.cross_validate,
+        {
+            "curves": CURVES,
+            "candidates": [PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace")],
+            "data_are_public": True,
+            "folds": 2,
+        },
+    ),
+    "private_selection": (
+        dpfda.private_selection,
+        {
+            "candidates": [1, 2],
+            "fit": lambda candidate, epsilon: PrivateMean(
+                epsilon, bounds=(-1, 1), mechanism="laplace"
+            ).fit(CURVES),
+            "score": lambda fitted: 0.0,
+            "epsilon": 1.0,
+        },
+    ),
+    "load": (dpfda.load, {"path": "no such file"}),
+    "row_blocks": (lambda **k: list(dpfda.row_blocks(**k)), {"array": CURVES, "rows": 7}),
+    "guarantee_for": (dpfda.privacy.guarantees.guarantee_for, {"epsilon": 1, "delta": 0}),
+    "PureDP": (dpfda.privacy.guarantees.PureDP, {"epsilon": 1}),
+    "ApproximateDP": (dpfda.privacy.guarantees.ApproximateDP, {"epsilon": 1, "delta": "1e-6"}),
+    "ZeroConcentratedDP": (dpfda.privacy.guarantees.ZeroConcentratedDP, {"rho": 1}),
+}
+# Modules whose functions and classes users call.
+MODULES: tuple[ModuleType, ...] = (
+    dpfda, dpfda.bases, dpfda.bounds, dpfda.datasets, dpfda.privacy.composition,
+    dpfda.privacy.guarantees, dpfda.privacy.ledger, dpfda.summaries.tuning, dpfda.testing, dpfda.views,
+)  # fmt: skip
+# Methods that the library calls itself, with arrays that it made or files that it read.
+SEAMS = {
+    "assemble", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
+    "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
+    "radius_on", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
+}  # fmt: skip
+# Methods of scikit-learn, which raise its errors.
+LEARN = {
+    "get_metadata_routing", "get_params", "set_fit_request", "set_output", "set_params", "score",
+    "set_partial_fit_request", "set_predict_request", "set_score_request", "set_transform_request",
+    "set_inverse_transform_request",
+}  # fmt: skip
+FOLDER = Path(tempfile.mkdtemp(prefix="dpfda-surface-"))
+# Arguments that work, by name, for parameters without a default.
+GIVEN: dict[str, Any] = {
+    "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "index": 0, "curves": CURVES,
+    "scores": np.zeros((2, 1)), "X": CURVES[:3], "start": 0.1, "end": 0.7, "path": FOLDER / "written",
+    "order": 1, "function": np.cos, "shape": (4, 4), "name": "a", "point": 0.3, "levels": [0.1, 0.5],
+    "n": 3, "generator": np.random.default_rng(0), "draws": 4, "components": 2, "grid_points": GRID,
+    "degree": 3, "smoothing": 0.1, "dataset": "a", "reason": "more", "guarantee": PureDP("0.001"),
+    "times": 2, "costs": PureDP("0.001"), "file": "x.json",
+    "entry": {"neighbours": "replace-one", "privacy_unit": "record"},
+}  # fmt: skip
+# Of one kind of object, or of one of its methods, where the name alone does not say it.
+OWN: dict[str, dict[str, Any]] = {
+    "comparison": {"first": "a", "second": "b"},
+    "machine": {"points": INPUTS[:2]},
+    "regression": {"points": INPUTS[:2]},
+    "field": {"points": [[0.2, 0.3]]},
+    "two-dimensional density": {"points": [[0.2, 0.3]]},
+    "two-dimensional density.cdf": {"points": [0.2]},
+    "box basis": {
+        "points": [[0.2, 0.3]], "values": np.ones((4, 4)), "coefficients": np.ones(2),
+        "kinds": "cosine", "domain_range": [(0, 1), (0, 1)],
+    },
+    "kernel basis": {"kernel": dpfda.bases.kernels.default_kernel((0.0, 1.0))},
+    "bernstein basis": {"components": 4},
+    "classifier": {"X": INPUTS, "y": CLASSES},
+    "regressor": {"X": INPUTS, "y": POINTS},
+    "density estimator": {"X": POINTS, "counts": [3, 4], "edges": [0, 0.5, 1]},
+    "comparing estimator": {"X": CURVES, "y": GROUPS},
+    "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
+    "mean estimator": {"X": CURVES, "blocks": [CURVES]},
+    "memory ledger.create": {"dataset": "b"},
+    "file ledger.create": {"dataset": "b"},
+    "session.open": {
+        "estimator": PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian"), "X": CURVES,
+    },
+}  # fmt: skip
+# What a kind refuses whatever is asked: no prior, no probabilities, another mechanism, its own stream.
+NEVER = {
+    "function.posterior_draws", "derivative.posterior_draws", "gaussian.posterior_draws",
+    "regression.predict_proba", "stream.merge", "mean estimator.open_session", "session.resume",
+    "memory ledger.raise_budget", "file ledger.raise_budget",
+}  # fmt: skip
+
+
+@cache
+def objects() -> dict[str, Any]:
+    """One public object of every kind, made once."""
+    images = np.random.default_rng(1).uniform(size=(30, 4, 4))
+    box = dpfda.BoxBasis.on_grid("cosine", (4, 4), [(0, 1), (0, 1)])
+    mean = PrivateMean(1.0, bounds=(-1, 1)).fit(CURVES)
+    covariance = PrivateCovariance(1.0, center=0.0, radius=0.5, components=3).fit(CURVES)
+    comparison = PrivateComparison(1.0, bounds=(-1, 1)).fit(CURVES, GROUPS)
+    components = PrivateFPCA(1.0, n_components=1, center=0.0, radius=0.5, components=3).fit(CURVES)
+    density = PrivateDensity(1.0, domain_range=(0, 1), cells=6).fit(POINTS)
+    plane = PrivateDensity(1.0, domain_range=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
+    classes = PrivateKernelClassifier(1.0, bounds=(0, 1), classes=("down", "up"), loss="logistic")
+    targets = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 1)).fit(INPUTS, POINTS)
+    gaussian = PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian")
+    memory = MemoryLedger().create("a", PureDP(50))
+    basis = dpfda.CosineBasis.on_grid(3, GRID)
+    return {
+        "function": mean.release_,
+        "derivative": mean.release_.derivative(),
+        "gaussian": PrivateMean(1.0, 1e-6, bounds=L2Ball(1), mechanism="gaussian").fit(CURVES).release_,
+        "two stages": TwoStageMean(1.0, bounds=L2Ball(1), spread="private").fit(CURVES).release_,
+        "field": PrivateMean(1.0, bounds=(0, 1), basis=box).fit(images).release_,
+        "covariance": covariance.release_,
+        "components": components.release_,
+        "eigenfunction": components.release_.function(0),
+        "comparison": comparison.release_,
+        "difference": comparison.release_.difference("a", "b"),
+        "density": density.release_,
+        "two-dimensional density": plane.release_,
+        "histogram": density.release_.raw,
+        "machine": classes.fit(INPUTS, CLASSES).release_,
+        "regression": targets.release_,
+        "lattice": dpfda.release_bernstein(np.zeros(4), 0.1, 1.0, 3, (0, 1)),
+        "band": mean.release_.band(),
+        "certificate": mean.release_.certificate,
+        "session": gaussian.open_session(CURVES, FOLDER / "session"),
+        "memory ledger": memory,
+        "file ledger": FileLedger(FOLDER / "ledger").create("a", PureDP(50)),
+        "reservation": memory.reserve("a", PureDP("0.001"), 3),
+        "stream": PrivateMean(1.0, bounds=(-1, 1)).stream(),
+        "mean estimator": mean,
+        "covariance estimator": covariance,
+        "component estimator": components,
+        "comparing estimator": comparison,
+        "density estimator": density,
+        "classifier": classes,
+        "regressor": targets,
+        "cosine basis": basis,
+        "bernstein basis": dpfda.BernsteinBasis.on_grid(3, GRID),
+        "kernel basis": mean.release_.basis,
+        "box basis": box.truncate(2),
+        "guarantee": ApproximateDP(1, "1e-6"),
+        "cost": Cost(PureDP(1)),
+    }
+
+
+def public_methods(kind: str, thing: Any) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
+    """Name, method and arguments that work, of each public method that takes any."""
+    for name, method in inspect.getmembers(type(thing), callable):
+        if (name.startswith("_") and name not in ("__call__", "__getitem__")) or name in SEAMS | LEARN:
+            continue
+        try:
+            parameters = inspect.signature(getattr(thing, name)).parameters
+        except (TypeError, ValueError):
+            continue
+        known = {**GIVEN, **OWN.get(kind, {}), **OWN.get(f"{kind}.{name}", {})}
+        needed = {
+            parameter.name: known.get(parameter.name)
+            for parameter in parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        }
+        if name == "load":
+            needed["path"] = thing.save(FOLDER / kind)
+        if name == "contains":
+            needed["values"] = thing.lower
+        if parameters:
+            yield name, method, needed
+
+
+def arguments() -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Arguments of estimators, bounds, bases and functions."""
+    for name, (given, fit) in ESTIMATORS.items():
+        kind = getattr(dpfda, name)
+        for parameter in inspect.signature(kind).parameters:
+            yield (
+                f"{name}({parameter})",
+                lambda odd, k=kind, g=given, p=parameter, f=fit: f(k(**{**g, p: odd})),
+            )
+    for name, (call, given) in CALLS.items():
+        known = [*inspect.signature(call).parameters]
+        for parameter in {*known, *given} - {"k"}:
+            yield f"{name}({parameter})", lambda odd, c=call, g=given, p=parameter: c(**{**g, p: odd})
+
+
+def questions() -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Arguments of the methods of public objects."""
+    for kind, thing in objects().items():
+        for name, method, needed in public_methods(kind, thing):
+            for parameter in inspect.signature(method).parameters.values():
+                if parameter.name == "self" or parameter.kind is parameter.VAR_KEYWORD:
+                    continue
+                yield (
+                    f"{kind}.{name}({parameter.name})",
+                    lambda odd, t=thing, n=name, g=needed, p=parameter.name: getattr(t, n)(
+                        **{**g, p: odd}
+                    ),
+                )
