@@ -171,7 +171,7 @@ OWN: dict[str, dict[str, Any]] = {
     "bernstein basis": {"components": 4},
     "classifier": {"X": INPUTS, "y": CLASSES},
     "regressor": {"X": INPUTS, "y": POINTS},
-    "density estimator": {"X": POINTS, "counts": [3, 4], "edges": [0, 0.5, 1]},
+    "density estimator": {"X": POINTS, "counts": [3, 4, 0, 1, 5, 2], "edges": np.linspace(0, 1, 7)},
     "comparing estimator": {"X": CURVES, "y": GROUPS},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
     "mean estimator": {"X": CURVES, "blocks": [CURVES]},
@@ -181,10 +181,11 @@ OWN: dict[str, dict[str, Any]] = {
         "estimator": PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian"), "X": CURVES,
     },
 }  # fmt: skip
-# What a kind refuses whatever is asked: no prior, no probabilities, another mechanism, its own stream.
+# What a kind refuses whatever is asked: no prior, no probabilities, its own stream, a second session.
 NEVER = {
     "function.posterior_draws", "derivative.posterior_draws", "gaussian.posterior_draws",
     "regression.predict_proba", "stream.merge", "mean estimator.open_session", "session.resume",
+    "session.open",
     "memory ledger.raise_budget", "file ledger.raise_budget",
 }  # fmt: skip
 
@@ -233,7 +234,7 @@ def objects() -> dict[str, Any]:
         "covariance estimator": covariance,
         "component estimator": components,
         "comparing estimator": comparison,
-        "density estimator": density,
+        "density estimator": PrivateDensity(1.0, domain_range=(0, 1)).fit(POINTS),
         "classifier": classes,
         "regressor": targets,
         "cosine basis": basis,
@@ -254,11 +255,12 @@ def public_methods(kind: str, thing: Any) -> Iterator[tuple[str, Callable[..., A
             parameters = inspect.signature(getattr(thing, name)).parameters
         except (TypeError, ValueError):
             continue
-        known = {**GIVEN, **OWN.get(kind, {}), **OWN.get(f"{kind}.{name}", {})}
+        own = {**OWN.get(kind, {}), **OWN.get(f"{kind}.{name}", {})}
+        known = {**GIVEN, **own}
         needed = {
             parameter.name: known.get(parameter.name)
             for parameter in parameters.values()
-            if parameter.default is parameter.empty
+            if (parameter.default is parameter.empty or parameter.name in own)
             and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         }
         if name == "load":
