@@ -341,7 +341,7 @@ def test_exports_hold_every_row_and_give_exact_numbers_back(ledger):
     assert json.loads(rows[1]["details"])["basis"] == 'a,"b"'
     assert rows[0]["budget"] == "epsilon=1/1 delta=1/1000000"
     assert ledger.export("jsonl", "scans") == ledger.export("jsonl")
-    with pytest.raises(ParameterError, match="form must be 'jsonl' or 'csv'; found 'xml'"):
+    with pytest.raises(ParameterError, match="form must be one of 'jsonl', 'csv'; found 'xml'"):
         ledger.export("xml")
 
 
