@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfda.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.ledger import Ledger, Reservation, from_environment
+from dpfda.privacy.ledger import Ledger, Reservation, named_ledger
 
 # What fits an estimator again and again on parts of the same data.
 _REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
@@ -25,7 +25,7 @@ _CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 def charge_account(
     ledger: Ledger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, Any]
 ) -> None:
-    """Charge a ledger, if one is given or named in the environment, before any noise is drawn.
+    """Charge a ledger, if one is given or named once, before any noise is drawn.
 
     A fit that scikit-learn repeats (a fold, a candidate) must draw on a reservation: only then is the
     whole search refused before its first charge.
@@ -44,7 +44,7 @@ def charge_account(
         return
     _warn_of_fitted_steps()
     if account is None:
-        named = from_environment(dataset)
+        named = named_ledger(dataset)
         if named is None:
             _warn_of_repetition()
             return

@@ -110,6 +110,7 @@ class Publication:
         from dpfda.front.report import cautions
 
         check_size(given)
+        where = name_account(given)
         guarantee = guarantee_of(given.epsilon, given.delta)
         estimator = self.estimator(given)
         special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
@@ -121,7 +122,7 @@ class Publication:
         }
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         self.trial(estimator)
-        account = opened_ledger(given.ledger, given.dataset)
+        account = opened_ledger(given.ledger, given.dataset, where)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
         _show(warnings)
         table = self.reader.read(given)
@@ -216,8 +217,26 @@ class Charged:
         self.ledger.note_file(dataset, file, self.row)
 
 
-def opened_ledger(file: Path | None, dataset: str | None) -> Charged | None:
+def name_account(given: Given) -> str:
+    """Fill in the ledger and the data set that are named once; where the ledger is named, in words."""
+    from dpfda.privacy.ledger import named_once
+
+    named = named_once()
+    typed = given.ledger is not None and given.ledger != named.ledger
+    given.ledger = given.ledger or named.ledger
+    given.dataset = given.dataset or named.dataset
+    return "" if typed or named.ledger is None else f", as {named.where['ledger']} says"
+
+
+def opened_ledger(file: Path | None, dataset: str | None, where: str = "") -> Charged | None:
     """The ledger that a release is charged to, with its data set in it; None where none is named.
+
+    Parameters
+    ----------
+    file, dataset
+        As they were given or named once.
+    where : str
+        What names the file, in words.
 
     Raises
     ------
@@ -233,13 +252,14 @@ def opened_ledger(file: Path | None, dataset: str | None) -> Charged | None:
             "--ledger and --dataset",
             "be given together",
             "one of them",
-            "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET name both once for all releases.",
+            "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET, or a file dpfda.toml, name both "
+            "once for all releases.",
         )
     if file is None or dataset is None:
         return None
     account = FileLedger(file)
     account.budget(dataset)
-    note(f"The release will be charged to {dataset!r} in {account.path}.")
+    note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
     return Charged(account)
 
 

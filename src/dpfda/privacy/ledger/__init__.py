@@ -27,7 +27,7 @@ from dpfda.privacy.ledger.base import Ledger
 from dpfda.privacy.ledger.file import FileLedger
 from dpfda.privacy.ledger.history import Record, to_csv, to_json_lines
 from dpfda.privacy.ledger.memory import MemoryLedger
-from dpfda.privacy.ledger.named import from_environment
+from dpfda.privacy.ledger.named import Named, named_ledger, named_once
 from dpfda.privacy.ledger.reservation import Reservation
 
 __all__ = [
@@ -36,9 +36,11 @@ __all__ = [
     "FileLedger",
     "Ledger",
     "MemoryLedger",
+    "Named",
     "Record",
     "Reservation",
-    "from_environment",
+    "named_ledger",
+    "named_once",
     "to_csv",
     "to_json_lines",
 ]

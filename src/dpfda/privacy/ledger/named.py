@@ -1,37 +1,138 @@
-"""The ledger that is named once, in the environment, so that no release forgets it."""
+"""The ledger that is named once, by the environment or a file of the project: no release forgets it."""
 
 from __future__ import annotations
 
 import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import path, shown
+from dpfda.privacy.ledger.accounts import checked_name
 from dpfda.privacy.ledger.file import FileLedger
 
 LEDGER, DATASET = "DPFDA_LEDGER", "DPFDA_DATASET"
+# In each folder from the working directory upwards: a file of its own, or a table in the project's.
+OWN_FILE, PROJECT_FILE, TABLE = "dpfda.toml", "pyproject.toml", "tool.dpfda"
+KEYS = ("ledger", "dataset")
 
 
-def from_environment(dataset: str | None = None) -> tuple[FileLedger, str] | None:
-    """The file that DPFDA_LEDGER names and the data set; None where it names none.
+@dataclass(frozen=True)
+class Named:
+    """What is named once.
 
     Parameters
     ----------
-    dataset : str, optional
-        Name of the data set; by default the one that DPFDA_DATASET names.
+    ledger : Path or None
+        The ledger's file.
+    dataset : str or None
+        The data set.
+    where : mapping
+        What names each of the two, in words, by "ledger" and "dataset".
+    """
+
+    ledger: Path | None
+    dataset: str | None
+    where: Mapping[str, str]
+
+
+def named_once() -> Named:
+    """What the environment names and, for what it does not, the project's file.
 
     Raises
     ------
     ParameterError
-        If there is a ledger and no data set.
+        If the project's file cannot be read or says something else.
     """
-    file = os.environ.get(LEDGER)
-    if not file:
+    named, where = _of_project()
+    for key, variable in zip(KEYS, (LEDGER, DATASET), strict=True):
+        if os.environ.get(variable):
+            named[key], where[key] = os.environ[variable], variable
+    ledger = named.get("ledger")
+    return Named(None if ledger is None else path(ledger, "ledger"), named.get("dataset"), where)
+
+
+def named_ledger(dataset: str | None = None) -> tuple[FileLedger, str] | None:
+    """The ledger that is named once, and the data set; None where none is named.
+
+    Parameters
+    ----------
+    dataset : str, optional
+        Name of the data set; by default the one that is named once.
+
+    Raises
+    ------
+    ParameterError
+        If a ledger is named and no data set, or a data set and no ledger; or the file that names them
+        is unusable.
+    """
+    named = named_once()
+    if named.ledger is None:
+        if named.dataset is not None:
+            raise ParameterError(
+                "ledger",
+                f"be named, since {named.where['dataset']} names the data set {named.dataset!r}",
+                "none",
+                f"Set {LEDGER}, or pass the ledger.",
+            )
         return None
-    name = dataset or os.environ.get(DATASET)
+    name = dataset or named.dataset
     if not name:
         raise ParameterError(
             "dataset",
-            f"be named, since {LEDGER} names the ledger {file!r}",
+            f"be named, since {named.where['ledger']} names the ledger {str(named.ledger)!r}",
             "none",
             f"Set {DATASET}, or pass the data set's name.",
         )
-    return FileLedger(file), name
+    return FileLedger(named.ledger), name
+
+
+def _of_project() -> tuple[dict[str, str], dict[str, str]]:
+    """What the nearest project file names, and where."""
+    try:
+        start = Path.cwd()
+    except OSError:
+        # The working directory was removed: it has no file, and nothing above it is known.
+        return {}, {}
+    for folder in (start, *start.parents):
+        for file in (folder / OWN_FILE, folder / PROJECT_FILE):
+            table = _table(file)
+            if table is not None:
+                return _checked(table, file), dict.fromkeys(table, str(file))
+    return {}, {}
+
+
+def _table(file: Path) -> Any:
+    """The table about ledgers in a file; None where there is no file or no table."""
+    try:
+        content = tomllib.loads(file.read_bytes().decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        # It may name the ledger that must be charged.
+        raise ParameterError(str(file), "be a file that can be read", error.strerror) from None
+    except (ValueError, RecursionError):
+        raise ParameterError(str(file), "be a TOML file", "something else") from None
+    if file.name == OWN_FILE:
+        return content
+    tools = content.get("tool")
+    return tools.get("dpfda") if isinstance(tools, dict) else None
+
+
+def _checked(table: Any, file: Path) -> dict[str, str]:
+    place = str(file) if file.name == OWN_FILE else f"[{TABLE}] in {file}"
+    if not isinstance(table, dict) or not set(table) <= set(KEYS):
+        found = (
+            ", ".join(map(repr, sorted(set(table) - set(KEYS))))
+            if isinstance(table, dict)
+            else shown(table)
+        )
+        raise ParameterError(place, "have the keys 'ledger' and 'dataset' alone", found)
+    named = {key: checked_name(value, f"{key} in {place}") for key, value in table.items()}
+    if "ledger" in named:
+        # As the file sees it, whatever the working directory.
+        named["ledger"] = str(file.parent / os.path.expanduser(named["ledger"]))
+    return named

@@ -175,7 +175,8 @@ VERB = Group(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --groups ID --ledger budget.db "
         "--dataset scans-2026 --out fa.json",
         "dpfda ledger show budget.db",
-        "DPFDA_LEDGER and DPFDA_DATASET name ledger and data set once, for the command and for Python.",
+        "DPFDA_LEDGER and DPFDA_DATASET name ledger and data set once, for the command and for Python; "
+        "so do the keys ledger and dataset of dpfda.toml, or of [tool.dpfda] in pyproject.toml.",
     ),
     o.PLANNING,
 )  # fmt: skip
