@@ -292,3 +292,16 @@ def test_a_charge_far_above_the_budget_is_refused_at_once():
     ledger.charge("scans", small(), ENTRY)
     with pytest.raises(BudgetError, match="found epsilon 10000"):
         ledger.charge("scans", PureDP(10**4), ENTRY)
+
+
+def test_gaussian_noise_far_below_epsilon_has_a_profile_at_once():
+    """Its enclosure took as many bits as delta is small: a budget of 10^9 was never answered."""
+    begin = time.perf_counter()
+    assert 0 < gaussian_delta(Fraction(1), Fraction(1, 10**9)) <= Fraction(1, 2**8192)
+    # On either side of where the bound takes over: exp(-y^2 / 2) at y = 109 and 111.
+    near, far = (gaussian_delta(Fraction(2 * y + 2), Fraction(2)) for y in (109, 111))
+    assert 0 < far <= near <= Fraction(1, 2**8191)
+    ledger = made(ApproximateDP(10**9, "1e-6"))
+    ledger.charge("scans", small("1000"), ENTRY)
+    assert ledger.spent("scans")["epsilon"] == 1000
+    assert time.perf_counter() - begin < 5

@@ -24,6 +24,8 @@ from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
 
 # Between these, floats find epsilon; beyond, bisection does.
 SMALL, LARGE = Fraction(1, 10**200), Fraction(100)
+# Phi(-REACH) < exp(-REACH^2 / 2) < 2^-NEGLIGIBLE.
+REACH, NEGLIGIBLE = 110, 8193
 
 
 def gaussian_delta(epsilon: Fraction, ratio: Fraction) -> Fraction:
@@ -46,6 +48,9 @@ def gaussian_delta(epsilon: Fraction, ratio: Fraction) -> Fraction:
 
 
 def _profile(epsilon: Fraction, ratio: Fraction) -> arb:
+    if epsilon / ratio - ratio / 2 > REACH:
+        # At most Phi(-REACH). An enclosure of erfc so far out would take as many bits as it is small.
+        return arb(0, arb(2) ** -NEGLIGIBLE)
     bits = PRECISION
     while True:
         with precision(bits):
