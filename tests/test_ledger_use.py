@@ -216,7 +216,9 @@ def released(run, curves, out, *more):
 def test_the_command_charges_the_ledger_of_the_environment_and_says_so(run, curves, named):
     answer = released(run, curves, "a.json")
     assert answer.exit_code == 0, answer.output
-    assert f"The release will be charged to 'scans' in {named.path}, as DPFDA_LEDGER says." in answer.stderr
+    assert (
+        f"The release will be charged to 'scans' in {named.path}, as DPFDA_LEDGER says." in answer.stderr
+    )
     assert epsilon_of(named) == 1
     # The demo's data are public.
     assert run("demo", "--out", "demo").exit_code == 0
