@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,92 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import reals
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicCurve:
+    """A public curve that is known at some points, and linear from each to the next.
+
+    Parameters
+    ----------
+    points : array (k,)
+        Strictly increasing, in the units of the domain.
+    values : array (k,)
+        In the units of the data.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two points, or they are not finite and increasing.
+    """
+
+    points: Floats
+    values: Floats
+
+    def __post_init__(self) -> None:
+        finite = np.all(np.isfinite(self.points)) and np.all(np.isfinite(self.values))
+        if self.points.size < 2 or not finite or np.any(np.diff(self.points) <= 0):
+            raise ParameterError(
+                "prior",
+                "have points and finite values, the points in increasing order",
+                f"{self.points.size} of them in another order or not finite"
+                if self.points.size > 1
+                else f"{self.points.size} of them",
+            )
+
+    @classmethod
+    def read(cls, path: Path) -> PublicCurve:
+        """Read the first two columns of a CSV table, such as `dpfda mean --csv` writes.
+
+        Parameters
+        ----------
+        path : path
+            Points and values, a pair a row; a first row of other words is a header.
+
+        Raises
+        ------
+        ParameterError
+            If a row after the first does not hold two numbers.
+        """
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as lines:
+                rows = [row for row in csv.reader(lines) if row]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise ParameterError("prior", "be a readable CSV table", f"{path} ({error})") from None
+        pairs = []
+        for number, row in enumerate(rows):
+            try:
+                point, value = (float(cell) for cell in row[:2])
+            except ValueError:
+                if number == 0:
+                    continue
+                constraint = "have a point and a value in the first two columns of every row"
+                raise ParameterError("prior", constraint, f"row {number + 1} of {path}") from None
+            pairs.append((point, value))
+        points, values = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+        return cls(points, values)
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """First and last point."""
+        return float(self.points[0]), float(self.points[-1])
+
+    def __call__(self, at: Floats) -> Floats:
+        """Values (k,) at points (k,) between the first and the last.
+
+        Raises
+        ------
+        ParameterError
+            If one is outside.
+        """
+        start, end = self.domain_range
+        if np.min(at) < start or np.max(at) > end:
+            raise ParameterError(
+                "prior",
+                f"cover the grid, which goes from {np.min(at):g} to {np.max(at):g}",
+                f"a curve from {start:g} to {end:g}",
+            )
+        return np.interp(at, self.points, self.values)
 
 
 def read_public_curves(prior: Any, grid: Floats) -> Floats | None:
@@ -43,7 +132,9 @@ def read_public_curves(prior: Any, grid: Floats) -> Floats | None:
 def _values(one: Any, grid: Floats) -> Floats:
     try:
         values = np.atleast_2d(reals(one(grid) if callable(one) else one, "prior"))
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError) as error:
+        if callable(one) and isinstance(error, ParameterError):
+            raise
         raise ParameterError(
             "prior", "be curves on the grid, or functions", type(one).__name__
         ) from None

@@ -187,9 +187,10 @@ def try_on_curves(estimator: Any, prepare: Callable[[Any, Any], object] | None =
     from dpfda.front.command.checks import kernel_on
 
     settings = estimator.get_params(deep=False)
-    grid, domain, center = (settings.get(name) for name in ("grid_points", "domain_range", "center"))
-    if domain is None and callable(center):
-        domain = center.domain_range
+    grid, domain = (settings.get(name) for name in ("grid_points", "domain_range"))
+    for curve in (settings.get("center"), *(settings.get("prior") or ())):
+        if domain is None and callable(curve):
+            domain = curve.domain_range
     if domain is None and grid is None and settings["kernel"] is not None:
         # A range in units of the header's numbers needs a domain that fits it.
         reach = float(getattr(kernel_on(settings["kernel"], (0.0, 1.0)), "length_scale", 0.1))

@@ -2,9 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
+from dpfda.front.command.declared import DOCSTRING, Given, Option
 from dpfda.front.command.publishing import Publication, try_on_curves
 from dpfda.front.command.reading import Curves
+
+PRIOR = Option(
+    "prior", "--prior", "F.json|F.csv",
+    f"{DOCSTRING} Here the file of a release, or a table whose first two columns are points and values. "
+    "It must cover the grid. May be repeated. Example: --prior last-year.json",
+    o.CURVE, list[Path],
+)  # fmt: skip
+
+
+def read_prior(files: Sequence[Path] | None) -> list[Callable[..., Any]] | None:
+    """The public curves that files hold; None without any.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such file, or it is neither a release nor a table.
+    StorageError
+        If a file in JSON is no release of a curve.
+    """
+    if not files:
+        return None
+    from dpfda.releases.function import ReleasedFunction
+    from dpfda.summaries.public_curves import PublicCurve
+
+    made: list[Callable[..., Any]] = []
+    for file in files:
+        if not file.is_file():
+            raise ParameterError("--prior", "name the file of a release or of a table", str(file))
+        made.append(ReleasedFunction.load(file) if file.suffix == ".json" else PublicCurve.read(file))
+    return made
+
+
+def _settings(given: Given) -> dict[str, Any]:
+    return {"prior": read_prior(given.prior)}
+
 
 VERB = Publication(
     name="mean",
@@ -13,12 +54,15 @@ VERB = Publication(
     reader=Curves(long=True),
     trial=try_on_curves,
     bounded=True,
-    options=(o.MECHANISM,),
+    options=(o.MECHANISM, PRIOR),
+    settings=_settings,
     examples=(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "
         "--missing complete --out fa.json --plot fa.png",
         "dpfda mean demand.csv --epsilon 0.5 --bounds 500 3500 --domain 0 24 "
         "--x-label 'hour of the day' --y-label 'demand (MW)' --out demand.json",
+        "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --missing complete "
+        "--prior last-year.json --out fa.json",
         "dpfda mean visits.csv --epsilon 1 --bounds 40 200 --id patient --time week --value weight "
         "--domain 0 52 --out weight.json",
     ),
