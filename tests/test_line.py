@@ -27,6 +27,7 @@ from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
+from experiments.atlas_rivals import rule_cells, spline
 
 GRID = np.linspace(0, 1, 100)
 
@@ -278,12 +279,13 @@ class TestBand:
             held += bool(np.all(np.abs(widths.posterior.line - mean) <= widths.around_line(0.95)))
         assert held >= binom.ppf(1e-3, cases, 0.95)
 
-    def test_a_quick_one(self) -> None:
-        release = release_of(100, 5000.0, 1)
+    @pytest.mark.parametrize(("points", "strength"), [(100, 5000.0), (600, 1e6)])
+    def test_a_quick_one(self, points: int, strength: float) -> None:
+        release = release_of(points, strength, 1)
         release(GRID)
-        start = time.perf_counter()
+        start = time.process_time()
         release.band()
-        assert time.perf_counter() - start < 0.5  # .03 seconds on an idle machine
+        assert time.process_time() - start < 0.4  # .01 and .09 seconds on an idle machine
 
     def test_it_is_the_same_whenever_it_is_asked_for(self, tmp_path: Path) -> None:
         release = release_of(40, 300.0, 2)
@@ -450,12 +452,10 @@ class TestRealCurves:
 
     def test_band_and_error(self) -> None:
         held, ratios, cases = 0, [], 0
-        for row in list(csv.DictReader((ATLAS / "atlas.csv").read_text().splitlines()))[::2]:
-            rows = np.loadtxt(ATLAS / f"{row['name']}.csv", delimiter=",")
-            low, high = float(row["lo"]), float(row["hi"])
-            mean = (np.clip(rows[1:], low, high).mean(axis=0) - low) / (high - low)
+        for name, curves in list(real_curves().items())[::2]:
+            mean = curves.mean(axis=0)
             for strength in (300.0, 5000.0):
-                seed = zlib.crc32(f"{row['name']} {strength}".encode())
+                seed = zlib.crc32(f"{name} {strength}".encode())
                 model, generator = model_of(mean.size, strength), np.random.default_rng(seed)
                 for _ in range(2):
                     widths = Widths(model.posterior(noisy(model, mean, generator)))
@@ -465,3 +465,38 @@ class TestRealCurves:
                     cases += 1
         assert held >= 0.9 * cases
         assert np.median(ratios) < 7
+
+    def test_error_beside_an_expert(self) -> None:
+        # Errors over those of the expert's rule of the page on baselines. With 8 draws a size the error
+        # of a size has a standard error of about a tenth, and the geometric mean over 39 sets and four
+        # sizes one of .01; with 40 draws those of a set have .035. Limits are four of these above what
+        # was measured, .88 and 1.10 for the worst set: passed by luck less than once in 10,000 times.
+        means = {name: curves.mean(axis=0) for name, curves in real_curves().items()}
+        first = {name: over_expert(name, mean, 8) for name, mean in means.items()}
+        assert np.exp(np.mean(list(first.values()))) < 0.93
+        # Judged by other draws than those that picked them.
+        worst = sorted(first, key=lambda name: -first[name])[:4]
+        again = [np.exp(over_expert(f"{name} again", means[name], 40)) for name in worst]
+        assert max(again) < 1.24
+
+
+def real_curves() -> dict[str, Any]:
+    """Curves of every set in shares of the public range, clipped to it."""
+    found = {}
+    for row in csv.DictReader((ATLAS / "atlas.csv").read_text().splitlines()):
+        rows = np.loadtxt(ATLAS / f"{row['name']}.csv", delimiter=",")[1:]
+        low, high = float(row["lo"]), float(row["hi"])
+        found[row["name"]] = (np.clip(rows, low, high) - low) / (high - low)
+    return found
+
+
+def over_expert(name: str, mean: Any, draws: int) -> float:
+    """Mean log of the error over that of the expert's rule, at four sizes."""
+    logs = []
+    for strength in (50.0, 500.0, 5000.0, 80_000.0):
+        seed = zlib.crc32(f"{name} {strength}".encode())
+        expert = spline(mean.size, rule_cells(mean.size, strength))
+        releases = expert.releases(np.random.default_rng(seed), mean, strength, 200)
+        theirs = np.sqrt(np.mean((releases - mean) ** 2))
+        logs.append(np.log(error(model_of(mean.size, strength), mean, draws, seed) / theirs))
+    return float(np.mean(logs))

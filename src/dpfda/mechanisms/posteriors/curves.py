@@ -125,8 +125,12 @@ class Part:
 
     @cached_property
     def back(self) -> Floats:
-        """Takes rotated observations to curves: (N, M)."""
+        """Takes rotated observations to curves: (N, M). Worth its time for many releases alone."""
         return np.asarray(self.root @ (self.inside.T @ self.vectors))
+
+    def curve(self, rotated: Floats) -> Floats:
+        """The curve (N,) that `back` makes of rotated observations (M,)."""
+        return np.asarray(self.root @ (self.inside.T @ (self.vectors @ rotated)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,7 +404,7 @@ def mixed_mean(fits: list[Fit]) -> Floats:
     for fit, weight in zip(fits, weights_of(fits, LINE), strict=True):
         if weight.sum() > NEGLIGIBLE:
             gains = weight @ (fit.scales[:, None] / fit.power)
-            mean += weight.sum() * fit.center + fit.part.back @ (gains * fit.rotated)
+            mean += weight.sum() * fit.center + fit.part.curve(gains * fit.rotated)
     return mean
 
 
