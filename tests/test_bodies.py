@@ -19,7 +19,6 @@ from sklearn.gaussian_process.kernels import Matern
 from dpfda import BoxBound, Ellipsoid, KernelBasis, PrivateMean, ReleasedFunction
 from dpfda.bounds import IntegerBody, read_bounds
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.front.report import describe
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.design import choose, make_plan, make_problem
 from dpfda.mechanisms.knorm import KNorm
@@ -467,7 +466,7 @@ def test_a_release_is_made_saved_and_described(bound, tmp_path):
     assert again.noise == release.noise
     assert again.bound == release.bound
     assert np.array_equal(again(GRID), release(GRID))
-    text = " ".join(describe(release).split())
+    text = " ".join(release.describe().split())
     assert "its own public limit" in text
     assert release.bound["description"] in text
 

@@ -18,9 +18,9 @@ from dpfda.bases import BoxBasis
 from dpfda.bases.axes import AXES
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions
+from dpfda.bases.reading import basis_from_json
 from dpfda.bases.spectra import leading_modes, spectral_decay
 from dpfda.errors import ParameterError
-from dpfda.releases.storage.parts import basis_from_json
 
 KINDS = ("cosine", "sine", "fourier")
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]

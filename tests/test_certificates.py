@@ -30,10 +30,6 @@ from dpfda import (
     release_bernstein,
 )
 from dpfda.errors import ConversionError, ParameterError, StorageError
-from dpfda.front.report import describe
-from dpfda.front.report.covariances import describe_comparison, describe_second_order
-from dpfda.front.report.densities import describe_density
-from dpfda.front.report.predictors import describe_predictor
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
@@ -152,17 +148,7 @@ def made(request: pytest.FixtureRequest) -> tuple[Any, Recorder]:
 
 
 def _told(release: Any) -> str:
-    kind = type(release).__name__
-    told: dict[str, Callable[[Any], str]] = {
-        "ReleasedFunction": describe,
-        "TwoStageFunction": describe,
-        "ReleasedDensity": describe_density,
-        "ReleasedPredictor": describe_predictor,
-        "ReleasedComparison": describe_comparison,
-        "ReleasedCovariance": describe_second_order,
-        "ReleasedComponents": describe_second_order,
-    }
-    return repr(release) + told.get(kind, repr)(release)
+    return repr(release) + str(release.describe())
 
 
 class TestEveryKind:

@@ -19,13 +19,13 @@ from dpfda import KernelBasis, PrivateMean, ValueBounds, load
 from dpfda.datasets import load_temperatures
 from dpfda.front.command import main
 from dpfda.front.command.app import app
-from dpfda.front.command.outputs import new_picture
 from dpfda.front.command.running import progress_bar
+from dpfda.front.command.verbs.plan import plan_view
 from dpfda.mechanisms.design import make_plan
 from dpfda.numerics import drawing
 from dpfda.privacy.guarantees import PureDP
-from dpfda.releases.plotting import plot_plan
 from dpfda.testing import simulate_releases
+from dpfda.views import draw
 
 POINTS = np.linspace(0.0, 23.0, 24)
 DAYS = 60
@@ -442,9 +442,9 @@ def test_plan_is_drawn_with_its_parts():
     guarantees = [PureDP(epsilon) for epsilon in (1, 2, 4)]
     basis = KernelBasis.on_grid(Matern(0.1, nu=1.5), np.linspace(0, 1, 30))
     plans = [make_plan(basis, ValueBounds(0, 1), 200, guarantee) for guarantee in guarantees]
-    axis = plot_plan([1.0, 2.0, 4.0], plans, new_picture(), "MW")
+    axis = draw(plan_view([1.0, 2.0, 4.0], plans, "MW", "epsilon", "Expected error"))
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in axis.get_lines()}
-    total, noise, bias, limit, sampling = lines.values()
+    total, noise, bias, sampling, limit = lines.values()
     np.testing.assert_allclose(limit, [plan.typical_limit for plan in plans])
     assert (limit < total).all()
     np.testing.assert_allclose(total, [plan.typical_error for plan in plans])
@@ -670,7 +670,7 @@ def test_missing_file(folder, draws):
 
 def test_unwritable_folder(days, monkeypatch, draws):
     # The tests may run as a user who can write anywhere.
-    monkeypatch.setattr("dpfda.releases.storage.files.os.access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr("dpfda.releases.files.os.access", lambda path, mode: mode != os.W_OK)
     result = mean_of(days, epsilon="1")
     assert result.exit_code == 2
     assert "an existing folder that can be written to" in result.stderr
@@ -681,7 +681,7 @@ def test_release_that_cannot_be_saved_says_it_is_spent(days, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpfda.releases.storage.files.os.replace", full)
+    monkeypatch.setattr("dpfda.releases.files.os.replace", full)
     result = mean_of(days, epsilon="1")
     # Not refused: the noise was drawn, and the release counts.
     assert result.exit_code == 1

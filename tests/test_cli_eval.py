@@ -52,23 +52,26 @@ def test_values_are_those_of_the_release(kind, run):
     assert [answer[name] for name in names] == given.T.tolist()
     assert run("out.json", "--at", text, "--csv", "values.csv").exit_code == 0
     with open("values.csv") as handle:
-        assert handle.readline().strip() == ",".join([*names, "value"])
+        columns = handle.readline().strip().split(",")
+    assert columns[: len(names) + 1] == [*names, "value"]
+    # A band where this kind has one in so many dimensions, and then in every table.
+    assert (columns[-2:] == ["lower", "upper"]) is (kind != "density on a square")
 
 
 def test_a_covariance_takes_two_coordinates(run):
     release = PrivateCovariance(1.0, bounds=(-1.5, 1.5), center=0.0, radius=2.0).fit(CURVES).release_
     release.save("out.json")
     answer = json.loads(run("out.json", "--at", "0.1:0.9,0.5:0.5", "--json").stdout)
-    assert answer["value"] == release([0.1, 0.5], [0.9, 0.5]).tolist()
+    assert answer["covariance"] == release([0.1, 0.5], [0.9, 0.5]).tolist()
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ((), "--at must give points of 1 coordinate"),
         (("--at", "0.1:0.2"), r"--at must give points of 1 coordinate\(s\) for this release; found 2"),
         (("--at", "0.1", "--derivative"), "--derivative must be left out here; found ReleasedDensity"),
-        (("--at", "7"), "points must lie in the domain"),
+        (("--at", "0.1,0.1:0.2"), "--at must give as many coordinates for every point; found 1 and 2"),
+        (("--at", "7"), "--at must lie in the domain"),
         (("--at", "a"), "--at must be numbers separated by commas"),
     ],
 )
@@ -83,7 +86,9 @@ def test_a_curve_has_points_of_one_number(run):
     PrivateMean(1.0, bounds=(-1.5, 1.5)).fit(CURVES).release_.save("out.json")
     result = run("out.json", "--at", "0.1:0.2")
     assert result.exit_code == 2
-    assert "--at must give one number a point for a curve" in " ".join(result.stderr.split())
+    assert "--at must give points of 1 coordinate(s) for this release; found 2" in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_several_functions_are_columns(run):
@@ -92,7 +97,8 @@ def test_several_functions_are_columns(run):
     compared.save("out.json")
     assert load("out.json").names == compared.names
     answer = json.loads(run("out.json", "--at", "0.1,0.4", "--json").stdout)
-    assert answer == {
-        "point": [0.1, 0.4],
-        **{f"mean {name}": compared[name]([0.1, 0.4]).tolist() for name in compared.names},
-    }
+    gap = compared.difference(*compared.names)
+    assert answer["point"] == [0.1, 0.4]
+    assert answer["0 minus 1"] == gap([0.1, 0.4]).tolist()
+    for name in compared.names:
+        assert answer[f"mean {name}"] == compared[name]([0.1, 0.4]).tolist()

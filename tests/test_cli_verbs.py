@@ -5,10 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateDensity, PrivateMean, load
+from dpfda import BoxBasis, PrivateDensity, PrivateMean, load
 from dpfda.front.command import verbs
 from dpfda.front.command.app import app, build
 from dpfda.front.command.documented import documented
@@ -175,10 +176,11 @@ def test_kinds_are_drawn(name, tmp_path):
 
 
 def test_what_has_no_picture_is_refused(tmp_path):
-    (path,) = (path for path in FILES if path.stem == "lattice")
-    refused = run("plot", path, "--plot", tmp_path / "a.png")
+    box = BoxBasis.on_grid("cosine", (3, 3, 3), [(0, 1)] * 3)
+    solid = PrivateMean(1.0, bounds=(0, 1), basis=box).fit(np.ones((9, 3, 3, 3))).release_
+    refused = run("plot", solid.save(tmp_path / "solid.json"), "--plot", tmp_path / "a.png")
     assert refused.exit_code == 2
-    assert "dpfda eval" in refused.stderr
+    assert "must have at most 2 variables to be drawn; found 3" in refused.stderr
 
 
 def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):

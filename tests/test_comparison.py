@@ -199,7 +199,7 @@ class TestDifference:
     def test_the_posterior_mean_is_that_of_conjugate_normals(self):
         # One coefficient of known noise: the most likely prior variance is c^2 - v, so the factor on c
         # is 1 - v / c^2; none is left where c^2 < v.
-        from dpfda.releases.comparison import most_likely_mean
+        from dpfda.releases.difference import most_likely_mean
 
         found = most_likely_mean(np.array([3.0]), np.array([[1.0]]), np.array([1.0]))
         assert found[0] == pytest.approx(3 * (1 - 1 / 9), rel=0.03)
@@ -379,7 +379,7 @@ class TestFiles:
         release = compared(labels={"domain": "hour", "value": "load (MW)"})
         axis = release.plot()
         words = [text.get_text() for text in axis.get_legend().get_texts()]
-        assert words == ["case", "control", "95% bands, privacy noise"]
+        assert words == ["case", "control", "band meant to hold the mean, 95%"]
         pyplot.close(axis.get_figure())
         axis = release.difference("case", "control").plot()
         assert axis.get_ylabel() == "difference in load (MW)"

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 import dpfda
 from dpfda import PrivateMean
 from dpfda.front.command.app import app
-from dpfda.front.report.covariances import describe_second_order
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import FileLedger
 
@@ -204,7 +203,7 @@ class TestShow:
         fpca = dpfda.PrivateFPCA(
             2.0, n_components=1, method="exponential", center="private", bounds=(-1, 1), radius=0.6
         ).fit(curves)
-        words = " ".join(describe_second_order(fpca.release_).split())
+        words = " ".join(fpca.release_.describe().split())
         assert "mean, 1-differential privacy (pure); second moments, 1-differential" in words
         assert "direction 1, 0.5-differential privacy (pure); variances, 0.5-differential" in words
         assert "how many draws are rejected depends on the data" in words

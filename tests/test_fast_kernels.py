@@ -33,8 +33,8 @@ from dpfda.bases.fast_products import (
 from dpfda.bases.grids import product_points
 from dpfda.bases.products import fixed_product, in_two_parts
 from dpfda.bases.protocol import BoxFunctions
+from dpfda.bases.reading import basis_from_json
 from dpfda.errors import ParameterError
-from dpfda.releases.storage.parts import basis_from_json
 
 POINTS = 1000
 EVEN = np.linspace(0.0, 1.0, POINTS)

@@ -214,7 +214,9 @@ class TestFiles:
         assert (axis.get_xlabel(), axis.get_ylabel()) == ("east", "north")
         pyplot.close("all")
         three = np.column_stack([X, X[:, 0]])
-        with pytest.raises(ParameterError, match="plot must be of one or two inputs; found 3 inputs"):
+        with pytest.raises(
+            ParameterError, match="release must have at most 2 variables to be drawn; found 3"
+        ):
             classifier().fit(three, Y).release_.plot()
 
 

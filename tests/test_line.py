@@ -21,12 +21,12 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
-from dpfda.front.report import describe, misfit, verdict
 from dpfda.mechanisms.design import choose, make_plan, make_problem
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
+from dpfda.releases.lines import misfit, verdict
 from experiments.atlas_rivals import rule_cells, spline
 
 GRID = np.linspace(0, 1, 100)
@@ -353,7 +353,7 @@ class TestRelease:
 
     def test_what_is_said(self) -> None:
         release = release_of(100, 5000.0, 6)
-        words = " ".join(describe(release).split())
+        words = " ".join(release.describe().split())
         assert (
             "is meant to hold the mean of these bounded curves, everywhere at once, in 95 of 100"
             in words

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds, load
 from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
@@ -38,7 +38,6 @@ from dpfda.privacy.guarantees import (
     split,
 )
 from dpfda.publication import Request, averages, pay, publish
-from dpfda.releases.storage import load
 from statistical import block_profile_reference, lower_limit, pure_rho_reference, upper_limit
 
 ERROR = 1e-7  # Of each one-sided interval.

@@ -18,13 +18,12 @@ from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import CosineBasis, L2Ball, LongCurves, PrivateMean, ReleasedFunction, ValueBounds
-from dpfda.bases.encoding import array_from_json
 from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import array_from_json
 from dpfda.privacy.guarantees import within
 from dpfda.publication import Request
 from dpfda.records import Curves
-from dpfda.releases.storage import to_json
 from dpfda.summaries.mean import PreparedMean
 from dpfda.testing import non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
@@ -272,7 +271,9 @@ class TestWords:
 class TestFrame:
     def test_values_and_band_on_the_grid(self, release: ReleasedFunction) -> None:
         frame = release.to_frame(0.9)
-        band = release.band(0.9, points=release.grid_points)
+        # Simultaneous over the whole domain, as every table is.
+        everywhere = np.union1d(np.linspace(*release.domain_range, 201), release.grid_points)
+        band = release.band(0.9, points=np.concatenate([release.grid_points, everywhere]))
         assert list(frame.columns) == ["point", "value", "lower", "upper"]
         assert np.array_equal(frame["point"], release.grid_points)
         np.testing.assert_allclose(frame["value"], release(release.grid_points), rtol=1e-12)
@@ -429,7 +430,7 @@ class TestNothingPrivateInside:
     def test_no_label_can_be_reached(self, case: Case) -> None:
         names = set(NAMES)
         assert not [i for i in reachable(case.estimator) if isinstance(i, str) and i in names]
-        assert "patient" not in json.dumps(to_json(case.release))
+        assert "patient" not in json.dumps(case.release.to_json())
 
     def test_the_file_holds_none_of_it(self, case: Case, tmp_path: Path) -> None:
         text = case.release.save(tmp_path / "release.json").read_text()

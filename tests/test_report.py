@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
-from dpfda.front.report import accuracy_of, band_at, cautions, cited, describe, number, public_size
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpfda.privacy.words import cautions, number
 from sample_releases import certificate_of
 
 POINTS = 24
@@ -36,12 +36,12 @@ def says_size(words):
 def test_lines_fit_a_page():
     labels = {"domain": "position along the tract " * 4, "value": "fractional anisotropy " * 6}
     for settings in ({}, {"delta": 1e-3, "epsilon": 9}, {"neighbours": "add-remove", "labels": labels}):
-        assert max(map(len, describe(released(**settings)).splitlines())) <= 88
+        assert max(map(len, released(**settings).describe().splitlines())) <= 88
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 6])
 def test_odds_are_those_of_epsilon(epsilon):
-    words = flat(describe(released(epsilon=epsilon)))
+    words = flat(released(epsilon=epsilon).describe())
     factor = float(re.search(r"at most a factor exp\([\d.]+\) = ([\d.]+)", words)[1])
     assert factor == pytest.approx(math.exp(epsilon), rel=5e-3)
     half, low, rare = (
@@ -59,14 +59,14 @@ def test_odds_are_those_of_epsilon(epsilon):
 
 
 def test_the_familiar_case_reads_as_people_know_it():
-    words = flat(describe(released(epsilon=1)))
+    words = flat(released(epsilon=1).describe())
     assert "Differential privacy with epsilon = 1 (pure: delta = 0)." in words
     assert "= 2.72, up or down" in words
     assert "about 73.1%" in words
 
 
 def test_delta_is_said_with_its_chance():
-    words = flat(describe(released(epsilon=1, delta=2e-6, mechanism="gaussian")))
+    words = flat(released(epsilon=1, delta=2e-6, mechanism="gaussian").describe())
     assert "epsilon = 1 and delta = 2e-06" in words
     assert "about one in 500,000" in words
     # Group privacy for two: delta (1 + e^epsilon).
@@ -74,14 +74,14 @@ def test_delta_is_said_with_its_chance():
 
 
 def test_pure_release_says_nothing_of_delta_loosening():
-    assert "Delta =" not in describe(released())
+    assert "Delta =" not in released().describe()
 
 
 def test_zero_concentrated_guarantee_is_put_into_epsilon():
     release = released(delta=1e-6)
     certificate = dataclasses.replace(certificate_of(ZeroConcentratedDP("0.05")), bound=release.bound)
     release = dataclasses.replace(release, certificate=certificate)
-    words = flat(describe(release))
+    words = flat(release.describe())
     epsilon = 0.05 + 2 * math.sqrt(0.05 * 6 * math.log(10))
     assert f"rho = 0.05, which implies epsilon = {epsilon:.3g} at delta = 1e-06" in words
     assert f"= {math.exp(epsilon):.3g}, up or down" in words
@@ -90,21 +90,21 @@ def test_zero_concentrated_guarantee_is_put_into_epsilon():
 
 def test_units_and_neighbours():
     people = np.arange(SIZE) // 2
-    words = flat(describe(released(groups=people, unit="patient")))
+    words = flat(released(groups=people, unit="patient").describe())
     assert "The unit of protection is one patient. All data of one patient together" in words
     assert f"the number of patients: {(SIZE + 1) // 2}." in words
-    assert says_size(flat(describe(released())))
+    assert says_size(flat(released().describe()))
     assert "replaced by any other data whatever" in words
     assert "(--groups)" not in words
-    assert "(--groups) to protect persons" in describe(released())
+    assert "(--groups) to protect persons" in released().describe()
 
 
 def test_private_count_is_nowhere():
     # A count with noise of scale 10/epsilon: at this epsilon the noise cannot be zero in practice,
     # and no statement may show the count itself.
     release = released(epsilon=0.01, neighbours="add-remove")
-    words = describe(release)
-    assert public_size(release) is None
+    words = release.describe()
+    assert release.public_units is None
     own = re.search(r"count with noise of its own, ([\d.,]+), which", flat(words))[1]
     assert not says_size(flat(words).replace(f"its own, {own}", ""))
     assert "The number of records is private too" in flat(words)
@@ -112,7 +112,7 @@ def test_private_count_is_nowhere():
 
 
 def test_public_divisor_is_not_called_a_count():
-    words = flat(describe(released(neighbours="add-remove", public_size=400)))
+    words = flat(released(neighbours="add-remove", public_size=400).describe())
     assert "the number that the sum was divided by: 400." in words
     assert not says_size(words)
 
@@ -127,33 +127,33 @@ def test_public_divisor_is_not_called_a_count():
     ],
 )
 def test_bound_in_words(bound, words):
-    assert words in flat(describe(released(bounds=bound)))
+    assert words in flat(released(bounds=bound).describe())
 
 
 def test_standardised_release_has_no_unit():
-    words = flat(describe(released(bounds=None, standardize=True)))
+    words = flat(released(bounds=None, standardize=True).describe())
     assert "itself minus its own mean, divided by its own size" in words
     assert "standardised, without unit" in words
 
 
 def test_labels_name_units_of_the_error():
     release = released(labels={"domain": "hour of the day", "value": "load (MW)"})
-    words = flat(describe(release))
+    words = flat(release.describe())
     assert "over hour of the day from 0 to 1" in words
-    accuracy = accuracy_of(release)
+    accuracy = release.accuracy()
     assert f"typically {number(accuracy.typical)} to either side" in words
     assert f"at most {number(accuracy.largest)} (in the units of 'load (MW)')" in words
 
 
 def test_derivative_is_named():
-    words = flat(describe(released().derivative()))
+    words = flat(released().derivative().describe())
     assert "the derivative (of order 1) of a mean curve" in words
     assert "per unit of the axis" in words
 
 
 def test_two_releases_add_up():
-    assert "no more than epsilon = 3." in flat(describe(released(epsilon=1.5)))
-    words = flat(describe(released(epsilon=1.5, delta=1e-6, mechanism="gaussian")))
+    assert "no more than epsilon = 3." in flat(released(epsilon=1.5).describe())
+    words = flat(released(epsilon=1.5, delta=1e-6, mechanism="gaussian").describe())
     assert "no more than epsilon = 3 and delta = 2e-06." in words
 
 
@@ -162,7 +162,7 @@ def test_accuracy_of_gaussian_noise_has_its_closed_form():
     points = np.linspace(0, 1, 201)
     scales = np.sqrt(release.noise.variances()) * 2.0**-release.exponent * release.shrinkage / SIZE
     deviation = np.sqrt(((release.basis.evaluate(points) * scales) ** 2).sum(axis=1))
-    accuracy = accuracy_of(release)
+    accuracy = release.accuracy()
     # A quantile from 20,000 draws has a relative standard error of about 0.6 per cent.
     assert accuracy.at_a_point == pytest.approx(1.95996 * deviation.mean(), rel=0.03)
     assert accuracy.typical > accuracy.at_a_point
@@ -177,9 +177,9 @@ def test_accuracy_of_gaussian_noise_has_its_closed_form():
 def test_band_at_few_points_is_that_of_the_domain():
     release = released(bounds=L2Ball(1.0))
     at = [0.1, 0.77]
-    few, whole = band_at(release, at), release.band(0.95)
-    assert few.points.tolist() == at
-    widths = [np.interp(at, whole.points, whole.upper - whole.lower), few.upper - few.lower]
+    few, whole = release.table(at).columns, release.band(0.95)
+    assert few["point"].tolist() == at
+    widths = [np.interp(at, whole.points, whole.upper - whole.lower), few["upper"] - few["lower"]]
     np.testing.assert_allclose(widths[1], widths[0], rtol=0.02)
     # A band simultaneous over two points alone is narrower: tables would not hold together.
     alone = release.band(0.95, points=at)
@@ -209,12 +209,12 @@ def test_cautions(guarantee, size, words):
 
 
 def test_cautions_are_in_the_report_only_where_there_are_any():
-    assert "Warnings\n--------" not in describe(released())
-    assert "Warnings\n--------" in describe(released(epsilon=6))
+    assert "Warnings\n--------" not in released().describe()
+    assert "Warnings\n--------" in released(epsilon=6).describe()
     # The number of units counts where it is public, and only there.
     delta = 1.1 / SIZE
-    assert f"(1/{SIZE})" in describe(released(delta=delta, mechanism="gaussian"))
-    assert f"1/{SIZE}" not in describe(released(delta=delta, neighbours="add-remove"))
+    assert f"(1/{SIZE})" in released(delta=delta, mechanism="gaussian").describe()
+    assert f"1/{SIZE}" not in released(delta=delta, neighbours="add-remove").describe()
 
 
 @pytest.mark.parametrize(
@@ -227,13 +227,13 @@ def test_numbers_are_written_as_people_read_them(value, words):
 
 def test_extreme_guarantees_do_not_read_as_certainty():
     for epsilon in (40, 1000):
-        words = flat(describe(released(epsilon=epsilon)))
+        words = flat(released(epsilon=epsilon).describe())
         assert "100%" not in words
         assert "about 0%" not in words
 
 
 def test_citation():
-    words = flat(cited(released(epsilon=0.5, mechanism="laplace")))
+    words = flat(released(epsilon=0.5, mechanism="laplace").cite())
     assert words.startswith(
         f"The mean curve of {SIZE} records was published under 0.5-differential privacy"
     )

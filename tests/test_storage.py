@@ -13,8 +13,9 @@ import pytest
 from dpfda import PrivateMean, ReleasedFunction, load
 from dpfda.errors import StorageError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.releases.storage import SCHEMA_VERSION, check_writable, to_json, write_text
-from dpfda.releases.storage.parts import guarantee_from_json, guarantee_to_json
+from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
+from dpfda.releases.files import check_writable, write_text
+from dpfda.releases.kinds import SCHEMA_VERSION
 from sample_releases import CURVES, GRID, RELEASES, custom_kernel
 
 
@@ -42,7 +43,7 @@ def assert_same(again: ReleasedFunction, release: ReleasedFunction) -> None:
     assert again.divisor == release.divisor
     assert again.center.tobytes() == release.center.tobytes()
     assert again.integral() == release.integral()
-    assert json.dumps(to_json(again)) == json.dumps(to_json(release))
+    assert json.dumps(again.to_json()) == json.dumps(release.to_json())
 
 
 class TestRoundTrip:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpfda.publication.session import FunctionalSession
     from dpfda.records import LongCurves
     from dpfda.records.features import FourierFeatures, LandmarkFeatures, LinearFeatures
+    from dpfda.releases.base import load
     from dpfda.releases.comparison import ReleasedComparison
     from dpfda.releases.components import ReleasedComponents
     from dpfda.releases.covariance import ReleasedCovariance
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from dpfda.releases.lattice import LatticeRelease
     from dpfda.releases.predictor import ReleasedPredictor
     from dpfda.releases.staged import TwoStageFunction
-    from dpfda.releases.storage import load
     from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
     from dpfda.summaries.classification import PrivateKernelClassifier
     from dpfda.summaries.comparison import PrivateComparison
@@ -85,7 +85,7 @@ _HOMES = {
     "TwoStageMean": "summaries.two_stage",
     "ValueBounds": "bounds",
     "cross_validate": "summaries.tuning",
-    "load": "releases.storage",
+    "load": "releases.base",
     "plug_in": "summaries.tuning",
     "private_selection": "summaries.tuning",
     "release_bernstein": "summaries",

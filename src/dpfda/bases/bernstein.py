@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.encoding import floats, integer, number
 from dpfda.bases.grids import (
     check_domain,
     check_grid,
@@ -23,6 +22,7 @@ from dpfda.bases.grids import (
 )
 from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
+from dpfda.numerics.encoding import floats, integer, number
 from dpfda.numerics.parameters import whole
 
 Floats = NDArray[np.float64]

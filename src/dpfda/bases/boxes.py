@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.axes import AXES, Axis
-from dpfda.bases.encoding import check_grid_size, floats, integer, number
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import check_grid_size, floats, integer, number
 from dpfda.numerics.parameters import LARGEST, SMALLEST, choice, real, reals, shown, wholes
 
 Floats = NDArray[np.float64]

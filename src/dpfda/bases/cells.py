@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dctn, idctn
 
-from dpfda.bases.encoding import check_grid_size, floats
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import check_grid_size, floats
 from dpfda.numerics.parameters import reals, shown
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.encoding import array_from_json, array_to_json, floats
 from dpfda.bases.grids import frozen
 from dpfda.bases.protocol import Basis
+from dpfda.numerics.encoding import array_from_json, array_to_json, floats
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases.encoding import array_from_json, array_to_json, integer, integers
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import array_from_json, array_to_json, integer, integers
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,6 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from dpfda.bases.encoding import array_from_json, array_to_json, floats, number
 from dpfda.bases.fast_products import Product, cross_product, gram_product, matern_terms
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.bases.kernels import (
@@ -25,6 +24,7 @@ from dpfda.bases.kernels import (
 from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.errors import ParameterError, StorageError
 from dpfda.numerics import parameters
+from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
 from dpfda.numerics.parameters import whole
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sk
 
-from dpfda.bases.encoding import number
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import number
 
 Floats = NDArray[np.float64]
 KernelFunction = Callable[[Floats, Floats], Floats]
@@ -174,3 +174,18 @@ def is_differentiable(kernel: KernelFunction, points: Floats, length: float) -> 
         return np.asarray(gram[0, 0] - 2 * gram[0, 1] + gram[1, 1])
 
     return bool(variogram(step) > 11.0 * variogram(step / 4))
+
+
+def short_range(kernel: Any, grid_points: Any, domain: tuple[float, float]) -> str | None:
+    """Warn where the kernel's range is below the spacing of the grid; public numbers only."""
+    spacing = float(np.median(np.diff(grid_points)))
+    reach = getattr(kernel, "length_scale", np.inf)
+    if not reach < spacing:
+        return None
+    tenth = (domain[1] - domain[0]) / 10
+    return (
+        f"the kernel's range ({reach:g}) is below the spacing of the grid ({spacing:g}), so that "
+        "neighbouring points are taken to be unrelated and noise is hardly smoothed. A range is in "
+        "units of the domain or a percentage of its length: matern:10%:1.5 means ten per cent of the "
+        f"domain, here {tenth:g}."
+    )

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.encoding import check_grid_size, integer
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts
 from dpfda.bases.spectra import leading_modes
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import check_grid_size, integer
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

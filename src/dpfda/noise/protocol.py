@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases.encoding import integer, integers
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise.mixtures import NoiseMixture
+from dpfda.numerics.encoding import integer, integers
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import Guarantee
 

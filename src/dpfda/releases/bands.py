@@ -56,6 +56,26 @@ class Band:
         return bool(np.all((self.lower <= given) & (given <= self.upper)))
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """Half-widths of the default band of a release, in the units of its values.
+
+    Parameters
+    ----------
+    level : float
+        Probability of the bands.
+    typical, largest : float
+        Mean and largest half-width of the simultaneous band over the domain.
+    at_a_point : float
+        Mean half-width of the pointwise band.
+    """
+
+    level: float
+    typical: float
+    largest: float
+    at_a_point: float
+
+
 def check_level(level: float, simultaneous: bool = True) -> float:
     """Read a level, a probability strictly between 0 and 1, and the kind of band that it is for."""
     flag(simultaneous, "simultaneous")

@@ -4,185 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dpfda.bases import Basis
-from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import name
 from dpfda.numerics.parameters import choice
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
+from dpfda.privacy.words import first_up
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.costs import identity_of
+from dpfda.releases.difference import SAMPLING, ReleasedDifference, together
 from dpfda.releases.function import ReleasedFunction
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
+from dpfda.views import Curve
 
 Floats = NDArray[np.float64]
 
-# Exponents g of the priors that a difference is smoothed under.
-EXPONENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
-
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDifference(Certified):
-    """The mean of one group minus that of another, as a function on the domain.
-
-    Parameters
-    ----------
-    first, second : ReleasedFunction
-        Of the two groups, on one domain.
-    names : (str, str)
-        Of the two groups.
-    """
-
-    first: ReleasedFunction
-    second: ReleasedFunction
-    names: tuple[str, str]
-
-    @property
-    def certificate(self) -> Certificate:
-        """Of the releases of all groups together."""
-        return self.first.certificate
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.first.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self.first.grid_points
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values, in the units of the data, at points of the domain."""
-        return self.first(points) - self.second(points)
-
-    def derivative(self) -> ReleasedDifference:
-        """The difference of the derivatives."""
-        return ReleasedDifference(self.first.derivative(), self.second.derivative(), self.names)
-
-    def integral(self, start: float | None = None, end: float | None = None) -> float:
-        """Integral from `start` to `end`, by default over the domain."""
-        return self.first.integral(start, end) - self.second.integral(start, end)
-
-    def smoothed(self, points: ArrayLike) -> Any:
-        """Values of a shrunk difference: closer to the truth on average where noise is large.
-
-        The posterior mean of the coefficients under a normal prior with variances a lambda_j^g, lambda
-        the eigenvalues of the basis, where a and g are those under which this noisy difference is most
-        likely. Post-processing of the release. It is not the middle of the band.
-
-        Parameters
-        ----------
-        points : float or array (k,)
-            Points of the domain.
-        """
-        order = self.first.order
-        values = self._wider.evaluate(points, order) @ self._smoothed_coefficients
-        return float(values[0]) if np.ndim(points) == 0 else values
-
-    @property
-    def _wider(self) -> Basis:
-        """The basis of more functions; both are leading parts of one."""
-        bases = (self.first.basis, self.second.basis)
-        return max(bases, key=lambda basis: int(basis.eigenvalues.size))
-
-    @cached_property
-    def _smoothed_coefficients(self) -> Floats:
-        eigenvalues = self._wider.eigenvalues
-        generator = np.random.Generator(np.random.Philox(key=0))
-        coefficients, noise = np.zeros(eigenvalues.size), np.zeros((eigenvalues.size,) * 2)
-        for release, sign in ((self.first, 1.0), (self.second, -1.0)):
-            count = release.coefficients.size
-            coefficients[:count] += sign * release.coefficients
-            noise[:count, :count] += np.cov(release.noise_draws(generator, DRAWS), rowvar=False)
-        return most_likely_mean(coefficients, noise, eigenvalues)
-
-    def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
-    ) -> Band:
-        """Band for the difference that would have been released without noise.
-
-        Parameters
-        ----------
-        level : float
-            Probability, between 0 and 1, that the band contains the difference of the means of the
-            clipped records under the public linear map that both groups share.
-        simultaneous : bool
-            At all points at once, or at each point by itself.
-        points : array (k,), optional
-            Where; by default 201 points of the domain and the grid.
-
-        Notes
-        -----
-        The two noises are independent and both laws are public: the band comes from simulated
-        differences of both. About the privacy noise alone; a difference that leaves the band around zero
-        is not explained by the noise, but may be by sampling.
-        """
-        level = check_level(level, simultaneous)
-        if points is None:
-            points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
-        at = check_points(points, self.domain_range)
-        check_places(at)
-        # One generator after the other: independent noise, and the same band whenever it is asked for.
-        generator = np.random.Generator(np.random.Philox(key=0))
-        errors = np.zeros((DRAWS, at.size))
-        for release, sign in ((self.first, 1.0), (self.second, -1.0)):
-            functions = release.basis.evaluate(at, release.order)
-            errors += sign * (release.noise_draws(generator, DRAWS) @ functions.T)
-        return band_from_errors(self(at), np.abs(errors), level, simultaneous, at)
-
-    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
-        """Draw the difference, its simultaneous band and the line of no difference."""
-        from dpfda.releases.plotting.covariances import plot_difference
-
-        return plot_difference(self, ax, level)
-
-    def __repr__(self) -> str:
-        start, end = self.domain_range
-        return f"ReleasedDifference on [{start:g}, {end:g}]: {self.names[0]} minus {self.names[1]}"
-
-
-def most_likely_mean(released: Floats, noise: Floats, eigenvalues: Floats) -> Floats:
-    """Posterior mean of coefficients under the prior a lambda_j^g that suits them best.
-
-    Parameters
-    ----------
-    released : array (K,)
-        Coefficients with noise.
-    noise : array (K, K)
-        Covariance of the noise; directions without any were not measured and are not looked at.
-    eigenvalues : array (K,)
-        lambda_j, decreasing.
-    """
-    powers, directions = np.linalg.eigh(np.atleast_2d(noise))
-    seen = powers > 1e-9 * powers[-1]
-    powers, directions = powers[seen], directions[:, seen]
-    measured = directions.T @ released
-    best, mean = -np.inf, np.zeros_like(released)
-    largest = float(np.sum(measured**2))
-    for exponent in EXPONENTS:
-        shape = (eigenvalues / eigenvalues[0]) ** exponent
-        known = directions.T @ (shape[:, None] * directions)
-        for scale in largest * np.geomspace(1e-5, 10.0, 31):
-            covariance = scale * known + np.diag(powers)
-            solved = np.linalg.solve(covariance, measured)
-            likelihood = -0.5 * (float(np.linalg.slogdet(covariance)[1]) + float(measured @ solved))
-            if likelihood > best:
-                best, mean = likelihood, scale * shape * (directions @ solved)
-    return mean
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedComparison(Certified):
+class ReleasedComparison(Release):
     """Mean curves of disjoint groups, released at the cost of one.
 
     Parameters
@@ -198,7 +44,11 @@ class ReleasedComparison(Certified):
 
     means: Mapping[str, ReleasedFunction]
 
+    FORMAT: ClassVar[str] = "dpfda-comparison"
+    CALLED: ClassVar[str] = "dpfda comparison of groups"
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         means = list(self.means.values())
         terms = {(mean.guarantee, mean.neighbours, mean.unit, mean.domain_range) for mean in means}
         if len(means) < 2 or len(terms) != 1:
@@ -213,15 +63,6 @@ class ReleasedComparison(Certified):
                 "releases of their own",
                 "Use PrivateComparison.",
             )
-        object.__setattr__(self, "means", MappingProxyType(dict(self.means)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
-        return {"means": dict(self.means)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     @property
     def _any(self) -> ReleasedFunction:
@@ -292,34 +133,97 @@ class ReleasedComparison(Certified):
             "group to another is to remove and to add: twice the guarantee"
         )
 
-    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
-        """Draw the mean of every group and its simultaneous band."""
-        from dpfda.releases.plotting.covariances import plot_comparison
+    # Its file.
 
-        return plot_comparison(self, ax, level)
+    def to_entries(self) -> dict[str, Any]:
+        means = [{"name": name, "mean": mean.to_json()} for name, mean in self.means.items()]
+        return {"composition": self.describe_composition(), "groups": means}
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        means = {
+            name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
+            for part in written["groups"]
+        }
+        if written["schema_version"] == 1:
+            # One charge paid for all; what all groups have in common is the guarantee.
+            digests = [identity_of(part["mean"]) for part in written["groups"]]
+            identity = identity_of({"noise": digests})
+            for group, mean in means.items():
+                certificate = replace(
+                    mean.certificate, identity=identity, stages=(WHOLE,), costs=(Cost(mean.guarantee),)
+                )
+                means[group] = replace(mean, certificate=certificate)
+        return cls(means)
 
-        return save_as("dpfda-comparison", self, path)
+    # Tables, pictures and words.
 
-    @staticmethod
-    def load(path: str | Path, kernel: Any = None) -> ReleasedComparison:
-        """Read a comparison from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.releases.storage import load_kind
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return self._any.axes
 
-        loaded: ReleasedComparison = load_kind(path, "dpfda-comparison", kernel)
-        return loaded
+    def default_points(self) -> Floats:
+        return self._any.default_points()
 
-    def __repr__(self) -> str:
-        start, end = self.domain_range
-        return "\n".join(
-            [
-                f"ReleasedComparison of {', '.join(self.names)} on [{start:g}, {end:g}]",
-                f"  guarantee:    {self.guarantee}, all groups together",
-                f"  because of:   {self.describe_composition()}",
-                f"  privacy unit: {self.unit}",
-                f"  bound:        {self.bound['description']}",
-            ]
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        units = self.value_label
+        means = {f"mean {name}": (mean(at[:, 0]), units) for name, mean in self.means.items()}
+        gap = self.leading
+        value, *band = Release.columns(gap, at, level, simultaneous, kind).items()
+        return {**means, " minus ".join(gap.names): value[1], **dict(band)}
+
+    @property
+    def leading(self) -> ReleasedDifference:
+        """The first group minus the second."""
+        return self.difference(*self.names[:2])
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        return self.curve([mean.line(name, level) for name, mean in self.means.items()])
+
+    @property
+    def subject(self) -> str:
+        return "mean curves by group"
+
+    @property
+    def public_units(self) -> int | None:
+        return together(self.means.values())
+
+    def words(self) -> Words:
+        composition = self.describe_composition()
+        gaps = [self.difference(self.names[0], name) for name in self.names[1:]]
+        return Words(
+            published=[
+                f"The mean curves of {len(self.names)} groups ({', '.join(self.names)}), each with "
+                f"random noise added to protect every {self.unit} behind it. Their differences, and "
+                "anything else that is made of them, cost no further privacy. The promise is for all "
+                "groups together."
+            ],
+            protected=[f"{first_up(composition)}."],
+            accurate=[*(gap.told() for gap in gaps), SAMPLING],
         )
+
+    def lines(self) -> dict[str, str]:
+        return {
+            "guarantee": f"{self.guarantee}, all groups together",
+            "because of": self.describe_composition(),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        gap = self.leading
+        return {
+            "groups": list(self.names),
+            "composition": self.describe_composition(),
+            "difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()},
+        }
+
+    def highlights(self) -> dict[str, str]:
+        gap = self.leading
+        verdict = "leaves zero somewhere" if gap.outside_noise() else "contains zero everywhere"
+        told = f"its 95% band for the privacy noise {verdict} (sampling is not in it)"
+        return {"difference": f"{' minus '.join(gap.names)}; {told}"}
+
+    @property
+    def headline(self) -> str:
+        return f"of {', '.join(self.names)} {super().headline}"

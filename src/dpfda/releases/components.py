@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
+from dpfda.bases.reading import interval_basis
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import floats, mapping, number
 from dpfda.numerics.parameters import reals, whole
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import number as numbered
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.costs import certified
 from dpfda.releases.function import ReleasedFunction
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
+from dpfda.views import Curve, Line
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +71,7 @@ class Eigenfunction:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedComponents(Certified):
+class ReleasedComponents(Release):
     """Principal components of curves, published under differential privacy.
 
     Parameters
@@ -108,20 +111,10 @@ class ReleasedComponents(Certified):
     about: Mapping[str, Any] = field(default_factory=dict)
     mean: ReleasedFunction | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("vectors", "variances", "center"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
-        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in vars(self).items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
+    FORMAT: ClassVar[str] = "dpfda-components"
+    CALLED: ClassVar[str] = "dpfda release of components"
+    arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
+    has_band: ClassVar[bool] = False
 
     @property
     def count(self) -> int:
@@ -195,40 +188,159 @@ class ReleasedComponents(Certified):
             raise ParameterError("scores", f"have {self.count} columns", f"{values.shape}")
         return np.asarray(self.center + values @ self(self.grid_points))
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the eigenfunctions, with their variances in the legend."""
-        from dpfda.releases.plotting.covariances import plot_components
+    # Its file.
 
-        return plot_components(self, ax)
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "variances": self.variances.tolist(),
+            "total_variance": self.total,
+            "noise_floor": self.floor,
+            "vectors": self.vectors.tolist(),
+            "center": self.center.tolist(),
+            "basis": self.basis.to_json(),
+            "mean": None if self.mean is None else self.mean.to_json(),
+        }
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.releases.storage import save_as
-
-        return save_as("dpfda-components", self, path)
-
-    @staticmethod
-    def load(path: str | Path, kernel: Any = None) -> ReleasedComponents:
-        """Read components from a JSON file; `kernel` is needed if they were made with a custom one."""
-        from dpfda.releases.storage import load_kind
-
-        loaded: ReleasedComponents = load_kind(path, "dpfda-components", kernel)
-        return loaded
-
-    def __repr__(self) -> str:
-        start, end = self.domain_range
-        variances = ", ".join(f"{value:.3g}" for value in self.variances)
-        return "\n".join(
-            [
-                f"ReleasedComponents: {self.count} on [{start:g}, {end:g}], variances {variances}",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  bound:        {self.bound['description']}",
-                f"  kernel:       {self.basis.describe()}",
-                f"  mechanism:    {self.mechanism['name']}",
-            ]
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        total, floor, mean = (written[name] for name in ("total_variance", "noise_floor", "mean"))
+        release = cls(
+            basis=interval_basis(written["basis"], kernel),
+            vectors=floats(written["vectors"]),
+            variances=floats(written["variances"]),
+            total=None if total is None else number(total),
+            floor=None if floor is None else number(floor),
+            center=floats(written["center"]),
+            certificate=certified(written),
+            about=mapping(written["about"]),
+            mean=None if mean is None else part_from_json(mean, ReleasedFunction, kernel),
         )
+        if release.vectors.shape != (release.basis.eigenvalues.size, release.count):
+            raise ValueError("vectors, functions and variances differ in number")
+        if release.center.shape != release.grid_points.shape:
+            raise ValueError("the center must fit the grid")
+        return release
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"point": self.domain_range}
+
+    def default_points(self) -> Floats:
+        return self.grid_points[:, None]
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        return {
+            f"component {k + 1}": (values, self.value_label) for k, values in enumerate(self(at[:, 0]))
+        }
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        points = np.linspace(*self.domain_range, 401)
+        pairs = enumerate(zip(self(points), self._shares(), strict=True))
+        return self.curve(
+            [
+                Line(points, values, f"{k + 1}: {share}", stroke="dashed" if self._noise(k) else "solid")
+                for k, (values, share) in pairs
+            ],
+            baseline=0.0,
+        )
+
+    def _noise(self, index: int) -> bool:
+        """Whether a variance may be that of noise alone."""
+        return self.floor is not None and bool(self.variances[index] <= self.floor)
+
+    def _shares(self) -> list[str]:
+        ratios = self.ratios
+        return [
+            f"variance {value:.3g}"
+            + ("" if ratios is None else f" ({ratios[k]:.0%})")
+            + (", within the noise" if self._noise(k) else "")
+            for k, value in enumerate(self.variances)
+        ]
+
+    @property
+    def subject(self) -> str:
+        return "principal components"
+
+    @property
+    def value_label(self) -> str:
+        return "eigenfunction (unit norm)"
+
+    def words(self) -> Words:
+        plural = "s" if self.count > 1 else ""
+        return second_order(self, f"{self.count} principal component{plural} with variances,", self)
+
+    def lines(self) -> dict[str, str]:
+        return {"kernel": self.basis.describe(), "mechanism": str(self.mechanism["name"])}
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "kernel": self.basis.describe(),
+            "domain_range": list(self.domain_range),
+            "noise_floor": self.floor,
+            "components": self.variances.tolist(),
+            "total_variance": self.total,
+        }
+
+    def highlights(self) -> dict[str, str]:
+        told = f"variances {', '.join(f'{value:.3g}' for value in self.variances)}"
+        if self.floor is None:
+            return {"components": told}
+        above = int(np.sum(self.variances > self.floor))
+        return {"components": f"{above} above the noise floor of {self.floor:.3g}; {told}"}
+
+    @property
+    def headline(self) -> str:
+        return f"of {self.count} {super().headline}"
+
+
+def second_order(release: Release, what: str, found: ReleasedComponents) -> Words:
+    """The words of a covariance, and of its components."""
+    budget = release.mechanism.get("budget", {})
+    parts = "; ".join(f"{name}, {part}" for name, part in budget.items())
+    above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
+    variances = ", ".join(numbered(float(value)) for value in found.variances)
+    accurate = (
+        [
+            "With a probability of 95% the noise alone has no eigenvalue above "
+            f"{numbered(found.floor)}. Of the released variances, {variances}, {above} lie above it; "
+            "others may be noise.",
+            "This is about the privacy noise. Clipping, the choice of functions and sampling add "
+            "errors of their own.",
+        ]
+        if found.floor is not None
+        else ["The release does not say what its noise amounts to."]
+    )
+    center = {
+        "private": "released with a part of the budget",
+        "pairs": "none: differences of pairs were used, in a public order",
+        "of the bound": "the middle of the bound",
+    }.get(str(release.about.get("center")), "a public curve, which is in the file")
+    exponential = release.mechanism.get("name") == "exponential"
+    return Words(
+        published=[
+            f"{what} over {found.spoken_domain}. Random noise was added to protect every {release.unit} "
+            "behind it.",
+            "It can be evaluated anywhere, drawn and passed on as often as anyone likes. That costs no "
+            "further privacy, because it uses the published numbers only.",
+        ],
+        promised=[f"The promise is for all parts together: {parts}."] if len(budget) > 1 else [],
+        assumed=[
+            f"- the center: {center};",
+            f"- the functions: the {found.basis.eigenvalues.size} leading ones of the "
+            f"{found.basis.describe()}.",
+        ],
+        accurate=accurate,
+        uncovered=[
+            "- The time that drawing the directions took: how many draws are rejected depends on the "
+            "data."
+        ]
+        if exponential
+        else [],
+    )
 
 
 def ordered_components(

@@ -5,38 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points
+from dpfda.bases.reading import interval_basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
-from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.noise import law_from_json
+from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
+from dpfda.numerics.encoding import exponent, floats, integers, mapping
 from dpfda.numerics.parameters import whole
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases.bands import DRAWS, Band, check_level
-from dpfda.releases.components import ReleasedComponents, ordered_components
-from dpfda.releases.function import NoisyCount, ReleasedFunction
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.components import ReleasedComponents, ordered_components, second_order
+from dpfda.releases.costs import certified, drawn_laws, one_cost, sum_costs
+from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
+from dpfda.views import Image
 
 Floats = NDArray[np.float64]
 
 FLOOR_DRAWS = 2000
+# Pixels of a picture along each axis.
+PIXELS = 121
 # Points of a band that are simulated at a time, so that memory stays small.
 CHUNK = 128
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCovariance(Certified):
+class ReleasedCovariance(Release):
     """A covariance function C(s, t) published under differential privacy.
 
     C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
@@ -71,7 +78,7 @@ class ReleasedCovariance(Certified):
     basis: Basis
     noisy_sum: tuple[int, ...]
     exponent: int
-    divisor: float | NoisyCount
+    divisor: Divisor
     center: Floats
     noise: SymmetricNoise
     certificate: Certificate
@@ -79,19 +86,9 @@ class ReleasedCovariance(Certified):
     mean: ReleasedFunction | None = None
     shrunk: bool = True
 
-    def __post_init__(self) -> None:
-        center = np.array(self.center, dtype=np.float64)
-        center.setflags(write=False)
-        object.__setattr__(self, "center", center)
-        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
-        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in vars(self).items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
+    FORMAT: ClassVar[str] = "dpfda-covariance"
+    CALLED: ClassVar[str] = "released dpfda covariance"
+    arrays: ClassVar[tuple[str, ...]] = ("center",)
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -285,41 +282,112 @@ class ReleasedCovariance(Certified):
         width = np.quantile(largest, level, method="higher") * deviations
         return Band(_points(at_s, at_t), *_around(values, width), level, True)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw C as an image over the square, with a colour bar in squared units of the data."""
-        from dpfda.releases.plotting.covariances import plot_covariance
+    # Its file.
 
-        return plot_covariance(self, ax)
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "noisy_sum": list(self.noisy_sum),
+            "exponent": self.exponent,
+            "divisor": divisor_to_json(self.divisor),
+            "shrunk": self.shrunk,
+            "center": self.center.tolist(),
+            "noise": self.noise.to_json(),
+            "basis": self.basis.to_json(),
+            "mean": None if self.mean is None else self.mean.to_json(),
+        }
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.releases.storage import save_as
-
-        return save_as("dpfda-covariance", self, path)
-
-    @staticmethod
-    def load(path: str | Path, kernel: Any = None) -> ReleasedCovariance:
-        """Read a covariance from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.releases.storage import load_kind
-
-        loaded: ReleasedCovariance = load_kind(path, "dpfda-covariance", kernel)
-        return loaded
-
-    def __repr__(self) -> str:
-        start, end = self.domain_range
-        center = "a released mean (its cost included)" if self.mean is not None else "a public curve"
-        return "\n".join(
-            [
-                f"ReleasedCovariance on [{start:g}, {end:g}] x [{start:g}, {end:g}]",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  bound:        {self.bound['description']}",
-                f"  center:       {center}",
-                f"  kernel:       {self.basis.describe()}",
-                f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
-            ]
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        noise: SymmetricNoise = law_from_json(written["noise"], MatrixLaw)
+        divisor, mean = divisor_from_json(written["divisor"]), written["mean"]
+        # With a mean, a file of version 1 does not say exactly what that was given.
+        costs = partial(sum_costs, noise, divisor) if mean is None else one_cost
+        laws = drawn_laws(noise, divisor) if mean is None else None
+        release = cls(
+            basis=interval_basis(written["basis"], kernel),
+            noisy_sum=integers(written["noisy_sum"]),
+            exponent=exponent(written["exponent"]),
+            divisor=divisor,
+            center=floats(written["center"]),
+            noise=noise,
+            certificate=certified(written, costs, laws=laws),
+            about=mapping(written["about"]),
+            mean=None if mean is None else part_from_json(mean, ReleasedFunction, kernel),
+            shrunk=written["shrunk"] is True,
         )
+        if len(release.noisy_sum) != release.noise.components:
+            raise ValueError("the integers do not fit the noise")
+        if release.basis.eigenvalues.size != release.noise.size or not release.count > 0:
+            raise ValueError("the functions must fit the noise and the divisor be positive")
+        if release.center.shape != release.grid_points.shape:
+            raise ValueError("the center must fit the grid")
+        return release
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"s": self.domain_range, "t": self.domain_range}
+
+    def axis_label(self, axis: int) -> str:
+        return str(self.about.get("domain", f"{'st'[axis]} (units of the grid)"))
+
+    def default_points(self) -> Floats:
+        second, first = (axis.ravel() for axis in np.meshgrid(*[self.grid_points] * 2, indexing="ij"))
+        return np.column_stack([first, second])
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        first, second = at.T
+        return {
+            "covariance": (np.asarray(self(first, second)), self.value_label),
+            "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
+        }
+
+    def view(self, level: float | None = LEVEL) -> Image:
+        start, end = self.domain_range
+        middles = start + (end - start) * (np.arange(PIXELS) + 0.5) / PIXELS
+        return self.image(self.on_grid(middles), signed=True, square=True)
+
+    @property
+    def subject(self) -> str:
+        return "covariance function"
+
+    @property
+    def public_units(self) -> int | None:
+        private = self.neighbours is Neighbours.ADD_REMOVE or isinstance(self.divisor, NoisyCount)
+        # Of pairs, half of the units are counted.
+        unknown = private or self.about.get("center") == "pairs"
+        return None if unknown else round(self.count)
+
+    @property
+    def value_label(self) -> str:
+        return f"covariance of {super().value_label}, squared units"
+
+    def words(self) -> Words:
+        return second_order(self, "A covariance function of pairs of points", self.components())
+
+    def lines(self) -> dict[str, str]:
+        center = "a released mean (its cost included)" if self.mean is not None else "a public curve"
+        return {
+            "center": center,
+            "kernel": self.basis.describe(),
+            "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
+        }
+
+    def facts(self) -> dict[str, Any]:
+        found = self.components()
+        return {
+            "kernel": self.basis.describe(),
+            "domain_range": list(self.domain_range),
+            "noise": self.noise.describe(),
+            "noise_floor": found.floor,
+            "components": found.variances.tolist(),
+        }
+
+    def highlights(self) -> dict[str, str]:
+        return self.components().highlights()
 
 
 def _chunks(array: Floats) -> list[Floats]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,41 +15,32 @@ from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
-from dpfda.noise import NoiseLaw
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import Band
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.boxes import box_axes, check_drawn
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.histogram import ReleasedHistogram
+from dpfda.releases.kinds import SCHEMA_VERSION, part_from_json
+from dpfda.releases.words import Words, counted, noise_moved
+from dpfda.views import View
 
 Floats = NDArray[np.float64]
 
 # Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
 NODES = {1: 2048, 2: 256, 3: 64}
+# Points of a table on an interval; along each axis elsewhere.
+ON_LINE, ON_AXIS = 201, 64
 
 
-class RawDensity(Protocol):
-    """A released function that is to be a density: what its mechanism gave, and what is promised."""
-
-    @property
-    def domain_range(self) -> Any: ...
-    @property
-    def certificate(self) -> Certificate: ...
-    @property
-    def noise(self) -> NoiseLaw: ...
-    @property
-    def mechanism(self) -> Mapping[str, Any]: ...
-    @property
-    def about(self) -> Mapping[str, Any]: ...
-    def __call__(self, points: ArrayLike) -> Any: ...
-    def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
-    ) -> Band: ...
+# What a mechanism gives that is made a density.
+RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDensity(Certified):
+class ReleasedDensity(Release):
     """A probability density published under differential privacy.
 
     Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is the
@@ -78,6 +68,10 @@ class ReleasedDensity(Certified):
     >>> release.sample(5, np.random.default_rng(2)).shape
     (5,)
     """
+
+    FORMAT: ClassVar[str] = "dpfda-density"
+    CALLED: ClassVar[str] = "released density"
+    axis_units: ClassVar[str] = "units of the data"
 
     raw: RawDensity
 
@@ -290,43 +284,105 @@ class ReleasedDensity(Certified):
         ParameterError
             If the release is not made of counts.
         """
-        change = getattr(self.raw, "smoothed", None)
-        if change is None:
+        if not isinstance(self.raw, ReleasedHistogram):
             raise ParameterError(
                 "smoothing", "be changed on a histogram only", self.raw.mechanism["name"]
             )
-        return replace(self, raw=change(smoothing))
+        return replace(self, raw=self.raw.smoothed(smoothing))
 
-    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
-        """Draw the density: a line on an interval, an image on a rectangle."""
-        from dpfda.releases.plotting import plot_density
+    # Its file: what the mechanism gave, from which the density is made again.
 
-        return plot_density(self, ax, level)
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": self.FORMAT,
+            "schema_version": SCHEMA_VERSION,
+            "raw": self.raw.to_json(),
+        }
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        raw = part_from_json(written["raw"], Release, kernel)
+        if not isinstance(raw, RawDensity):
+            raise ValueError("unknown raw release")
+        return cls(raw)
 
-        return save_as("dpfda-density", self, path)
+    # Tables, pictures and words.
 
-    @staticmethod
-    def load(path: str | Path, kernel: Any = None) -> ReleasedDensity:
-        """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.releases.storage import load_kind
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return box_axes(self.domain_range)
 
-        release: ReleasedDensity = load_kind(path, "dpfda-density", kernel)
-        return release
+    def default_points(self) -> Floats:
+        if self.dimensions == 1:
+            return np.linspace(*self.domain_range[0], ON_LINE)[:, None]
+        return product_points(self.midpoints((ON_AXIS,) * self.dimensions))
 
-    def __repr__(self) -> str:
-        domain = " x ".join(f"[{a:g}, {b:g}]" for a, b in self.domain_range)
-        return "\n".join([f"ReleasedDensity on {domain}", *repr(self.raw).splitlines()[1:]])
+    def band_points(self) -> Floats:
+        return self.raw.band_points()
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        if self.dimensions > 1:
+            return {"value": (np.asarray(self(at)), self.value_label)}
+        cdf = np.asarray(self.cdf(at[:, 0])), "share of the units up to the point"
+        first, *band = super().columns(at, level, simultaneous, kind).items()
+        return dict([first, ("cdf", cdf), *band])
+
+    def view(self, level: float | None = LEVEL) -> View:
+        if self.dimensions == 1:
+            return self.curve([self.line("released density", level)], baseline=0.0)
+        check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
+        return self.image(self.on_grid(), floor=0.0)
+
+    @property
+    def subject(self) -> str:
+        return "density"
+
+    @property
+    def made_by(self) -> str:
+        return f"{self.raw.mechanism['name']} mechanism"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.raw.public_units
+
+    @property
+    def value_label(self) -> str:
+        unit = "the axis" if self.dimensions == 1 else "area" if self.dimensions == 2 else "volume"
+        return str(self.about.get("value", f"density (per unit of {unit})"))
+
+    def words(self) -> Words:
+        raw, edges = self.raw, list[str]()
+        made = f"{raw.mechanism['name']} estimate"
+        if isinstance(raw, ReleasedHistogram):
+            made, edges = raw.cells.describe(), raw.edges_words()
+        units = "per unit of the domain, before it was made non-negative with integral one"
+        moved, rest = noise_moved(self.band(), units)
+        return Words(
+            published=[
+                f"A probability density over {self.spoken_domain}: nowhere negative, with integral one. "
+                f"Random noise was added to protect every {self.unit} behind it.",
+                "It can be evaluated at any point, integrated, drawn, and used to draw synthetic data, "
+                "as often as anyone likes. That costs no further privacy, because it uses the published "
+                "function only.",
+            ],
+            assumed=counted(self, f"{made}, {raw.noise.describe()}"),
+            accurate=[moved, *edges, rest],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return self.raw.lines()
+
+    def facts(self) -> dict[str, Any]:
+        domain = [list(ends) for ends in self.domain_range]
+        return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
 
 
 def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:
-    fast = getattr(raw, "on_grid", None)
-    if fast is not None:
-        return np.asarray(fast(shape))
-    return np.asarray(raw(_midpoints(domain, shape)[0]))
+    if isinstance(raw, ReleasedFunction):
+        return np.asarray(raw(_midpoints(domain, shape)[0]))
+    return raw.on_grid(shape)
 
 
 def _midpoints(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:

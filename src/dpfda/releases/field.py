@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +16,17 @@ from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
 from dpfda.numerics.parameters import wholes
 from dpfda.releases.bands import Band, make_band
-from dpfda.releases.function import Release
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from dpfda.releases.base import LEVEL
+from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, box_axes, check_drawn
+from dpfda.releases.expansion import Expansion
+from dpfda.releases.words import Words, noise_moved
+from dpfda.views import View
 
 Floats = NDArray[np.float64]
 
-# Points of a band by default, over all axes together.
-BAND_POINTS = 400
-
 
 @dataclass(frozen=True, eq=False)
-class ReleasedField(Release):
+class ReleasedField(Expansion):
     """A function of d variables on a box, published under differential privacy.
 
     Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
@@ -39,8 +35,8 @@ class ReleasedField(Release):
     Parameters
     ----------
     basis, ... :
-        See `dpfda.releases.function.Release`. `center` is one number, or the values (m,) on the grid in
-        C order.
+        See `dpfda.releases.expansion.Expansion`. `center` is one number, or the values (m,)
+        on the grid in C order.
 
     Examples
     --------
@@ -52,6 +48,9 @@ class ReleasedField(Release):
     >>> release([[0.5, 0.5], [0.1, 0.9]]).shape, release.on_grid((64, 64)).shape
     ((2,), (64, 64))
     """
+
+    FORMAT: ClassVar[str] = "dpfda-field"
+    CALLED: ClassVar[str] = "dpfda release on a box"
 
     basis: BoxFunctions
 
@@ -172,48 +171,42 @@ class ReleasedField(Release):
         -----
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
-        if points is None:
-            points = self.midpoints([round(BAND_POINTS ** (1 / self.dimensions))] * self.dimensions)
-        at, _ = check_box_points(points, self.domain_range)
+        at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
         return make_band(np.atleast_1d(source(at)), functions, source, level, simultaneous, at)
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Values and simultaneous band at the points of the grid as a pandas data frame."""
-        from dpfda.releases.plotting import frame_of_field
+    # Its file.
 
-        return frame_of_field(self, level)
+    def center_fits(self) -> bool:
+        return self.center.size in (1, self.basis.weights.size)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the function as an image (two variables) or a curve (one)."""
-        from dpfda.releases.plotting import plot_field
+    # Tables, pictures and words.
 
-        return plot_field(self, ax)
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return box_axes(self.domain_range)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    def default_points(self) -> Floats:
+        return self.midpoints([axis.size for axis in self.grid_points])
 
-        return save_as("dpfda-field", self, path)
+    def band_points(self) -> Floats:
+        return self.midpoints([round(BAND_POINTS ** (1 / self.dimensions))] * self.dimensions)
 
-    @staticmethod
-    def load(path: str | Path) -> ReleasedField:
-        """Read a release from a JSON file."""
-        from dpfda.releases.storage import load_kind
+    def view(self, level: float | None = LEVEL) -> View:
+        if self.dimensions == 1:
+            return self.curve([self.line("released function", level)])
+        check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
+        return self.image(self.on_grid([max(axis.size, FINE) for axis in self.grid_points]))
 
-        release: ReleasedField = load_kind(path, "dpfda-field")
-        return release
+    @property
+    def subject(self) -> str:
+        return super().subject.replace("curve", "image" if self.dimensions == PICTURE else "function")
 
-    def __repr__(self) -> str:
-        domain = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.domain_range)
-        return "\n".join(
-            [
-                f"ReleasedField on {domain}",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  bound:        {self.bound['description']}",
-                f"  basis:        {self.basis.describe()}",
-                f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
-            ]
+    def words(self) -> Words:
+        cells = " x ".join(str(axis.size) for axis in self.grid_points)
+        return Words(
+            published=self.published(f"a {self.subject}"),
+            assumed=self.assumed(f"{cells} cells on {self.spoken_domain}"),
+            bounded=self.bounded(),
+            accurate=noise_moved(self.band(), self.value_words),
         )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,206 +12,34 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, piecewise
-from dpfda.bases.priors import Hierarchy
-from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors import CountError, CurveModel, Posterior, Widths, mixture_of
-from dpfda.noise import NoiseLaw
-from dpfda.numerics import parameters
-from dpfda.numerics.parameters import choice, randomness, values_at
-from dpfda.privacy.certificates import Certificate, Certified
-from dpfda.releases.bands import Band, enclosing, make_band, make_credible_band
-from dpfda.releases.lines import between_bounds, mean_band
+from dpfda.bases.kernels import short_range
+from dpfda.numerics.encoding import integer
+from dpfda.numerics.parameters import choice, values_at
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import number
+from dpfda.releases.bands import (
+    Accuracy,
+    Band,
+    enclosing,
+    make_band,
+    make_credible_band,
+)
+from dpfda.releases.base import LEVEL
+from dpfda.releases.counts import NoisyCount
+from dpfda.releases.expansion import Expansion
+from dpfda.releases.lines import between_bounds, is_line, mean_band, misfit, promise, verdict
+from dpfda.releases.words import Words
+from dpfda.views import Curve
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+__all__ = ["NoisyCount", "ReleasedFunction"]
 
 Floats = NDArray[np.float64]
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 KINDS = ("mean", "measured", "noise", "credible")
 
 
-@dataclass(frozen=True)
-class NoisyCount:
-    """The number of privacy units, released with noise of its own.
-
-    Parameters
-    ----------
-    noisy : int
-        Count times `scale`, plus noise.
-    scale : int
-        Grid units per unit counted.
-    noise : NoiseLaw
-        Law of the noise, on one component.
-    """
-
-    noisy: int
-    scale: int
-    noise: NoiseLaw
-
-    @property
-    def value(self) -> float:
-        """Released count, at least one."""
-        return max(1.0, self.noisy / self.scale)
-
-
 @dataclass(frozen=True, eq=False)
-class Release(Certified):
-    """What a published function consists of, whatever its domain; nothing in it is private.
-
-    It holds no records, no sum without noise, no count unless the count is public.
-
-    Parameters
-    ----------
-    basis : Basis
-        Public basis, truncated to the released components.
-    noisy_sum : tuple of int
-        The mechanism's output: exact integer sum of clipped records plus rounded noise.
-    exponent : int
-        The integers are in units of 2^-exponent of a coefficient.
-    divisor : float or NoisyCount
-        What the sum is divided by: a public number, or the released count.
-    shrinkage : array (M,)
-        Public factors on the coefficients.
-    center : array (m,) or ()
-        Public function that was subtracted from every record, on the basis's grid; linear between.
-    noise : NoiseLaw
-        Law of the noise in `noisy_sum`, in grid units.
-    certificate : Certificate
-        What it promises to whom, and what it cost. Its entries are attributes of the release too.
-    about : mapping
-        Versions, date, units of the axes.
-    synthesis : array (K, M), optional
-        Public matrix that takes shrunk noisy integers to coefficients, where those were not measured
-        themselves.
-    hierarchy : Hierarchy or CurvePrior, optional
-        Public prior under which `coefficients` are the posterior mean; without it they are linear in the
-        noisy sum, by `shrinkage` and `synthesis`.
-    """
-
-    basis: Any
-    noisy_sum: tuple[int, ...]
-    exponent: int
-    divisor: float | NoisyCount
-    shrinkage: Floats
-    center: Floats
-    noise: NoiseLaw
-    certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
-    synthesis: Floats | None = None
-    hierarchy: Hierarchy | CurvePrior | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("shrinkage", "center", "synthesis"):
-            if getattr(self, name) is None:
-                continue
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
-        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in vars(self).items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    @property
-    def count(self) -> float:
-        """What the sum was divided by."""
-        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
-
-    @cached_property
-    def coefficients(self) -> Floats:
-        """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
-        if self.hierarchy is None:
-            coefficients = self._synthesized(self.shrinkage * self._measured)
-        elif isinstance(self.hierarchy, CurvePrior):
-            coefficients = self.curve_model.coefficients(self._measured, self.basis.analysis)
-        else:
-            coefficients = self._posterior.means(self._measured[None, :])[0]
-        coefficients.setflags(write=False)
-        return coefficients
-
-    @property
-    def _measured(self) -> Floats:
-        """Noisy means (M,) of what was measured, in its units."""
-        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        return np.asarray(raw / self.count)
-
-    @cached_property
-    def curve_model(self) -> CurveModel:
-        """Of the line of a mean between bounds."""
-        if not isinstance(self.hierarchy, CurvePrior):
-            raise ParameterError("release", "be the line of a mean between bounds", "another estimate")
-        unit = math.ldexp(1.0, -self.exponent) / self.count
-        basis = self.basis
-        return CurveModel.of(self.hierarchy, basis.grid_points, basis.analysis, self.noise, unit)
-
-    @cached_property
-    def widths(self) -> Widths:
-        """How far the mean may lie from the line."""
-        error = None
-        if isinstance(self.divisor, NoisyCount):
-            error = CountError(self.divisor.noise, 1 / (self.divisor.scale * self.count))
-        return Widths(self.curve_model.posterior(self._measured), error)
-
-    @cached_property
-    def _posterior(self) -> Posterior:
-        mixture = mixture_of(self.noise)
-        if not isinstance(self.hierarchy, Hierarchy) or mixture is None:
-            known = isinstance(self.hierarchy, Hierarchy)
-            raise ParameterError(
-                "release",
-                "have a public prior for its coefficients",
-                type(self.noise).__name__ if known else "none",
-                "Releases of mechanism='auto' on balls have one; for bounds on values see `widths`.",
-            )
-        return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
-
-    def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Coefficients (draws, K) from their posterior given this release; for bands and studies.
-
-        Raises
-        ------
-        ParameterError
-            If the release has no public prior.
-        """
-        generator = randomness(generator, "generator")
-        return self._posterior.draws(self._measured, generator, parameters.draws(draws))
-
-    @property
-    def unshrunk(self) -> Self:
-        """The same release without the prior: what was measured, as it was released.
-
-        Where linear forms of the mean were measured instead of its coefficients, their linear estimate.
-        """
-        if self.hierarchy is None:
-            return self
-        factors = self.shrinkage if self.synthesis is not None else np.ones_like(self.shrinkage)
-        return replace(self, hierarchy=None, shrinkage=factors)
-
-    def _synthesized(self, shrunk: Floats) -> Floats:
-        """Coefficients (..., K) from what was measured (..., M)."""
-        return shrunk if self.synthesis is None else np.asarray(shrunk @ self.synthesis.T)
-
-    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
-        generator, draws = randomness(generator, "generator"), parameters.draws(draws)
-        scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
-        errors = self._synthesized(self.noise.simulate(generator, draws) * scale)
-        if not isinstance(self.divisor, NoisyCount):
-            return np.asarray(errors / self.divisor)
-        # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
-        count_noise = self.divisor.noise.simulate(generator, draws) / self.divisor.scale
-        counts = np.maximum(self.count - count_noise, 1.0)
-        return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedFunction(Release):
+class ReleasedFunction(Expansion):
     """A function on an interval, published under differential privacy.
 
     Call it at any points of its domain, as often as anyone likes: evaluating, differentiating,
@@ -225,8 +49,11 @@ class ReleasedFunction(Release):
     Parameters
     ----------
     order : int
-        Order of the derivative that this function is of the release. The others: see `Release`.
+        Order of the derivative that this function is of the release. The others: see `Expansion`.
     """
+
+    FORMAT: ClassVar[str] = "dpfda-release"
+    CALLED: ClassVar[str] = "dpfda release"
 
     basis: Basis
     order: int = 0
@@ -372,9 +199,8 @@ class ReleasedFunction(Release):
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
         choice(kind, "kind", KINDS)
-        if points is None:
-            points = np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)
-        at = check_points(points, self.domain_range)
+        given = self.band_points()[:, 0] if points is None else points
+        at = check_points(given, self.domain_range)
         if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
             return mean_band(self, self.hierarchy, level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)
@@ -384,43 +210,120 @@ class ReleasedFunction(Release):
         band = make_band(source(at), functions, source, level, simultaneous, at)
         return enclosing(band, self(at)) if kind == "mean" else band
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Values and simultaneous band on the grid as a pandas data frame."""
-        from dpfda.releases.plotting import frame_of
+    def accuracy(self, level: float = LEVEL) -> Accuracy:
+        """Half-widths of the default band, simultaneous and pointwise, over the domain."""
+        points = np.linspace(*self.domain_range, 201)
+        bands = [self.band(level, simultaneous, points) for simultaneous in (True, False)]
+        whole, single = ((band.upper - band.lower) / 2 for band in bands)
+        return Accuracy(level, float(whole.mean()), float(whole.max()), float(single.mean()))
 
-        return frame_of(self, level)
+    # Its file.
 
-    def plot(self, ax: Axes | None = None, level: float | None = 0.95) -> Axes:
-        """Draw the function and its simultaneous band on a matplotlib axis."""
-        from dpfda.releases.plotting import plot_release
+    def to_entries(self) -> dict[str, Any]:
+        return {"order": self.order, **super().to_entries()}
 
-        return plot_release(self, ax, level)
+    @classmethod
+    def entries(
+        cls, written: dict[str, Any], kernel: Any, certificate: Certificate | None = None
+    ) -> dict[str, Any]:
+        return {
+            **super().entries(written, kernel, certificate),
+            "order": integer(written["order"], 0, 2),
+        }
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    def center_fits(self) -> bool:
+        return self.center.shape == self.grid_points.shape
 
-        return save_as("dpfda-release", self, path)
+    # Tables, pictures and words.
 
-    @staticmethod
-    def load(path: str | Path, kernel: Any = None) -> ReleasedFunction:
-        """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.releases.storage import load_kind
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"point": self.domain_range}
 
-        release: ReleasedFunction = load_kind(path, "dpfda-release", kernel)
-        return release
+    def default_points(self) -> Floats:
+        return self.grid_points[:, None]
 
-    def __repr__(self) -> str:
-        start, end = self.domain_range
-        derivative = f", derivative of order {self.order}" if self.order else ""
-        return "\n".join(
-            [
-                f"ReleasedFunction on [{start:g}, {end:g}]{derivative}",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  bound:        {self.bound['description']}",
-                f"  kernel:       {self.basis.describe()}",
-                f"  mechanism:    {self.mechanism['name']}: {self.noise.describe()}",
-            ]
+    def band_points(self) -> Floats:
+        return np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)[:, None]
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        return self.curve([self.line("released function", level)])
+
+    def band_words(self, level: float) -> str:
+        meant = f"band meant to hold the mean, {100 * level:.4g}%"
+        return meant if is_line(self) else super().band_words(level)
+
+    @property
+    def subject(self) -> str:
+        said = super().subject
+        return f"derivative (of order {self.order}) of the {said}" if self.order else said
+
+    @property
+    def value_label(self) -> str:
+        said = super().value_label
+        return f"derivative of {said}, per unit of the axis" if self.order else said
+
+    @property
+    def value_words(self) -> str:
+        said = super().value_words
+        return f"{said}, per unit of the axis" if self.order else said
+
+    def words(self) -> Words:
+        grid, (start, end) = self.grid_points, self.domain_range
+        places = f"{grid.size} points from {grid[0]:g} to {grid[-1]:g}"
+        places += f", in the domain from {start:g} to {end:g}"
+        derivative = f"the derivative (of order {self.order}) of " if self.order else ""
+        return Words(
+            published=self.published(f"{derivative}a {super().subject}"),
+            assumed=self.assumed(places),
+            bounded=self.bounded(),
+            accurate=self._accurate(),
         )
+
+    def _accurate(self) -> list[str]:
+        found, units = self.accuracy(), self.value_words
+        if is_line(self):
+            said = verdict(self)
+            return [
+                f"{said[:1].upper()}{said[1:]}." if said else "",
+                *promise(found, units),
+                misfit(self) or "",
+            ]
+        return [
+            f"With a probability of {found.level:.0%} the published curve is, everywhere at once, "
+            f"within {number(found.typical)} (typically; at most {number(found.largest)}) of the curve "
+            f"that would have been published without noise ({units}). At a single point chosen in "
+            f"advance, the noise stays within {number(found.at_a_point)} with that probability.",
+            "This is the noise that protects privacy and nothing else. It does not include what the "
+            "bound cut off, what smoothing left out, or how far these data are from a wider population.",
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        accuracy = {"words": self.noise.describe(), **vars(self.accuracy())}
+        more = {"domain_range": list(self.domain_range), "noise": accuracy}
+        return super().facts() | more | {"verdict": verdict(self), "misfit": misfit(self)}
+
+    def highlights(self) -> dict[str, str]:
+        found = self.accuracy()
+        units = self.about.get("value", "units of the data")
+        units = "standardised" if self.about.get("standardized") else units
+        within = f"within {number(found.typical)} typically, {number(found.largest)} at most"
+        if not is_line(self):
+            return {"noise": f"everywhere {within}, with probability {found.level:.0%}; {units}"}
+        often = f"{100 * found.level:g} of 100 releases"
+        told = {
+            "accuracy": verdict(self),
+            "band": f"meant to hold the mean everywhere in {often}, {within}; {units}",
+            "misfit": misfit(self),
+        }
+        return {name: text for name, text in told.items() if text is not None}
+
+    def warnings(self) -> list[str]:
+        kernel = getattr(self.basis, "kernel", None)
+        said = None if kernel is None else short_range(kernel, self.grid_points, self.domain_range)
+        return [*([] if said is None else [said]), *super().warnings()]
+
+    @property
+    def headline(self) -> str:
+        derivative = f", derivative of order {self.order}" if self.order else ""
+        return f"{super().headline}{derivative}"

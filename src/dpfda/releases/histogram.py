@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from types import MappingProxyType
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,24 +22,33 @@ from dpfda.mechanisms.posteriors.histospline import (
     nearest_probabilities,
     smoother_for,
 )
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, laws_of
+from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
 from dpfda.numerics.parameters import wholes
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import number as number_words
 from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
+from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.boxes import BAND_POINTS, FINE, box_axes, check_drawn
+from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.words import Words, counted, noise_moved
+from dpfda.views import View
 
 Floats = NDArray[np.float64]
 
-# Points of a band by default, over all axes together; draws of a band are limited by this many
-# multiplications, and simulated in parts. A table of functions holds at most this many numbers.
-BAND_POINTS = 400
+# Draws of a band are limited by this many multiplications, and simulated in parts. A table of functions
+# holds at most this many numbers.
 WORK = 2 * 10**10
 FEWEST_DRAWS = 1000
 PART = 500
 TABLE = 4 * 10**6
+# What holds every unit in bounds.
+BOUND = "one cell a unit"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedHistogram(Certified):
+class ReleasedHistogram(Release):
     """Counts of the cells of a box, published with noise, and a smooth density made of them.
 
     Call it for the smooth function: a linear estimate that may be negative somewhere.
@@ -76,21 +84,14 @@ class ReleasedHistogram(Certified):
     certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    FORMAT: ClassVar[str] = "dpfda-histogram"
+    CALLED: ClassVar[str] = "released histogram"
+    axis_units: ClassVar[str] = "units of the data"
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.noisy_counts) != self.cells.size or self.noise.components != self.cells.size:
             raise ParameterError("noisy_counts", f"be {self.cells.size}", len(self.noisy_counts))
-        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What is computed from the integers is computed again.
-        kept = self.__dataclass_fields__
-        return {name: value for name, value in vars(self).items() if name in kept} | {
-            "about": dict(self.about)
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     @property
     def dimensions(self) -> int:
@@ -235,7 +236,7 @@ class ReleasedHistogram(Certified):
         Under "monotone" the band is for the average over the cell that a point lies in, level as there.
         """
         level = check_level(level, simultaneous)
-        at = self._band_points() if points is None else check_box_points(points, self.domain_range)[0]
+        at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         check_places(at)
         where = at[:, 0] if self.dimensions == 1 else at
         unit = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
@@ -284,29 +285,108 @@ class ReleasedHistogram(Certified):
         ]
         return np.concatenate(parts)
 
-    def _band_points(self) -> Floats:
+    def _unit_box(self, at: Floats) -> Floats:
+        ends = np.array(self.domain_range)
+        return np.asarray((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
+
+    # Its file.
+
+    def to_entries(self) -> dict[str, Any]:
+        (scale,) = set(vars(self.noise)["scales"])
+        return {
+            "public_size": self.public_size,
+            "smoothing": self.smoothing,
+            "noise": {"law": self.noise.law, "words": self.noise.describe(), "scale": int(scale)},
+            "cells": self.cells.to_json(),
+            "exponent": self.exponent,
+            "noisy_counts": list(self.noisy_counts),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        counts = integers(written["noisy_counts"])
+        smoothing, size, law = written["smoothing"], written["public_size"], written["noise"]
+        noise = laws_of()[law["law"]].equal(len(counts), integer(law["scale"], 1))
+        cells = CellGrid.from_json(written["cells"])
+        tuning = {"name": "histogram", "cells": list(cells.shape), "noise": noise_words(noise)}
+        return cls(
+            cells=cells,
+            noisy_counts=counts,
+            exponent=exponent(written["exponent"]),
+            public_size=None if size is None else integer(size, 1),
+            smoothing=smoothing if smoothing in ADAPTIVE else number(smoothing),
+            noise=noise,
+            certificate=certified(
+                written,
+                partial(sum_costs, noise, 1.0),
+                lambda: ({"description": BOUND}, tuning),
+                [noise],
+            ),
+            about=mapping(written["about"]),
+        )
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return box_axes(self.domain_range)
+
+    def default_points(self) -> Floats:
+        return product_points([(edges[1:] + edges[:-1]) / 2 for edges in self.cells.edges])
+
+    def band_points(self) -> Floats:
         # Fewer where there are many cells: the response holds a number for each pair.
         points = max(16, min(BAND_POINTS, 4 * TABLE // self.cells.size))
         count = max(2, round(points ** (1 / self.dimensions)))
         return product_points([np.linspace(a, b, count) for a, b in self.domain_range])
 
-    def _unit_box(self, at: Floats) -> Floats:
-        ends = np.array(self.domain_range)
-        return np.asarray((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
+    def view(self, level: float | None = LEVEL) -> View:
+        if self.dimensions == 1:
+            return self.curve([self.line("smooth function of the noisy counts", level)], baseline=0.0)
+        check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
+        return self.image(self.on_grid([max(size, FINE) for size in self.cells.shape]))
 
-    def __repr__(self) -> str:
-        return "\n".join(
-            [
-                f"ReleasedHistogram of {self.cells.describe()}",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  mechanism:    histogram: {noise_words(self.noise)}, {words(self.smoothing)}",
-            ]
+    @property
+    def subject(self) -> str:
+        return "histogram"
+
+    @property
+    def public_units(self) -> int | None:
+        return None if self.neighbours is Neighbours.ADD_REMOVE else self.public_size
+
+    @property
+    def value_label(self) -> str:
+        unit = "the axis" if self.dimensions == 1 else "area" if self.dimensions == 2 else "volume"
+        return str(self.about.get("value", f"density (per unit of {unit})"))
+
+    def words(self) -> Words:
+        moved, rest = noise_moved(self.band(), "per unit of the domain")
+        return Words(
+            published=[
+                f"Counts of {self.cells.describe()} over {self.spoken_domain}, and a smooth function "
+                f"made of them. Random noise was added to protect every {self.unit} behind it."
+            ],
+            assumed=counted(self, f"{self.cells.describe()}, {self.noise.describe()}"),
+            accurate=[moved, *self.edges_words(), rest],
         )
 
+    def edges_words(self) -> list[str]:
+        """How well shares below the edges of cells are known, on an interval."""
+        if self.dimensions > 1:
+            return []
+        below = self.cdf_band(LEVEL)
+        largest = number_words(float(((below.upper - below.lower) / 2).max()))
+        return [
+            f"The share of {self.unit}s below any edge of a cell is known within {largest}, at all "
+            f"edges at once, with a probability of {LEVEL:.0%}; no smoothing enters there."
+        ]
 
-def words(smoothing: Any) -> str:
+    def lines(self) -> dict[str, str]:
+        told = f"histogram: {noise_words(self.noise)}, {smoothing_words(self.smoothing)}"
+        return {"cells": self.cells.describe(), "mechanism": told}
+
+
+def smoothing_words(smoothing: Any) -> str:
     """Say in words how shares are smoothed."""
     return f"{smoothing} smoothing" if smoothing in ADAPTIVE else f"smoothing of bandwidth {smoothing:g}"
 

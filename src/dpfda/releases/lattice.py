@@ -7,31 +7,33 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.bernstein import bernstein_values, lattice
-from dpfda.bases.grids import check_box_points
+from dpfda.bases.grids import check_box_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
+from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
 from dpfda.numerics.parameters import randomness
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.numerics.rationals import rational, readable
+from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import Band, check_level, check_places, make_band
+from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.boxes import BAND_POINTS, FINE, box_axes, check_drawn
+from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.words import Words, noise_moved
+from dpfda.views import View
 
 Floats = NDArray[np.float64]
 
-# Points of a band by default, over all axes together.
-BAND_POINTS = 400
-
 
 @dataclass(frozen=True, eq=False)
-class LatticeRelease(Certified):
+class LatticeRelease(Release):
     """A function of d variables published by the Bernstein mechanism.
 
     Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
@@ -67,19 +69,16 @@ class LatticeRelease(Certified):
     certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    FORMAT: ClassVar[str] = "dpfda-lattice-release"
+    CALLED: ClassVar[str] = "dpfda release on a lattice"
+    axis_units: ClassVar[str] = "units of the domain"
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.noisy_values) != (self.degree + 1) ** self.dimensions:
             raise ParameterError(
                 "noisy_values", f"be {(self.degree + 1) ** self.dimensions}", len(self.noisy_values)
             )
-        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"about": dict(self.about)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     @property
     def dimensions(self) -> int:
@@ -169,9 +168,7 @@ class LatticeRelease(Certified):
         least 1000) where many points meet a large lattice.
         """
         check_level(level, simultaneous)
-        if points is None:
-            points = lattice(round(BAND_POINTS ** (1 / self.dimensions)) - 1, self.domain_range)
-        at, _ = check_box_points(points, self.domain_range)
+        at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         check_places(at)
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
@@ -183,32 +180,94 @@ class LatticeRelease(Certified):
         generator, draws = randomness(generator, "generator"), parameters.draws(draws)
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    # Its file.
 
-        return save_as("dpfda-lattice-release", self, path)
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "sensitivity": str(self.sensitivity),
+            "domain_range": [list(ends) for ends in self.domain_range],
+            "degree": self.degree,
+            "exponent": self.exponent,
+            "laplace_scale": self.scale,
+            "noisy_values": list(self.noisy_values),
+        }
 
-    @staticmethod
-    def load(path: str | Path) -> LatticeRelease:
-        """Read a release from a JSON file."""
-        from dpfda.releases.storage import load_kind
-
-        release: LatticeRelease = load_kind(path, "dpfda-lattice-release")
-        return release
-
-    def __repr__(self) -> str:
-        domain = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.domain_range)
-        return "\n".join(
-            [
-                f"LatticeRelease on {domain}, Bernstein polynomials of degree {self.degree}",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  sensitivity:  {float(self.sensitivity):g}, as stated by the caller, not checked",
-                f"  mechanism:    bernstein: {self.noise.describe()}",
-            ]
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        scale, move = integer(written["laplace_scale"], 1), rational(written["sensitivity"])
+        noise = KNormNoise((1,), (scale,))
+        return cls(
+            noisy_values=integers(written["noisy_values"]),
+            degree=integer(written["degree"], 1, 1000),
+            domain_range=tuple((number(start), number(end)) for start, end in written["domain_range"]),
+            exponent=exponent(written["exponent"]),
+            scale=scale,
+            sensitivity=move,
+            certificate=certified(
+                written,
+                partial(sum_costs, noise, 1.0),
+                lambda: ({"description": stated_by_caller(readable(move))}, {"name": "bernstein"}),
+                [noise],
+            ),
+            about=mapping(written["about"]),
         )
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return box_axes(self.domain_range)
+
+    def default_points(self) -> Floats:
+        return self.band_points()
+
+    def band_points(self) -> Floats:
+        return lattice(max(1, round(BAND_POINTS ** (1 / self.dimensions)) - 1), self.domain_range)
+
+    def view(self, level: float | None = LEVEL) -> View:
+        if self.dimensions == 1:
+            return self.curve([self.line("released function", level)])
+        check_drawn(self.dimensions, "Draw its values along two variables.")
+        cells = [
+            start + (end - start) * (np.arange(FINE) + 0.5) / FINE for start, end in self.domain_range
+        ]
+        return self.image(np.asarray(self(product_points(cells))).reshape(FINE, FINE))
+
+    def words(self) -> Words:
+        return Words(
+            published=[
+                f"A function over {self.spoken_domain}: noisy values on a lattice, joined by Bernstein "
+                f"polynomials of degree {self.degree}. The noise protects every {self.unit} behind it.",
+                "It can be evaluated at any point, drawn, differentiated, copied and mailed as often as "
+                "anyone likes. That costs no further privacy, because it uses the published values "
+                "only.",
+            ],
+            promised=[
+                "The promise rests on a sensitivity that the caller stated and that nothing has "
+                f"checked: one {self.unit} moves the function by at most {readable(self.sensitivity)} "
+                "anywhere."
+            ],
+            assumed=[
+                f"- the sensitivity, {readable(self.sensitivity)}, the degree and the domain;",
+                f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()}.",
+            ],
+            accurate=[
+                *noise_moved(self.band(), self.value_label),
+                "Nor does it include how far the function is from its polynomial of degree "
+                f"{self.degree}.",
+            ],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {
+            "degree": f"{self.degree} of Bernstein polynomials in each variable",
+            "sensitivity": f"{float(self.sensitivity):g}, as stated by the caller, not checked",
+            "mechanism": f"bernstein: {self.noise.describe()}",
+        }
+
+    def facts(self) -> dict[str, Any]:
+        domain = [list(ends) for ends in self.domain_range]
+        return {"domain_range": domain, "degree": self.degree, "sensitivity": str(self.sensitivity)}
 
 
 def stated_by_caller(sensitivity: str) -> str:

@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from dpfda.bases.grids import frozen, product_points
 from dpfda.bounds import IntegerBall
 from dpfda.errors import ParameterError
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.numerics.encoding import (
+    array_from_json,
+    array_to_json,
+    floats,
+    integer,
+    mapping,
+    name,
+    number,
+)
 from dpfda.numerics.parameters import reals
-from dpfda.privacy.certificates import Certificate, Certified
-from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpfda.privacy.certificates import Certificate
+from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
+from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.boxes import box_axes, check_drawn
+from dpfda.releases.costs import certified, one_cost, sum_costs
+from dpfda.releases.words import Words
+from dpfda.views import Line, View
 
 Floats = NDArray[np.float64]
-CURVE_POINTS, FIELD_POINTS = 401, 81
+# Points of a table of one or two inputs; cells of a picture along each of two.
+CURVE_POINTS, FIELD_POINTS, CELLS = 401, 81, 121
+# Inputs that a report names.
+LONGEST = 8
 # What holds every example in bounds.
 BOUND = "inputs and targets clipped to public bounds, features to length one"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedPredictor(Certified):
+class ReleasedPredictor(Release):
     """A function of one or more inputs, learned from private examples and released.
 
     Call it at any points, as often as anyone likes: everything in it is public. Inputs outside their
@@ -83,23 +96,16 @@ class ReleasedPredictor(Certified):
     noise: NoiseLaw
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    FORMAT: ClassVar[str] = "dpfda-predictor"
+    CALLED: ClassVar[str] = "released predictor"
+    arrays: ClassVar[tuple[str, ...]] = ("coefficients",)
+    has_band: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
-        coefficients = np.array(self.coefficients, dtype=np.float64)
-        if coefficients.shape != (self.features.components,):
-            raise ParameterError(
-                "coefficients", f"be {self.features.components} numbers", f"shape {coefficients.shape}"
-            )
-        coefficients.setflags(write=False)
-        object.__setattr__(self, "coefficients", coefficients)
-        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
-        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in vars(self).items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
+        super().__post_init__()
+        if self.coefficients.shape != (self.features.components,):
+            found = f"shape {self.coefficients.shape}"
+            raise ParameterError("coefficients", f"be {self.features.components} numbers", found)
 
     @property
     def dimensions(self) -> int:
@@ -172,51 +178,159 @@ class ReleasedPredictor(Certified):
             raise ParameterError("points", "be finite", "NaN or infinity")
         return at
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the function of one or two inputs over their bounds on a matplotlib axis.
+    # Its file.
 
-        Raises
-        ------
-        ParameterError
-            For more than two inputs.
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        from dpfda.releases.plotting import plot_predictor
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "units": self.size,
+            "task": self.task,
+            "loss": self.loss,
+            "classes": list(self.classes),
+            "center": self.center,
+            "half_width": self.half_width,
+            "lower": self.inputs.lower.tolist(),
+            "upper": self.inputs.upper.tolist(),
+            "coefficients": array_to_json(self.coefficients),
+            "noise": self.noise.to_json(),
+            "features": self.features.to_json(),
+        }
 
-        return plot_predictor(self, ax)
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        features, noise = features_from_json(written["features"]), law_from_json(written["noise"])
+        ends = [floats(written[end]) for end in ("lower", "upper")]
+        if any(end.shape != (features.inputs,) for end in ends):
+            raise ValueError("bounds and features differ in number")
+        # A perturbed objective spends epsilon before the noise that the file holds.
+        one_sum = written["mechanism"]["name"] in ("output", "sums")
+        return cls(
+            task=name(written["task"]),
+            inputs=InputBox.of([frozen(end) for end in ends], features.inputs),
+            features=features,
+            coefficients=array_from_json(written["coefficients"]),
+            center=number(written["center"]),
+            half_width=number(written["half_width"]),
+            classes=tuple(written["classes"]),
+            loss=name(written["loss"]),
+            certificate=certified(
+                written,
+                partial(sum_costs, noise, 1.0) if one_sum else one_cost,
+                lambda: ({"description": BOUND}, written["mechanism"]),
+                [noise],
+            ),
+            size=integer(written["units"], 0),
+            noise=noise,
+            about=mapping(written["about"]),
+        )
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    # Tables, pictures and words.
 
-        return save_as("dpfda-predictor", self, path)
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        # Inputs outside their bounds are moved to them, so that any will do.
+        return box_axes([(-np.inf, np.inf)] * self.dimensions)
 
-    @staticmethod
-    def load(path: str | Path) -> ReleasedPredictor:
-        """Read a released predictor from a JSON file.
+    def axis_label(self, axis: int) -> str:
+        return self._names[axis]
 
-        Raises
-        ------
-        StorageError
-            If the file is missing, of another kind or damaged.
-        """
-        from dpfda.releases.storage import load_kind
+    @property
+    def _names(self) -> list[str]:
+        names = [name.strip() for name in str(self.about.get("domain", "")).split(",")]
+        if len(names) == self.dimensions and names[0]:
+            return names
+        return ["input"] if self.dimensions == 1 else [f"input {i + 1}" for i in range(self.dimensions)]
 
-        predictor: ReleasedPredictor = load_kind(path, "dpfda-predictor")
-        return predictor
+    def default_points(self) -> Floats:
+        check_drawn(self.dimensions, "Name points.")
+        if self.dimensions == 1:
+            return np.linspace(*self.domain_range[0], CURVE_POINTS)[:, None]
+        return product_points([np.linspace(*ends, FIELD_POINTS) for ends in self.domain_range])
 
-    def __repr__(self) -> str:
+    def view(self, level: float | None = LEVEL) -> View:
+        check_drawn(self.dimensions, "Draw its values along two inputs.")
+        decision = self.task == "classification"
+        if self.dimensions == 1:
+            at = self.default_points()[:, 0]
+            return self.curve([Line(at, self(at), "released function")], 0.0 if decision else None)
+        middles = product_points(
+            [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
+        )
+        values = self(middles).reshape(CELLS, CELLS)
+        drawn: dict[str, Any] = {"signed": True, "contour": 0.0} if decision else {}
+        first, second = self.domain_range
+        return replace(self.image(values, **drawn), extent=(first, second))
+
+    @property
+    def subject(self) -> str:
+        return f"{self.task} function"
+
+    @property
+    def made_by(self) -> str:
+        return f"{self.loss} loss, noise by the {self.mechanism['name']} road"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.size
+
+    @property
+    def value_label(self) -> str:
+        if self.task != "classification":
+            return str(self.about.get("value", "target"))
+        said = f"decision function {self.about.get('value', '')}".rstrip()
+        return f"{said} (above 0: {self.classes[1]})"
+
+    def words(self) -> Words:
+        inputs = f"{self.dimensions} input{'' if self.dimensions == 1 else 's'}"
+        if self.classes:
+            first, second = self.classes
+            above = f"above zero where it predicts {second!r}, else {first!r}"
+            kind = f"A function of {inputs} that is {above}."
+            target = f"the classes: {first!r} and {second!r}"
+        else:
+            kind = f"A function of {inputs} that predicts {self.about.get('value', 'a number')}."
+            low, high = self.center - self.half_width, self.center + self.half_width
+            target = f"the bounds of the target: {low:g} to {high:g}"
+        bounds = [
+            f"{name} from {low:g} to {high:g}"
+            for name, (low, high) in zip(self._names, self.domain_range, strict=True)
+        ]
+        more = f" and {len(bounds) - LONGEST} more" if len(bounds) > LONGEST else ""
+        return Words(
+            published=[
+                f"{kind} Random noise was added to protect every {self.unit} behind it.",
+                "It can be evaluated at any point, drawn, copied and mailed as often as anyone likes. "
+                "That costs no further privacy, because it uses the published function only.",
+            ],
+            assumed=[
+                f"- the bounds of the inputs: {', '.join(bounds[:LONGEST])}{more}; values outside were "
+                "moved to the nearer bound;",
+                f"- {target};",
+                f"- the features: {self.features.describe()};",
+                f"- the loss ({self.loss}) and the penalty on rough functions "
+                f"({self.mechanism['psi']:.3g});",
+                f"- how the noise is made: {self.mechanism['name']} road, {self.noise.describe()};",
+                f"- the number of {self.unit}s: {self.size}.",
+            ],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {
+            "loss": f"{self.loss}, penalty {self.mechanism['psi']:.3g}",
+            "features": self.features.describe(),
+            "road": f"{self.mechanism['name']}: {self.noise.describe()}",
+        }
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "units": self.size,
+            "task": self.task,
+            "loss": self.loss,
+            "classes": list(self.classes),
+            "features": self.features.describe(),
+        }
+
+    @property
+    def headline(self) -> str:
         classes = f", classes {self.classes[0]!r} and {self.classes[1]!r}" if self.classes else ""
         plural = "" if self.dimensions == 1 else "s"
-        return "\n".join(
-            [
-                f"ReleasedPredictor ({self.task} on {self.dimensions} input{plural}{classes})",
-                f"  guarantee:    {self.guarantee}",
-                f"  neighbours:   {self.neighbours.describe(self.unit)}",
-                f"  privacy unit: {self.unit}",
-                f"  loss:         {self.loss}, penalty {self.mechanism['psi']:.3g}",
-                f"  features:     {self.features.describe()}",
-                f"  road:         {self.mechanism['name']}: {self.noise.describe()}",
-            ]
-        )
+        return f"({self.task} on {self.dimensions} input{plural}{classes})"

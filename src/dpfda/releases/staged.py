@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
-from dpfda.noise import NoiseLaw
+from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.numerics.encoding import integer, integers, number
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
+from dpfda.releases.costs import Costs, certified, without
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +52,27 @@ class Selection:
     noise: NoiseLaw
     achieved: Guarantee
 
+    def to_json(self) -> dict[str, Any]:
+        """As JSON types."""
+        return {
+            "radii": list(self.radii),
+            "noisy_counts": list(self.noisy_counts),
+            "scale": self.scale,
+            "noise": self.noise.to_json(),
+            "guarantee_recomputed": guarantee_to_json(self.achieved),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Selection:
+        """From JSON types."""
+        return cls(
+            tuple(number(radius) for radius in written["radii"]),
+            integers(written["noisy_counts"]),
+            integer(written["scale"], 1),
+            law_from_json(written["noise"]),
+            guarantee_from_json(written["guarantee_recomputed"]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class TwoStageFunction(ReleasedFunction):
@@ -66,6 +95,9 @@ class TwoStageFunction(ReleasedFunction):
         The others: see `ReleasedFunction`.
     """
 
+    FORMAT: ClassVar[str] = "dpfda-two-stage"
+    CALLED: ClassVar[str] = "dpfda release in two stages"
+
     first: ReleasedFunction | None = None
     radius: float = 0.0
     last: Guarantee | None = None
@@ -81,24 +113,66 @@ class TwoStageFunction(ReleasedFunction):
         at = check_points(points, self.domain_range)
         return np.asarray(replace(self.first, order=self.order)(at))
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `dpfda.load` reads back exactly."""
-        from dpfda.releases.storage import save_as
+    # Its file.
 
-        return save_as("dpfda-two-stage", self, path)
-
-    @staticmethod
-    def load(path: str | Path, kernel: object = None) -> TwoStageFunction:
-        """Read a release from a JSON file; `kernel` is needed if it was made with a custom one."""
-        from dpfda.releases.storage import load_kind
-
-        release: TwoStageFunction = load_kind(path, "dpfda-two-stage", kernel)
-        return release
-
-    def __repr__(self) -> str:
-        lines = super().__repr__().split("\n")
+    def to_entries(self) -> dict[str, Any]:
         assert self.first is not None  # noqa: S101
-        lines[0] = lines[0].replace("ReleasedFunction", "TwoStageFunction")
-        lines[-1] += f", on differences clipped to {self.radius:g}"
+        assert self.last is not None  # noqa: S101
+        return {
+            "radius": self.radius,
+            "selection": None if self.selection is None else self.selection.to_json(),
+            "guarantee_of_last_stage": guarantee_to_json(self.last),
+            **super().to_entries(),
+            "first": self.first.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        selection = written["selection"]
+        first = part_from_json(written["first"], ReleasedFunction, kernel)
+        certificate = certified(written, partial(_costs, first, selection))
+        if written.get("schema_version") == 1:
+            # Its costs are the first of the whole's.
+            own = first.certificate
+            stages = certificate.stages[: len(own.costs)]
+            first = replace(
+                first, certificate=replace(own, identity=certificate.identity, stages=stages)
+            )
+        return cls.checked(
+            **cls.entries(written, kernel, certificate),
+            first=first,
+            radius=number(written["radius"]),
+            last=guarantee_from_json(written["guarantee_of_last_stage"]),
+            selection=None if selection is None else Selection.from_json(selection),
+        )
+
+    # Words.
+
+    def words(self) -> Words:
+        own = super().words()
+        two = (
+            f"It was released in two stages: a rough mean, then the mean difference of the records from "
+            f"it, each difference clipped to a size of {self.radius:g}. The bound is the first stage's; "
+            " the promise is for both together."
+        )
+        return replace(own, published=[*own.published, two])
+
+    def lines(self) -> dict[str, str]:
+        assert self.first is not None  # noqa: S101
+        own = super().lines()
+        mechanism = f"{own['mechanism']}, on differences clipped to {self.radius:g}"
         first = f"{self.first.guarantee}; {self.first.noise.describe()}"
-        return "\n".join([*lines, f"  first stage:  {first}"])
+        return own | {"mechanism": mechanism, "first stage": first}
+
+
+def _costs(
+    first: ReleasedFunction, selection: Mapping[str, Any] | None, whole: Guarantee, _: Guarantee
+) -> Costs:
+    """Both stages, and the choice between them, in version 1; what is not certain is the last's."""
+    own = first.certificate
+    names = [FIRST] if len(own.costs) == 1 else [f"{FIRST}, {stage}" for stage in own.stages]
+    costs = dict(zip(names, own.costs, strict=True))
+    if selection is not None:
+        costs[RADIUS] = Cost(guarantee_from_json(selection["guarantee_recomputed"]))
+    costs[LAST] = Cost(without(whole, [cost.guarantee for cost in costs.values()]))
+    return costs

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT, SQUARE = 7.0, 4.2, 5.6
-TITLE_COLUMNS = 68
+TITLE_COLUMNS, SQUARE_COLUMNS = 76, 56
 
 
 def given_axis(ax: object) -> Axes | None:
@@ -58,7 +58,8 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     _fill(view, axis)
     axis.set_xlabel(view.x_label)
     axis.set_ylabel(view.y_label)
-    lines = textwrap.wrap(view.title, TITLE_COLUMNS) + textwrap.wrap(view.subtitle, TITLE_COLUMNS + 8)
+    columns = SQUARE_COLUMNS if isinstance(view, Image) and view.square else TITLE_COLUMNS
+    lines = textwrap.wrap(view.title, columns) + textwrap.wrap(view.subtitle, columns)
     axis.set_title("\n".join(lines), fontsize="medium", loc="left")
     return axis
 
@@ -98,16 +99,17 @@ def _fill(view: object, axis: Axes) -> None:
 
 @_fill.register(Curve)
 def _(view: Curve, axis: Axes) -> None:
+    drawn = [(line, COLOURS[index % len(COLOURS)]) for index, line in enumerate(view.lines)]
+    for line, colour in drawn:
+        axis.plot(line.points, line.values, color=colour, linestyle=line.stroke, label=line.label)
     bands: set[str] = set()
-    for index, line in enumerate(view.lines):
-        colour = COLOURS[index % len(COLOURS)]
+    for line, colour in drawn:
         if line.lower is not None and line.upper is not None:
             label = line.band if line.band not in bands else "_nolegend_"
             axis.fill_between(
                 line.points, line.lower, line.upper, color=colour, alpha=0.2, linewidth=0, label=label
             )
             bands.add(line.band)
-        axis.plot(line.points, line.values, color=colour, linestyle=line.stroke, label=line.label)
     if view.baseline is not None:
         axis.axhline(view.baseline, color="0.5", linewidth=0.8, zorder=0)
     if view.logarithmic:

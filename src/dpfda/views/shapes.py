@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpfda.errors import ParameterError
 
 Floats = NDArray[np.float64]
+Stroke = Literal["solid", "dashed", "dotted", "dashdot"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Line:
     lower: Floats | None = None
     upper: Floats | None = None
     band: str = ""
-    stroke: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
+    stroke: Stroke = "solid"
 
     def __post_init__(self) -> None:
         ends = [self.lower, self.upper]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
@@ -71,21 +69,6 @@ def check_size(given: Given) -> None:
         )
     if size < 1:
         raise ParameterError("--public-size", "be a positive integer", size)
-
-
-def kernel_warning(kernel: Any, grid_points: Any, domain: tuple[float, float]) -> str | None:
-    """Warn where the kernel's range is below the spacing of the grid; public numbers only."""
-    spacing = float(np.median(np.diff(grid_points)))
-    reach = getattr(kernel, "length_scale", np.inf)
-    if not reach < spacing:
-        return None
-    tenth = (domain[1] - domain[0]) / 10
-    return (
-        f"the kernel's range ({reach:g}) is below the spacing of the grid ({spacing:g}), so that "
-        "neighbouring points are taken to be unrelated and noise is hardly smoothed. A range is in "
-        "units of the domain or a percentage of its length: matern:10%:1.5 means ten per cent of the "
-        f"domain, here {tenth:g}."
-    )
 
 
 def kernel_on(text: str | None, domain: tuple[float, float]) -> Any:

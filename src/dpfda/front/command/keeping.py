@@ -59,7 +59,8 @@ def recovered(ledger: FileLedger, row: int, out: Path, overwrite: bool) -> Path:
         If that file holds no release, or the new one cannot be written.
     """
     from dpfda.front.command.outputs import check_outputs
-    from dpfda.releases.storage import load, write_text
+    from dpfda.releases.base import load
+    from dpfda.releases.files import write_text
 
     found = next((listed for listed in ledger.releases() if listed["number"] == row), None)
     if found is None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.errors import MissingExtraError, ParameterError, StorageError
-from dpfda.releases.storage import check_writable, write_text
+from dpfda.releases.files import check_writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,38 +64,14 @@ def _check_picture(name: str, path: Path) -> None:
         raise MissingExtraError("matplotlib", "plot", name)
 
 
-def new_picture() -> Axes:
-    """An axis to draw on; no window is opened."""
+def save_picture(drawn: Callable[[], Axes], path: Path) -> None:
+    """Write what is drawn, without a window, and close it."""
     import matplotlib
 
     matplotlib.use("Agg")
-    from dpfda.releases.plotting import new_axis
-
-    return new_axis()
-
-
-def save_picture(axis: Axes, path: Path) -> None:
-    """Write the figure of an axis and close it."""
     from matplotlib import pyplot
 
-    figure = axis.get_figure(root=True)
+    figure = drawn().get_figure(root=True)
     if figure is not None:
         figure.savefig(path, dpi=150)
         pyplot.close(figure)
-
-
-def write_csv(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
-    """Write columns as CSV; floats with the digits that give them back exactly."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    write_text(path, text.getvalue())
-
-
-def text_table(columns: Mapping[str, Sequence[str]]) -> str:
-    """Columns aligned to the right, for reading."""
-    widths = [max(map(len, [name, *cells])) for name, cells in columns.items()]
-    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
-    lines = ["  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(lines)

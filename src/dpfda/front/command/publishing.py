@@ -19,9 +19,10 @@ from dpfda.front.command.running import FAILED, fail, note, tell, warn
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost
     from dpfda.privacy.ledger import FileLedger, Record
+    from dpfda.releases.base import Release
 
 # Makes a file out of a release.
-Writer = Callable[[Any, Path], None]
+Writer = Callable[[Any, Path], object]
 # The order in which a help page lists the options.
 PANELS = (None, o.COUNTED, o.PRIVACY, o.BOUND, o.MODEL, o.DENSITY, o.CURVE, o.READING, o.OUTPUT)
 FOOT = (
@@ -104,10 +105,9 @@ class Publication:
 
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
-        from dpfda.front.command import kinds
         from dpfda.front.command.checks import check_size, guarantee_of
         from dpfda.front.command.outputs import check_outputs
-        from dpfda.front.report import cautions
+        from dpfda.privacy.words import cautions
 
         check_size(given)
         where = name_account(given)
@@ -132,14 +132,13 @@ class Publication:
             release = self.reader.fit(estimator, table, given).release_
         files = self._write(release, given, account)
         with after_publication(given.out):
-            new = [text for text in kinds.warnings(release) if text not in warnings]
+            new = [text for text in release.warnings() if text not in warnings]
             notes = self.reader.notes(given, table, release)
             _show(new, notes)
             if account is not None:
                 account.note_file(given.dataset, given.out.resolve())
             if given.as_json:
-                answer = kinds.stated(release)
-                tell(answer | {"files": files, "warnings": warnings + new, "notes": notes})
+                tell(release.summary() | {"files": files, "warnings": warnings + new, "notes": notes})
             else:
                 tell(f"{words(release, files)}\n{next_step(given.out)}")
 
@@ -273,16 +272,17 @@ def write_release(
     special: Sequence[tuple[str, Path | None, Writer]] = (),
 ) -> dict[str, str]:
     """Write the release, then what can be made from it again; paths by what they hold."""
-    from dpfda.front.command import kinds
     from dpfda.front.command.keeping import save
-    from dpfda.front.command.outputs import save_picture, write_csv
+    from dpfda.front.command.outputs import save_picture
+    from dpfda.releases.files import write_text
+    from dpfda.views import to_csv
 
     save(release, out, account)
     files = {"release": str(out)}
     writers: list[tuple[str, Path | None, Writer]] = [
         *special,
-        ("csv", csv, lambda release, path: write_csv(kinds.table(release), path)),
-        ("plot", plot, lambda release, path: save_picture(kinds.drawn(release), path)),
+        ("csv", csv, lambda release, path: write_text(path, to_csv(release.table()))),
+        ("plot", plot, lambda release, path: save_picture(release.plot, path)),
     ]
     with after_publication(out):
         for name, path, write in writers:
@@ -301,12 +301,10 @@ def after_publication(out: Path) -> Iterator[None]:
         fail(f"The release is published in {out} and counts, but then: {error}", FAILED)
 
 
-def words(release: Any, files: Mapping[str, str]) -> str:
+def words(release: Release, files: Mapping[str, str]) -> str:
     """A release in a few lines, for the terminal."""
-    from dpfda.front.command import kinds
-
     written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
-    facts = {**kinds.facts(release), "written": written}
+    facts = {**release.highlights(), "written": written}
     return "\n".join([repr(release), *(f"  {name + ':':<13} {fact}" for name, fact in facts.items())])
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
 
-from scipy.stats import norm
-
-from dpfda.errors import ParameterError, SessionError, StorageError
+from dpfda.errors import SessionError, StorageError
 from dpfda.publication.session.conditional import Draw
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.releases import storage
+from dpfda.releases.answers import Answer, ReleasedAnswers
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.storage.certificates import CERTIFIED
-from dpfda.releases.storage.kinds import ANSWERS
 
 FORMAT = "dpfda-session"
 SCHEMA_VERSION = 1
@@ -27,38 +22,6 @@ WARNING = (
 )
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One published answer.
-
-    Parameters
-    ----------
-    number : int
-        Its place in the session, from 1.
-    question : dict
-        What was asked, as JSON types.
-    value : float
-        The answer, in the units of the data times those of the functional.
-    standard_error : float
-        Standard deviation of its privacy noise: known, not estimated.
-    """
-
-    number: int
-    question: dict[str, Any]
-    value: float
-    standard_error: float
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Interval that contains the answer without noise with probability `level`.
-
-        It is about the privacy noise alone: not the bias of clipping and shrinkage, nor sampling.
-        """
-        if not 0 < level < 1:
-            raise ParameterError("level", "lie strictly between 0 and 1", repr(level))
-        half = float(norm.ppf((1 + level) / 2)) * self.standard_error
-        return self.value - half, self.value + half
-
-
 def header_to_json(journal: Journal, frame: ReleasedFunction, total: tuple[int, ...]) -> Record:
     """First record of a file: what the session is, and the exact sum. Secret."""
     return {
@@ -66,7 +29,7 @@ def header_to_json(journal: Journal, frame: ReleasedFunction, total: tuple[int, 
         "schema_version": SCHEMA_VERSION,
         "warning": WARNING,
         "origin": journal.origin(),
-        "release": storage.to_json(frame),
+        "release": frame.to_json(),
         "total": [f"{value:+0{_TOTAL_WIDTH}x}" for value in total],
     }
 
@@ -132,11 +95,9 @@ def draw_from_json(written: Record) -> Draw:
     )
 
 
-def public_side(frame: ReleasedFunction, answers: list[Answer]) -> Record:
+def public_side(frame: ReleasedFunction, answers: list[Answer]) -> ReleasedAnswers:
     """Guarantee, neighbours, unit, bound, noise law and every answer; nothing secret."""
-    written = storage.to_json(frame)
     # The frame is a release without its coefficients: its sum is filled with zeros.
-    left_out = ("format", "schema_version", "order", "noisy_sum")
-    public = {name: part for name, part in written.items() if name not in left_out}
-    head = {"format": ANSWERS, "schema_version": CERTIFIED}
-    return {**head, "answers": [asdict(answer) for answer in answers], **public}
+    left_out = ("order", "noisy_sum")
+    design = {name: part for name, part in frame.to_entries().items() if name not in left_out}
+    return ReleasedAnswers(tuple(answers), design, frame.certificate, frame.about)

@@ -53,7 +53,6 @@ from dpfda.publication.session.questions import (
     value_at,
 )
 from dpfda.publication.session.records import (
-    Answer,
     answer_to_json,
     checked_header,
     draw_from_json,
@@ -64,7 +63,8 @@ from dpfda.publication.session.records import (
 )
 from dpfda.publication.session.refusals import check_request, checked_gaussian
 from dpfda.publication.session.sealed import sealed
-from dpfda.releases import storage
+from dpfda.releases.answers import Answer
+from dpfda.releases.files import write_json
 from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
@@ -224,7 +224,7 @@ class FunctionalSession(Certified):
         journal, records = Journal.open(path)
         try:
             header = checked_header(records, journal, moved)
-            frame = storage.from_json(header["release"], kernel)
+            frame = ReleasedFunction.from_json(header["release"], kernel)
             noise = checked_gaussian(frame.noise, frame.guarantee)
             total = tuple(int(value, 16) for value in header["total"])
             session = cls(journal, frame, total, noise.scales)
@@ -297,7 +297,7 @@ class FunctionalSession(Certified):
 
     def to_json(self) -> dict[str, Any]:
         """The public side as JSON types: guarantee, neighbours, unit, bound and every answer."""
-        return public_side(self._frame, self.answers())
+        return public_side(self._frame, self.answers()).to_json()
 
     def export(self, path: str | Path) -> Path:
         """Write the public side to a JSON file; nothing secret is in it.
@@ -316,7 +316,7 @@ class FunctionalSession(Certified):
                 repr(str(path)),
                 "Choose another path.",
             )
-        return storage.write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+        return write_json(path, self.to_json())
 
     def suspend(self) -> None:
         """Let go of the file, which keeps the secret state; `resume` goes on from it."""

@@ -12,10 +12,10 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 
-from dpfda.bases.encoding import array_to_json
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.parameters import whole
 from dpfda.records.features.blocks import by_blocks, count, padded, product
 from dpfda.records.features.inputs import InputBox, inputs_words

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.encoding import array_to_json
 from dpfda.bases.grids import frozen
 from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import array_to_json
 from dpfda.records.features.blocks import product
 from dpfda.records.features.inputs import inputs_words
 

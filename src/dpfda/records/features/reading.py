@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.bases.encoding import array_from_json, name, number
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_from_json
 from dpfda.errors import StorageError
+from dpfda.numerics.encoding import array_from_json, name, number
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
 from dpfda.records.features.linear import LinearFeatures

@@ -21,9 +21,9 @@ def _try(estimator: Any) -> None:
 
 
 def _draw_difference(release: Any, path: Path) -> None:
-    from dpfda.front.command.outputs import new_picture, save_picture
+    from dpfda.front.command.outputs import save_picture
 
-    save_picture(release.difference(*release.names[:2]).plot(new_picture()), path)
+    save_picture(release.leading.plot, path)
 
 
 VERB = Publication(

@@ -38,10 +38,10 @@ def compose(given: Given) -> None:
     derivatives and parts are named.
     """
     from dpfda.privacy.composition import account
-    from dpfda.releases.storage.certificates import load_certificate
-    from dpfda.releases.storage.parts import guarantee_to_json
+    from dpfda.privacy.written import guarantee_to_json
+    from dpfda.releases.base import load
 
-    certificates = [load_certificate(file) for file in given.files]
+    certificates = [load(file).certificate for file in given.files]
     made = account(certificates, given.kind, given.delta)
     parts = [*zip(given.files, certificates, _repeated(certificates), strict=True)]
     if not given.as_json:
@@ -80,7 +80,7 @@ def _words(file: Path, certificate: Certificate, again: bool) -> str:
 
 
 def _parts(certificate: Certificate) -> dict[str, Any]:
-    from dpfda.releases.storage.certificates import certificate_to_json
+    from dpfda.privacy.written import certificate_to_json
 
     kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")
     written = certificate_to_json(certificate)

@@ -42,7 +42,7 @@ def demo(given: Given) -> None:
 
     from dpfda.datasets import load_temperatures
     from dpfda.publication import already_charged
-    from dpfda.releases.storage import check_writable
+    from dpfda.releases.files import check_writable
 
     _make_folder(given.out)
     release_path, plot, csv = (given.out / name for name in FILES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from dpfda.errors import ParameterError
@@ -9,10 +11,13 @@ from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.running import print_json
 
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
 OPTIONS = (
     o.RELEASE_FILE,
     Option(
-        "at", "--at", "T,T,...",
+        "points", "--at", "T,T,...",
         "Points of the domain, separated by commas; the coordinates of a point of several variables by "
         "colons. By default the grid of the release. Example: --at 0,0.25,0.5",
         default=None,
@@ -36,58 +41,57 @@ OPTIONS = (
 def evaluate(given: Given) -> None:
     """Values of a release at any points, with a band around them. Costs no privacy.
 
-    Releases that are no single curve are given without a band. The band of a default mean between
-    bounds is meant to hold the mean of the clipped records in so many releases (--level, at least .9)
-    of curves like ordinary ones; that of any other curve holds what would have been released without
-    noise. Neither says anything about clipping or sampling.
+    The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
+    releases (--level, at least .9) of curves like ordinary ones; that of any other release holds what
+    would have been released without noise. Neither says anything about clipping or sampling. Predictors,
+    components and covariances are given without a band.
     """
-    from dpfda.front.command import kinds
     from dpfda.front.command.outputs import check_outputs
     from dpfda.records.curves import check_choice
-    from dpfda.releases.function import ReleasedFunction
-    from dpfda.releases.storage import load
+    from dpfda.releases.base import load
+    from dpfda.releases.files import write_text
+    from dpfda.views import aligned, to_csv
 
     check_choice(given.band, "--band", ("simultaneous", "pointwise", "measured"))
-    points = None if given.at is None else _points(given.at)
+    points = None if given.points is None else _points(given.points)
     check_outputs({"--csv": given.csv}, {"F.json": given.file}, given.overwrite)
     release = load(given.file)
-    if not isinstance(release, ReleasedFunction):
-        if given.derivative:
-            raise ParameterError("--derivative", "be left out here", type(release).__name__)
-        _show(given, kinds.values(release, points), {})
-        return
-    if points is not None and any(len(point) != 1 for point in points):
-        raise ParameterError("--at", "give one number a point for a curve", "several joined by colons")
-    function = release.derivative() if given.derivative else release
-    where = release.grid_points if points is None else [point for (point,) in points]
-    kind = "measured" if given.band == "measured" else "mean"
-    columns = kinds.band_columns(function, where, given.level, given.band != "pointwise", kind)
-    about = {"derivative": given.derivative, "band": given.band, "level": given.level}
-    _show(given, columns, about)
-
-
-def _show(given: Given, columns: dict[str, list[float]], about: dict[str, object]) -> None:
-    """Write the table, or print it as text or JSON."""
-    from dpfda.front.command.outputs import text_table, write_csv
-
+    if given.derivative:
+        release = _derivative(release)
+    kind = "measured" if given.band == "measured" else None
+    table = release.table(points, given.level, given.band != "pointwise", kind)
     if given.csv is not None:
-        write_csv(columns, given.csv)
+        write_text(given.csv, to_csv(table))
     if given.as_json:
-        print_json({**about, **columns})
+        about = {"derivative": given.derivative, "band": given.band, "level": given.level}
+        print_json(about | {name: column.tolist() for name, column in table.columns.items()})
     elif given.csv is None:
-        cells = {name: [f"{value:.6g}" for value in column] for name, column in columns.items()}
-        typer.echo(text_table(cells))
+        cells = {k: [f"{value:.6g}" for value in column] for k, column in table.columns.items()}
+        typer.echo(aligned(cells))
     else:
-        typer.echo(f"{len(next(iter(columns.values())))} points written to {given.csv}")
+        typer.echo(f"{len(next(iter(table.columns.values())))} points written to {given.csv}")
+
+
+def _derivative(release: Release) -> Release:
+    made = getattr(release, "derivative", None)
+    if made is None:
+        raise ParameterError("--derivative", "be left out here", type(release).__name__)
+    derivative: Release = made()
+    return derivative
 
 
 def _points(text: str) -> list[list[float]]:
     try:
-        return [[float(part) for part in point.split(":")] for point in text.split(",")]
+        points = [[float(part) for part in point.split(":")] for point in text.split(",")]
     except ValueError:
         raise ParameterError(
             "--at", "be numbers separated by commas", repr(text), "Example: --at 0,0.25,0.5"
         ) from None
+    counts = sorted({len(point) for point in points})
+    if len(counts) > 1:
+        found = " and ".join(map(str, counts))
+        raise ParameterError("--at", "give as many coordinates for every point", found)
+    return points
 
 
 VERB = Verb(

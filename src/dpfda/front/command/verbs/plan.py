@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,11 +18,11 @@ from dpfda.front.command.publishing import make, try_on_curves
 from dpfda.front.command.running import print_json, warn
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from dpfda.bases import Basis
     from dpfda.mechanisms.design import Plan
     from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+    from dpfda.views import Curve
+    from dpfda.views.shapes import Stroke
 
 MEAN = "dpfda.summaries.mean:PrivateMean"
 # The table goes from E/8 to 8 E by factors of two; the picture has steps between.
@@ -62,14 +63,15 @@ def plan(given: Given) -> None:
     as large as the bound allows to a hundredth of that; with --kernel, for a mean as rough as the
     kernel and as large as allowed. The limit is what no such noise can go below.
     """
-    from dpfda.front.command.checks import kernel_warning
+    from dpfda.bases.kernels import short_range
     from dpfda.front.command.outputs import check_outputs, save_picture
-    from dpfda.front.report import cautions
+    from dpfda.privacy.words import cautions
+    from dpfda.views import draw_beside
 
     forecast = foretold(given)
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
     basis, guarantee = forecast.basis, forecast.whole
-    warnings = [kernel_warning(forecast.kernel, basis.grid_points, basis.domain_range)]
+    warnings = [short_range(forecast.kernel, basis.grid_points, basis.domain_range)]
     warnings += cautions(guarantee, given.public_size or given.curves)
     known = [text for text in warnings if text is not None]
     for text in known:
@@ -77,7 +79,7 @@ def plan(given: Given) -> None:
     rows = [forecast.row(factor) for factor in _factors(STEPS)]
     if given.plot is not None:
         units = "standardised, no unit" if given.standardize else "units of the data"
-        save_picture(_drawn(forecast, units), given.plot)
+        save_picture(lambda: draw_beside(_views(forecast, units))[0], given.plot)
     if given.as_json:
         print_json(_as_json(forecast, rows, known, given.plot))
     else:
@@ -167,18 +169,64 @@ class Forecast:
         return split(scaled, COUNT_SHARE)[1] if self.counted else scaled
 
 
-def _drawn(forecast: Forecast, units: str) -> Axes:
-    """Two pictures side by side: against epsilon, and against the number of units."""
-    from dpfda.front.command.outputs import new_picture
-    from dpfda.releases.plotting import beside, plot_plan
-
-    first, second = beside(new_picture())
+def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
+    """Two pictures: against epsilon, and against the number of units."""
     factors = _factors(CURVE_STEPS)
-    epsilons = [forecast.epsilon(factor) for factor in factors]
-    plot_plan(epsilons, [forecast.at(factor, quick=True) for factor in factors], first, units)
+    by_epsilon = plan_view(
+        [forecast.epsilon(factor) for factor in factors],
+        [forecast.at(factor, quick=True) for factor in factors],
+        units,
+        "epsilon (smaller is more private)",
+        f"Expected error of a mean of {forecast.given.curves} units",
+    )
     plans = [forecast.at(Fraction(1), factor, quick=True) for factor in factors]
-    sizes = [float(plan.problem.size) for plan in plans]
-    return plot_plan(sizes, plans, second, against="number of units (curves, or persons)")
+    by_size = plan_view(
+        [float(plan.problem.size) for plan in plans],
+        plans,
+        units,
+        "number of units (curves, or persons)",
+        f"Expected error at {forecast.whole}",
+    )
+    return by_epsilon, by_size
+
+
+def plan_view(
+    values: Sequence[float], plans: Sequence[Plan], units: str, against: str, title: str
+) -> Curve:
+    """The expected error of a release, its parts and the limit for it, on logarithmic axes.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Privacy losses, or numbers of units, increasing.
+    plans : sequence of Plan
+        One for each.
+    units, against, title : str
+        Units of the error, what the values are, and what is shown.
+    """
+    import numpy as np
+
+    from dpfda.views import Curve, Line
+
+    at = np.array(values)
+
+    def line(part: str, label: str, stroke: Stroke) -> Line:
+        errors = [math.sqrt(getattr(plan.error, part) / plan.length) for plan in plans]
+        return Line(at, np.array(errors), label, stroke=stroke)
+
+    lines = [
+        line("total", "error (noise and bias)", "solid"),
+        line("noise", "privacy noise", "dashdot"),
+        line("bias", "bias of smoothing", "dashed"),
+        line("sampling", "for comparison: sampling, at most", "dotted"),
+    ]
+    limits = [plan.typical_limit for plan in plans if plan.typical_limit is not None]
+    if len(limits) == len(plans):
+        lines.append(Line(at, np.array(limits), "limit for such noise", stroke="dotted"))
+    said = "From public numbers alone: no file was read, and nothing was released"
+    return Curve(
+        tuple(lines), against, f"typical error at a point\n({units})", title, said, logarithmic=True
+    )
 
 
 def _factors(steps: int) -> list[Fraction]:
@@ -257,13 +305,13 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
 
 
 def _told(value: float | None) -> str:
-    from dpfda.front.report import number
+    from dpfda.privacy.words import number
 
     return "" if value is None else number(value)
 
 
 def _table(rows: list[Row], limited: bool) -> str:
-    from dpfda.front.command.outputs import text_table
+    from dpfda.views import aligned
 
     names = ("typical", "bias", "noise", "sampling", *(("limit",) if limited else ()))
     columns = {
@@ -271,7 +319,7 @@ def _table(rows: list[Row], limited: bool) -> str:
         "epsilon": [f"{row['epsilon']:.4g}" for row in rows],
         **{name: [_told(row[name]) for row in rows] for name in names},
     }
-    return text_table({("error" if name == "typical" else name): c for name, c in columns.items()})
+    return aligned({("error" if name == "typical" else name): c for name, c in columns.items()})
 
 
 VERB = Verb(

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import typer
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Verb
 
 
 def plot(given: Given) -> None:
     """Draw a release, with its band where it has one. Costs no privacy."""
-    from dpfda.front.command import kinds
     from dpfda.front.command.outputs import check_outputs, save_picture
-    from dpfda.releases.storage import load
+    from dpfda.releases.base import load
 
     check_outputs({"--plot": given.plot}, {"F.json": given.file}, given.overwrite)
-    release = load(given.file)
-    if not hasattr(release, "plot"):
-        remedy = "Its values at points: dpfda eval."
-        raise ParameterError(
-            "F.json", "hold a release that can be drawn", type(release).__name__, remedy
-        )
-    save_picture(kinds.drawn(release), given.plot)
+    save_picture(load(given.file).plot, given.plot)
     typer.echo(f"drawn in {given.plot}")
 
 

@@ -11,14 +11,14 @@ from dpfda.front.command.running import print_json
 
 def show(given: Given) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
-    from dpfda.front.command import kinds
-    from dpfda.releases.storage import load
+    from dpfda.releases.base import load
 
     release = load(given.file)
     if given.as_json:
-        print_json(kinds.shown(release))
+        told = {"warnings": release.warnings(), "report": release.describe()}
+        print_json(release.summary() | told)
     else:
-        typer.echo(kinds.report(release))
+        typer.echo(release.describe())
 
 
 VERB = Verb("show", show, (o.RELEASE_FILE, o.AS_JSON), ("dpfda show fa.json",), o.RELEASED)

@@ -1,0 +1,123 @@
+"""Guarantees, costs and certificates as JSON types, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfda.numerics.encoding import mapping, name
+from dpfda.numerics.rationals import rational
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import ApproximateLoss, Cost, Loss, estimated_profile, loss_from_json
+from dpfda.privacy.guarantees import (
+    KINDS,
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    added,
+    within,
+)
+
+# Profiles in floats may be off by this factor.
+ROUNDING = 1.001
+
+
+def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee with its exact numbers and in words."""
+    exact = {term: getattr(guarantee, term) for term in guarantee.terms}
+    return {
+        "kind": guarantee.kind,
+        **{term: float(value) for term, value in exact.items()},
+        "exact": {term: str(value) for term, value in exact.items()},
+        "words": str(guarantee),
+    }
+
+
+def guarantee_from_json(written: Mapping[str, Any]) -> Guarantee:
+    """A guarantee from its exact numbers."""
+    made = KINDS[written["kind"]]
+    return made(*(rational(written["exact"][term]) for term in made.terms))
+
+
+def cost_to_json(cost: Cost) -> dict[str, Any]:
+    """A cost: the guarantee, and what is known of the loss."""
+    return {"guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json()}
+
+
+def cost_from_json(written: Mapping[str, Any]) -> Cost:
+    """A cost as it was charged."""
+    return Cost(guarantee_from_json(written["guarantee"]), loss_from_json(mapping(written["loss"])))
+
+
+def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
+    """The entries of a release's file that say what it promises and what it cost."""
+    stages = zip(certificate.stages, certificate.costs, strict=True)
+    return {
+        "guarantee": guarantee_to_json(certificate.guarantee),
+        "achieved_guarantee": guarantee_to_json(certificate.achieved),
+        "neighbours": str(certificate.neighbours),
+        "privacy_unit": certificate.unit,
+        "bound": dict(certificate.bound),
+        "mechanism": dict(certificate.mechanism),
+        "costs": [{"stage": stage, **cost_to_json(cost)} for stage, cost in stages],
+        "release_id": certificate.identity,
+    }
+
+
+def certificate_from_json(written: Mapping[str, Any]) -> Certificate:
+    """The certificate in a release's file, or in the part of it that holds a release.
+
+    Parts that were changed apart from each other are refused: costs below the claim, losses below their
+    cost. Whoever changes all of them alike is not found out.
+
+    Raises
+    ------
+    ValueError
+        If its parts contradict each other.
+    """
+    parts = [(name(cost["stage"]), cost_from_json(cost)) for cost in written["costs"]]
+    made = Certificate(
+        guarantee=guarantee_from_json(written["guarantee"]),
+        achieved=guarantee_from_json(written["achieved_guarantee"]),
+        neighbours=Neighbours.parse(written["neighbours"]),
+        unit=name(written["privacy_unit"]),
+        bound=mapping(written["bound"]),
+        mechanism=mapping(written["mechanism"]),
+        stages=tuple(stage for stage, _ in parts),
+        costs=tuple(cost for _, cost in parts),
+        identity=name(written["release_id"]),
+    )
+    _check_claims(made)
+    return made
+
+
+def _check_claims(certificate: Certificate) -> None:
+    claim, whole = certificate.guarantee, added([cost.guarantee for cost in certificate.costs])
+    if not (_as_much(whole, claim) and within(certificate.achieved, claim)):
+        raise ValueError("the costs, the claim and what was achieved contradict each other")
+    if not all(_has(cost.loss, cost.guarantee) for cost in certificate.costs):
+        raise ValueError("a loss is below its cost")
+
+
+def _as_much(whole: Guarantee, claim: Guarantee) -> bool:
+    """Whether costs reach a claim; pure noise that was chosen under a delta costs its epsilon alone."""
+    if isinstance(whole, PureDP) and isinstance(claim, ApproximateDP):
+        return whole.epsilon >= claim.epsilon
+    if isinstance(whole, PureDP) and isinstance(claim, ZeroConcentratedDP):
+        return whole.epsilon**2 / 2 >= claim.rho
+    return within(claim, whole)
+
+
+def _has(loss: Loss, guarantee: Guarantee) -> bool:
+    """Whether a loss is no smaller than its guarantee says: charged losses attain it."""
+    if isinstance(guarantee, PureDP):
+        return loss.epsilon is not None and loss.epsilon >= guarantee.epsilon
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return loss.rho is not None and loss.rho >= guarantee.rho
+    if isinstance(loss, ApproximateLoss):
+        return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
+    # In floats: whatever numbers a file holds, it is read at once.
+    found = estimated_profile(loss, float(guarantee.epsilon))
+    return found is not None and found * ROUNDING >= float(guarantee.delta)

@@ -1,0 +1,167 @@
+"""The public answers of a session: numbers, each with its error, at the cost of one release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import integer, mapping, number
+from dpfda.privacy.certificates import Certificate
+from dpfda.releases.bands import check_level
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.costs import certified
+from dpfda.releases.words import Words
+from dpfda.views import View
+
+Floats = NDArray[np.float64]
+# Entries of a file that are not design.
+OWN = {
+    "format", "schema_version", "answers", "guarantee", "achieved_guarantee", "neighbours",
+    "privacy_unit", "bound", "mechanism", "costs", "release_id", "about",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One published answer.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the session, from 1.
+    question : dict
+        What was asked, as JSON types.
+    value : float
+        The answer, in the units of the data times those of the functional.
+    standard_error : float
+        Standard deviation of its privacy noise: known, not estimated.
+    """
+
+    number: int
+    question: dict[str, Any]
+    value: float
+    standard_error: float
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Interval that contains the answer without noise with probability `level`.
+
+        It is about the privacy noise alone: not the bias of clipping and shrinkage, nor sampling.
+        """
+        check_level(level)
+        half = float(norm.ppf((1 + level) / 2)) * self.standard_error
+        return self.value - half, self.value + half
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Answer:
+        """From JSON types."""
+        parts = (number(written["value"]), number(written["standard_error"]))
+        return cls(integer(written["number"], 1), mapping(written["question"]), *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedAnswers(Release):
+    """What a session has answered.
+
+    Parameters
+    ----------
+    answers : tuple of Answer
+    design : mapping
+        Basis, noise law and further public numbers of the session, as its file has them.
+    certificate : Certificate
+        Of the whole session, however many questions it answers.
+    about : mapping
+        Labels, date and versions.
+    """
+
+    answers: tuple[Answer, ...]
+    design: Mapping[str, Any]
+    certificate: Certificate
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-answers"
+    CALLED: ClassVar[str] = "dpfda file of answers"
+
+    def __call__(self, numbers: ArrayLike) -> Any:
+        """Values of answers by their number, from 1."""
+        places = np.asarray(numbers)
+        if not np.all((places >= 1) & (places <= len(self.answers)) & (places == np.round(places))):
+            words = f"be numbers of answers, from 1 to {len(self.answers)}"
+            raise ParameterError("numbers", words, "others")
+        found = np.array([answer.value for answer in self.answers])[places.astype(int) - 1]
+        return float(found) if np.ndim(numbers) == 0 else found
+
+    def to_entries(self) -> dict[str, Any]:
+        return {"answers": [asdict(answer) for answer in self.answers], **self.design}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        return cls(
+            answers=tuple(Answer.from_json(answer) for answer in written["answers"]),
+            design={name: part for name, part in written.items() if name not in OWN},
+            certificate=certified(written),
+            about=mapping(written["about"]),
+        )
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"answer": (1.0, max(2.0, float(len(self.answers))))}
+
+    def axis_label(self, axis: int) -> str:
+        return "number of the answer"
+
+    def default_points(self) -> Floats:
+        return np.arange(1.0, len(self.answers) + 1)[:, None]
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        values = np.atleast_1d(self(at[:, 0]))
+        chosen = [self.answers[int(place) - 1] for place in at[:, 0]]
+        errors = np.array([answer.standard_error for answer in chosen])
+        ends = np.array([answer.interval(level) for answer in chosen]).reshape(-1, 2)
+        words = f"end of the {level:.4g} interval for the privacy noise, each answer by itself"
+        return {
+            "value": (values, self.value_label),
+            "standard_error": (errors, "standard deviation of the privacy noise"),
+            "lower": (ends[:, 0], f"lower {words}"),
+            "upper": (ends[:, 1], f"upper {words}"),
+        }
+
+    def view(self, level: float | None = LEVEL) -> View:
+        raise ParameterError(
+            "release", "be a curve or an image to be drawn", "answers to questions", "Tabulate it."
+        )
+
+    @property
+    def subject(self) -> str:
+        return "answers to questions"
+
+    def words(self) -> Words:
+        return Words(
+            published=[
+                f"Answers to {len(self.answers)} questions about one function. One draw of random noise "
+                f"protects every {self.unit} behind them; further answers of the same session cost no "
+                "further privacy."
+            ],
+            assumed=[f"- how the noise is made: {self.mechanism.get('name', 'as its file says')}."],
+            accurate=[
+                "Every answer has a standard error of its own: the known deviation of its privacy "
+                "noise. It does not include what the bound cut off, nor sampling."
+            ],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
+
+    def facts(self) -> dict[str, Any]:
+        return {"answers": [asdict(answer) for answer in self.answers]}
+
+    @property
+    def headline(self) -> str:
+        return f"to {len(self.answers)} questions"

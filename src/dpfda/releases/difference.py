@@ -1,0 +1,265 @@
+"""The difference of the released means of two groups; all public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases import Basis
+from dpfda.bases.grids import check_points
+from dpfda.numerics.encoding import name
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import number
+from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
+from dpfda.views import Curve, Line
+
+Floats = NDArray[np.float64]
+
+# Exponents g of the priors that a difference is smoothed under.
+EXPONENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
+SAMPLING = (
+    "The band is about the privacy noise alone. Whether the groups differ in the population is another "
+    "question, for sampling adds an error of its own."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedDifference(Release):
+    """The mean of one group minus that of another, as a function on the domain.
+
+    Parameters
+    ----------
+    first, second : ReleasedFunction
+        Of the two groups, on one domain.
+    names : (str, str)
+        Of the two groups.
+    """
+
+    first: ReleasedFunction
+    second: ReleasedFunction
+    names: tuple[str, str]
+
+    FORMAT: ClassVar[str] = "dpfda-difference"
+    CALLED: ClassVar[str] = "dpfda difference of groups"
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of the releases of all groups together."""
+        return self.first.certificate
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Labels, date and versions."""
+        return self.first.about
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self.first.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self.first.grid_points
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """Values, in the units of the data, at points of the domain."""
+        return self.first(points) - self.second(points)
+
+    def derivative(self) -> ReleasedDifference:
+        """The difference of the derivatives."""
+        return ReleasedDifference(self.first.derivative(), self.second.derivative(), self.names)
+
+    def integral(self, start: float | None = None, end: float | None = None) -> float:
+        """Integral from `start` to `end`, by default over the domain."""
+        return self.first.integral(start, end) - self.second.integral(start, end)
+
+    def smoothed(self, points: ArrayLike) -> Any:
+        """Values of a shrunk difference: closer to the truth on average where noise is large.
+
+        The posterior mean of the coefficients under a normal prior with variances a lambda_j^g, lambda
+        the eigenvalues of the basis, where a and g are those under which this noisy difference is most
+        likely. Post-processing of the release. It is not the middle of the band.
+
+        Parameters
+        ----------
+        points : float or array (k,)
+            Points of the domain.
+        """
+        order = self.first.order
+        values = self._wider.evaluate(points, order) @ self._smoothed_coefficients
+        return float(values[0]) if np.ndim(points) == 0 else values
+
+    @property
+    def _wider(self) -> Basis:
+        """The basis of more functions; both are leading parts of one."""
+        bases = (self.first.basis, self.second.basis)
+        return max(bases, key=lambda basis: int(basis.eigenvalues.size))
+
+    @cached_property
+    def _smoothed_coefficients(self) -> Floats:
+        eigenvalues = self._wider.eigenvalues
+        generator = np.random.Generator(np.random.Philox(key=0))
+        coefficients, noise = np.zeros(eigenvalues.size), np.zeros((eigenvalues.size,) * 2)
+        for release, sign in ((self.first, 1.0), (self.second, -1.0)):
+            count = release.coefficients.size
+            coefficients[:count] += sign * release.coefficients
+            noise[:count, :count] += np.cov(release.noise_draws(generator, DRAWS), rowvar=False)
+        return most_likely_mean(coefficients, noise, eigenvalues)
+
+    def band(
+        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+    ) -> Band:
+        """Band for the difference that would have been released without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability, between 0 and 1, that the band contains the difference of the means of the
+            clipped records under the public linear map that both groups share.
+        simultaneous : bool
+            At all points at once, or at each point by itself.
+        points : array (k,), optional
+            Where; by default 201 points of the domain and the grid.
+
+        Notes
+        -----
+        The two noises are independent and both laws are public: the band comes from simulated
+        differences of both. About the privacy noise alone; a difference that leaves the band around zero
+        is not explained by the noise, but may be by sampling.
+        """
+        level = check_level(level, simultaneous)
+        given = self.band_points()[:, 0] if points is None else points
+        at = check_points(given, self.domain_range)
+        check_places(at)
+        # One generator after the other: independent noise, and the same band whenever it is asked for.
+        generator = np.random.Generator(np.random.Philox(key=0))
+        errors = np.zeros((DRAWS, at.size))
+        for release, sign in ((self.first, 1.0), (self.second, -1.0)):
+            functions = release.basis.evaluate(at, release.order)
+            errors += sign * (release.noise_draws(generator, DRAWS) @ functions.T)
+        return band_from_errors(self(at), np.abs(errors), level, simultaneous, at)
+
+    # Its file, table, picture and words.
+
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "names": list(self.names),
+            "first": self.first.to_json(),
+            "second": self.second.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        first, second = (
+            part_from_json(written[part], ReleasedFunction, kernel) for part in ("first", "second")
+        )
+        ours, theirs = (name(each) for each in written["names"])
+        if first.domain_range != second.domain_range:
+            raise ValueError("the two have different domains")
+        return cls(first, second, (ours, theirs))
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return self.first.axes
+
+    def default_points(self) -> Floats:
+        return self.first.default_points()
+
+    def band_points(self) -> Floats:
+        return self.first.band_points()
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        smoothed = np.asarray(self.smoothed(at[:, 0])), f"{self.value_label}, smoothed"
+        return {**super().columns(at, level, simultaneous, kind), "smoothed": smoothed}
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        line = self.line(" minus ".join(self.names), level)
+        smoothed = Line(line.points, self.smoothed(line.points), "smoothed", stroke="dashed")
+        return self.curve([line, smoothed], baseline=0.0)
+
+    @property
+    def subject(self) -> str:
+        return f"difference of {self.first.subject}s ({' minus '.join(self.names)})"
+
+    @property
+    def public_units(self) -> int | None:
+        return together((self.first, self.second))
+
+    @property
+    def value_label(self) -> str:
+        return f"difference in {self.first.value_label}"
+
+    def outside_noise(self, level: float = LEVEL) -> bool:
+        """Whether zero leaves the band somewhere: more than noise alone would do."""
+        band = self.band(level)
+        return not band.contains(np.zeros(band.points.size))
+
+    def words(self) -> Words:
+        what = f"The {self.subject} over {self.spoken_domain}."
+        return Words(
+            published=[f"{what} Random noise was added to protect every {self.unit} behind it."],
+            accurate=[self.told(), SAMPLING],
+        )
+
+    def told(self) -> str:
+        """How far the noise moved it, in words."""
+        band = self.band()
+        half = number(float(np.median(band.upper - band.lower)) / 2)
+        leaves = "leaves zero somewhere" if self.outside_noise() else "contains zero everywhere"
+        return (
+            f"{' minus '.join(self.names)}: with a probability of 95% the noise moved the difference, "
+            f"everywhere at once, by no more than {half} (typically). The band around it {leaves}."
+        )
+
+    @property
+    def headline(self) -> str:
+        return f"{super().headline}: {' minus '.join(self.names)}"
+
+
+def together(releases: Iterable[ReleasedFunction]) -> int | None:
+    """Public number of units behind several groups, where that of each is public."""
+    known = [release.public_units for release in releases]
+    counts = [units for units in known if units is not None]
+    return sum(counts) if len(counts) == len(known) else None
+
+
+def most_likely_mean(released: Floats, noise: Floats, eigenvalues: Floats) -> Floats:
+    """Posterior mean of coefficients under the prior a lambda_j^g that suits them best.
+
+    Parameters
+    ----------
+    released : array (K,)
+        Coefficients with noise.
+    noise : array (K, K)
+        Covariance of the noise; directions without any were not measured and are not looked at.
+    eigenvalues : array (K,)
+        lambda_j, decreasing.
+    """
+    powers, directions = np.linalg.eigh(np.atleast_2d(noise))
+    seen = powers > 1e-9 * powers[-1]
+    powers, directions = powers[seen], directions[:, seen]
+    measured = directions.T @ released
+    best, mean = -np.inf, np.zeros_like(released)
+    largest = float(np.sum(measured**2))
+    for exponent in EXPONENTS:
+        shape = (eigenvalues / eigenvalues[0]) ** exponent
+        known = directions.T @ (shape[:, None] * directions)
+        for scale in largest * np.geomspace(1e-5, 10.0, 31):
+            covariance = scale * known + np.diag(powers)
+            solved = np.linalg.solve(covariance, measured)
+            likelihood = -0.5 * (float(np.linalg.slogdet(covariance)[1]) + float(measured @ solved))
+            if likelihood > best:
+                best, mean = likelihood, scale * shape * (directions @ solved)
+    return mean

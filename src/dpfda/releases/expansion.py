@@ -1,0 +1,385 @@
+"""A released function as a sum of public functions: what functions on intervals and boxes share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.kernels import kernel_to_json
+from dpfda.bases.priors import Hierarchy
+from dpfda.bases.reading import basis_from_json, prior_from_json
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors import CountError, CurveModel, Posterior, Widths, mixture_of
+from dpfda.noise import NoiseLaw, achieved_guarantee, law_from_json
+from dpfda.numerics import parameters
+from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
+from dpfda.numerics.parameters import randomness
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within
+from dpfda.privacy.words import number
+from dpfda.releases.base import Release
+from dpfda.releases.costs import certified, drawn_laws, sum_costs
+from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion(Release):
+    """A function as a sum of public functions, whatever its domain, by noisy coefficients.
+
+    It holds no records, no sum without noise, no count unless the count is public.
+
+    Parameters
+    ----------
+    basis : Basis
+        Public basis, truncated to the released components.
+    noisy_sum : tuple of int
+        The mechanism's output: exact integer sum of clipped records plus rounded noise.
+    exponent : int
+        The integers are in units of 2^-exponent of a coefficient.
+    divisor : float or NoisyCount
+        What the sum is divided by: a public number, or the released count.
+    shrinkage : array (M,)
+        Public factors on the coefficients.
+    center : array (m,) or ()
+        Public function that was subtracted from every record, on the basis's grid; linear between.
+    noise : NoiseLaw
+        Law of the noise in `noisy_sum`, in grid units.
+    certificate : Certificate
+        What it promises to whom, and what it cost. Its entries are attributes of the release too.
+    about : mapping
+        Versions, date, units of the axes.
+    synthesis : array (K, M), optional
+        Public matrix that takes shrunk noisy integers to coefficients, where those were not measured
+        themselves.
+    hierarchy : Hierarchy or CurvePrior, optional
+        Public prior under which `coefficients` are the posterior mean; without it they are linear in the
+        noisy sum, by `shrinkage` and `synthesis`.
+    """
+
+    basis: Any
+    noisy_sum: tuple[int, ...]
+    exponent: int
+    divisor: Divisor
+    shrinkage: Floats
+    center: Floats
+    noise: NoiseLaw
+    certificate: Certificate
+    about: Mapping[str, Any] = field(default_factory=dict)
+    synthesis: Floats | None = None
+    hierarchy: Hierarchy | CurvePrior | None = None
+
+    arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
+
+    @property
+    def count(self) -> float:
+        """What the sum was divided by."""
+        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """Coefficients (M,) in the basis, in units of the data times the root of the domain's."""
+        if self.hierarchy is None:
+            coefficients = self._synthesized(self.shrinkage * self._measured)
+        elif isinstance(self.hierarchy, CurvePrior):
+            coefficients = self.curve_model.coefficients(self._measured, self.basis.analysis)
+        else:
+            coefficients = self._posterior.means(self._measured[None, :])[0]
+        coefficients.setflags(write=False)
+        return coefficients
+
+    @property
+    def _measured(self) -> Floats:
+        """Noisy means (M,) of what was measured, in its units."""
+        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
+        return np.asarray(raw / self.count)
+
+    @cached_property
+    def curve_model(self) -> CurveModel:
+        """Of the line of a mean between bounds."""
+        if not isinstance(self.hierarchy, CurvePrior):
+            raise ParameterError("release", "be the line of a mean between bounds", "another estimate")
+        unit = math.ldexp(1.0, -self.exponent) / self.count
+        basis = self.basis
+        return CurveModel.of(self.hierarchy, basis.grid_points, basis.analysis, self.noise, unit)
+
+    @cached_property
+    def widths(self) -> Widths:
+        """How far the mean may lie from the line."""
+        error = None
+        if isinstance(self.divisor, NoisyCount):
+            error = CountError(self.divisor.noise, 1 / (self.divisor.scale * self.count))
+        return Widths(self.curve_model.posterior(self._measured), error)
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        mixture = mixture_of(self.noise)
+        if not isinstance(self.hierarchy, Hierarchy) or mixture is None:
+            known = isinstance(self.hierarchy, Hierarchy)
+            raise ParameterError(
+                "release",
+                "have a public prior for its coefficients",
+                type(self.noise).__name__ if known else "none",
+                "Releases of mechanism='auto' on balls have one; for bounds on values see `widths`.",
+            )
+        return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
+
+    def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Coefficients (draws, K) from their posterior given this release; for bands and studies.
+
+        Raises
+        ------
+        ParameterError
+            If the release has no public prior.
+        """
+        generator = randomness(generator, "generator")
+        return self._posterior.draws(self._measured, generator, parameters.draws(draws))
+
+    @property
+    def unshrunk(self) -> Self:
+        """The same release without the prior: what was measured, as it was released.
+
+        Where linear forms of the mean were measured instead of its coefficients, their linear estimate.
+        """
+        if self.hierarchy is None:
+            return self
+        factors = self.shrinkage if self.synthesis is not None else np.ones_like(self.shrinkage)
+        return replace(self, hierarchy=None, shrinkage=factors)
+
+    def _synthesized(self, shrunk: Floats) -> Floats:
+        """Coefficients (..., K) from what was measured (..., M)."""
+        return shrunk if self.synthesis is None else np.asarray(shrunk @ self.synthesis.T)
+
+    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
+        generator, draws = randomness(generator, "generator"), parameters.draws(draws)
+        scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
+        errors = self._synthesized(self.noise.simulate(generator, draws) * scale)
+        if not isinstance(self.divisor, NoisyCount):
+            return np.asarray(errors / self.divisor)
+        # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
+        count_noise = self.divisor.noise.simulate(generator, draws) / self.divisor.scale
+        counts = np.maximum(self.count - count_noise, 1.0)
+        return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
+
+    # Its file.
+
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "noisy_sum": list(self.noisy_sum),
+            "exponent": self.exponent,
+            "divisor": divisor_to_json(self.divisor),
+            "shrinkage": self.shrinkage.tolist(),
+            **({} if self.synthesis is None else {"synthesis": array_to_json(self.synthesis)}),
+            "center": self.center.tolist(),
+            "noise": self.noise.to_json(),
+            **({} if self.hierarchy is None else {"hierarchy": self.hierarchy.to_json()}),
+            "basis": self.basis.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        return cls.checked(**cls.entries(written, kernel))
+
+    @classmethod
+    def entries(
+        cls, written: dict[str, Any], kernel: Any, certificate: Certificate | None = None
+    ) -> dict[str, Any]:
+        """The arguments of the class that its file holds; the certificate too, where it is not given."""
+        noise, divisor = law_from_json(written["noise"]), divisor_from_json(written["divisor"])
+        return {
+            "basis": basis_from_json(written["basis"], kernel),
+            "noisy_sum": integers(written["noisy_sum"]),
+            "exponent": exponent(written["exponent"]),
+            "divisor": divisor,
+            "shrinkage": floats(written["shrinkage"]),
+            "center": floats(written["center"]),
+            "noise": noise,
+            "certificate": certificate
+            or certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor)),
+            "about": mapping(written["about"]),
+            "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
+            "hierarchy": prior_from_json(written["hierarchy"]) if "hierarchy" in written else None,
+        }
+
+    @classmethod
+    def checked(cls, **entries: Any) -> Self:
+        """A release of entries from a file, unless they do not fit each other."""
+        made = cls(**entries)
+        measured, functions = made.noise.components, len(made.basis.eigenvalues)
+        synthesis = (measured, measured) if made.synthesis is None else made.synthesis.shape
+        counts = {len(made.noisy_sum), len(made.shrinkage)}
+        if counts != {measured} or synthesis != (functions, measured):
+            raise ValueError("coefficients, factors, functions and scales differ in number")
+        hierarchy = made.hierarchy
+        if isinstance(hierarchy, CurvePrior):
+            cells = measured if hierarchy.cells is None else len(hierarchy.cells)
+            if hierarchy.lower.shape != made.center.shape or cells != measured:
+                raise ValueError("bounds, cells and scales differ in number")
+            _check_scales(made, hierarchy)
+        elif hierarchy is not None and _sizes(hierarchy) != (measured, functions):
+            raise ValueError("prior and scales differ in number")
+        if not made.count > 0:
+            raise ValueError("the divisor must be positive")
+        if not made.center_fits():
+            raise ValueError("the center must fit the grid")
+        return made
+
+    def center_fits(self) -> bool:
+        """Whether the center has a number for each grid point."""
+        raise NotImplementedError
+
+    # Its words.
+
+    @property
+    def public_units(self) -> int | None:
+        if self.neighbours is Neighbours.ADD_REMOVE or isinstance(self.divisor, NoisyCount):
+            return None
+        return round(self.divisor)
+
+    @property
+    def value_words(self) -> str:
+        """The unit of the values, in words."""
+        named = self.about.get("value")
+        if self.about.get("standardized"):
+            return "standardised, without unit"
+        return f"in the units of '{named}'" if named else "in the units of the data"
+
+    def lines(self) -> dict[str, str]:
+        return {
+            "kernel": self.basis.describe(),
+            "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
+        }
+
+    def facts(self) -> dict[str, Any]:
+        return {"kernel": self.basis.describe(), "domain_range": list(self.axes.values())}
+
+    def published(self, what: str) -> list[str]:
+        """What was published: a function of this name."""
+        made = self.about.get("created")
+        made = f" It was made on {made}{self.software}." if made else ""
+        return [
+            f"A function: {what}, over {self.spoken_domain}. Random noise was added to protect every "
+            f"{self.unit} behind it. Its values are {self.value_words}.{made}",
+            "It can be evaluated at any point, drawn, differentiated, copied and mailed as often as "
+            "anyone likes. That costs no further privacy, because it uses the published function only.",
+        ]
+
+    def assumed(self, grid: str) -> list[str]:
+        """What is taken to be public beside the bound."""
+        lines = [
+            f"- the grid: {grid};",
+            f"- how smooth the curve is expected to be: {self._kernel_words};",
+            f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()};",
+        ]
+        if self.public_units is not None:
+            return [*lines, f"- the number of {self.unit}s: {self.public_units}."]
+        if isinstance(self.divisor, NoisyCount):
+            return [
+                *lines,
+                f"- nothing about the number of {self.unit}s. The sum was divided by a count with noise "
+                f"of its own, {number(self.count)}, which is part of the release and of its epsilon.",
+            ]
+        return [
+            *lines,
+            f"- the number that the sum was divided by: {number(self.count)}. It was given from "
+            f"outside and need not be the number of {self.unit}s.",
+        ]
+
+    @property
+    def _kernel_words(self) -> str:
+        kernel: Any = getattr(self.basis, "kernel", None)
+        words = str(self.basis.describe())
+        written = None if kernel is None else kernel_to_json(kernel)
+        if written is not None and set(written) <= {"name", "length_scale", "nu"}:
+            words += (
+                "; its length_scale is the distance along the axis over which values of a curve stay "
+                "closely related"
+            )
+        return words
+
+    def bounded(self) -> list[str]:
+        """What the bound does to a record."""
+        rule = _rule(self.bound)
+        if not rule:
+            return []
+        if self.about.get("standardized"):
+            rule = (
+                "First every curve was replaced by itself minus its own mean, divided by its own size, "
+                f"so that the release shows shape alone and has no unit. {rule}"
+            )
+        return [
+            f"{rule} So no {self.unit} can weigh more in the result than the bound allows, and the "
+            "noise is just large enough to hide that much.",
+            "A bound that is too narrow distorts the curve; one that is too wide adds noise. If it was "
+            "read off these data, the promise does not hold: it has to come from knowledge of the "
+            "measurement.",
+        ]
+
+
+def _check_scales(release: Expansion, curves: CurvePrior) -> None:
+    """Refuse noise on cells that is too small for its cost: the bounds say how far one unit moves it."""
+    if curves.cells is None:
+        return
+    halves = np.floor(np.ldexp(curves.width / 2, release.exponent)).astype(np.int64)
+    sums = np.add.reduceat(halves, np.cumsum((0, *curves.cells[:-1])))
+    width = tuple(release.neighbours.differences(size) for size in sums.tolist())
+    cost = release.certificate.costs[-1].guarantee
+    whole = PureDP(cost.epsilon) if isinstance(cost, ApproximateDP) else cost
+    if not within(achieved_guarantee(release.noise, "box", width, whole), cost):
+        raise ValueError("the noise is too small for what was charged")
+
+
+def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:
+    return hierarchy.measured, hierarchy.prior.components
+
+
+def _rule(bound: Mapping[str, Any]) -> str:
+    """What was done to every record before anything was added up."""
+    kind, before = bound.get("kind"), "Before anything was added up, every "
+    summed = f"{before}curve was written as a sum of basic curves, and "
+    if kind is None:
+        said = ""
+    elif kind == "values" and np.ndim(bound["lower"]) + np.ndim(bound["upper"]) == 0:
+        low, high = bound["lower"], bound["upper"]
+        said = (
+            f"{before}value below {low:g} was raised to {low:g} and every value above {high:g} was "
+            f"lowered to {high:g}."
+        )
+    elif kind == "values":
+        said = f"{before}value outside two public limit curves was moved to the nearer of them."
+    elif kind == "l2":
+        said = (
+            f"{before}curve whose size (the root of the integral of its square) was above "
+            f"{bound['radius']:g} was scaled down to that size."
+        )
+    elif kind == "box":
+        said = (
+            f"{summed}a part whose size was above its own public limit ({_limits(bound)}) was cut to it."
+        )
+    elif kind == "ellipsoid":
+        said = (
+            f"{summed}if their sizes, each as a share of its own public limit, had squares that added "
+            "up to more than one, the curve was scaled down until they did not. The limits: "
+            f"{_limits(bound)}."
+        )
+    else:
+        said = (
+            f"{summed}if the sizes of its parts added up to more than {bound['radius']:g}, they were "
+            "lowered until they did not."
+        )
+    return said
+
+
+def _limits(bound: Mapping[str, Any]) -> str:
+    sizes = bound.get("half_widths", bound.get("semi_axes"))
+    first, last = number(float(sizes[0])), number(float(sizes[-1]))
+    return f"{len(sizes)} of them, from {first} for the first part to {last} for the last that is kept"

@@ -1,0 +1,65 @@
+"""The kinds of release, found by scan and by whatever else was imported, and how any is read."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import dpfda.releases
+from dpfda.errors import StorageError
+from dpfda.releases.files import built, read_json
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
+# Schema of files that hold certificates; those of version 1 hold a guarantee alone.
+SCHEMA_VERSION = 2
+KINDS: dict[str, type[Release]] = {}
+Kind = TypeVar("Kind", bound="Release")
+
+
+def kinds() -> Mapping[str, type[Release]]:
+    """Every kind of release by its format: those of the files in this folder, and any other known."""
+    for found in pkgutil.iter_modules(dpfda.releases.__path__):
+        importlib.import_module(f"{dpfda.releases.__name__}.{found.name}")
+    return KINDS
+
+
+def part_from_json(written: dict[str, Any], kind: type[Kind], kernel: Any = None) -> Kind:
+    """A release inside the file of another; a `ValueError` where it is of another kind or schema."""
+    made = KINDS.get(written["format"])
+    version = written.get("schema_version", 1)
+    if made is None or not issubclass(made, kind) or not _readable(version):
+        raise ValueError("a part is of another kind or schema")
+    return made.from_json(written, kernel)
+
+
+def read(path: str | Path, kind: type[Kind], kernel: Any = None) -> Kind:
+    """A release of a kind, or of a kind derived from it, from its file; see `dpfda.load`."""
+    written = read_json(path)
+    found = written.get("format") if isinstance(written, dict) else None
+    known = kinds().get(found) if isinstance(found, str) else None
+    if known is None or not issubclass(known, kind):
+        wanted = getattr(kind, "CALLED", "dpfda release")
+        what = "another kind of file" if known is None else f"{found}. Read it with dpfda.load"
+        raise StorageError(f"{str(path)!r} must be a {wanted}; found {what}.")
+    if not _readable(written.get("schema_version")):
+        raise StorageError(
+            f"{str(path)!r} must have schema version {SCHEMA_VERSION}; found "
+            f"{written.get('schema_version')!r}. Update dpfda to read later files."
+        )
+    return built(lambda: _shown(known.from_json(written, kernel)), path)
+
+
+def _readable(version: object) -> bool:
+    """Whether a file of this schema can be read: the newest, or one that came before."""
+    return type(version) is int and 1 <= version <= SCHEMA_VERSION
+
+
+def _shown(release: Kind) -> Kind:
+    """A release, if it can be shown: its descriptions come from the file as well."""
+    repr(release)
+    return release

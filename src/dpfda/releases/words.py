@@ -1,0 +1,93 @@
+"""The report of a release in plain words: what all kinds say, around what a kind says of itself."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda.privacy.words import again, number, outside, promised, protected
+from dpfda.releases.bands import Band
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
+LINE = 88
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a kind says of a release, by section of its report; general paragraphs stand before.
+
+    Parameters
+    ----------
+    published, protected, promised, assumed, bounded, accurate, uncovered : sequence of str
+        Paragraphs on what was published, who is protected, what is promised, what is taken to be
+        public, what the bound does, how accurate it is, and what the promise does not cover.
+    """
+
+    published: Sequence[str]
+    protected: Sequence[str] = ()
+    promised: Sequence[str] = ()
+    assumed: Sequence[str] = ()
+    bounded: Sequence[str] = ()
+    accurate: Sequence[str] = ()
+    uncovered: Sequence[str] = ()
+
+
+def report(release: Release, own: Words) -> str:
+    """The sections of a report, in lines of at most 88 columns; those without words are left out."""
+    certificate = release.certificate
+    assumed = [
+        "The following are assumed to be known to everyone, and are printed in the release. They must "
+        "not have been chosen by looking at the data:",
+        f"- the bound: {release.bound.get('description', 'as the release says')};",
+    ]
+    sections = {
+        "What was published": own.published,
+        "Who is protected": [*protected(certificate), *own.protected],
+        "Warnings": release.warnings(),
+        "What is promised": [*promised(certificate), *own.promised],
+        "What is taken to be public": [*assumed, *own.assumed],
+        "What the bound does": own.bounded,
+        "How accurate it is": own.accurate,
+        "What the promise does not cover": [*outside(), *own.uncovered],
+        "Releasing again": again(certificate),
+        "How to cite it": [release.cite()],
+    }
+    return "\n\n".join(_section(title, told) for title, told in sections.items() if any(told))
+
+
+def _section(title: str, paragraphs: Iterable[str]) -> str:
+    lines = [title, "-" * len(title)]
+    for paragraph in filter(None, paragraphs):
+        hanging = "  " if paragraph.startswith("- ") else ""
+        lines += textwrap.wrap(paragraph, LINE, subsequent_indent=hanging)
+    return "\n".join(lines)
+
+
+def noise_moved(band: Band, units: str) -> list[str]:
+    """How far noise moved a release, where its band is for the noise alone."""
+    widths = (band.upper - band.lower) / 2
+    return [
+        f"With a probability of about {band.level:.0%} the noise moved the values, everywhere at once, "
+        f"by no more than {number(float(np.median(widths)))} (typically; at most "
+        f"{number(float(widths.max()))}; {units}).",
+        "This is the noise that protects privacy and nothing else. It does not include what the bound "
+        "cut off, what smoothing left out, or how far these data are from a wider population.",
+    ]
+
+
+def counted(release: Release, made: str) -> list[str]:
+    """What is taken to be public where units were counted in a domain."""
+    units, unit = release.public_units, release.unit
+    return [
+        f"- the domain: {release.spoken_domain}; points outside count at its nearest end;",
+        f"- how the noise is made: {made};",
+        f"- nothing about the number of {unit}s."
+        if units is None
+        else f"- the number of {unit}s: {units}.",
+    ]
