@@ -1,4 +1,4 @@
-"""One small release of every kind that changes what is stored."""
+"""One small release of every kind, and of every mean that changes what is stored."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,24 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from dpfda import CosineBasis, L1Ball, L2Ball, PrivateMean, ReleasedFunction, ValueBounds
+from dpfda import (
+    BoxBasis,
+    CosineBasis,
+    DensityKernel,
+    L1Ball,
+    L2Ball,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+    ReleasedFunction,
+    TwoStageMean,
+    ValueBounds,
+    release_bernstein,
+)
 from dpfda.bases import FourierBasis
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -65,4 +82,76 @@ RELEASES: dict[str, Callable[[], ReleasedFunction]] = {
     "bernstein": lambda: _fit(mechanism="bernstein", kernel=None),
     "fourier": lambda: _fit(kernel=None, basis=FourierBasis.on_grid(7, GRID, (0.0, 2.1))),
     "derivative": lambda: _fit().derivative(),
+}
+
+LABELS = {"domain": "hour of the day", "value": "load (MW)"}
+GROUPS = np.where(np.arange(len(CURVES)) % 2, "case", "control")
+PLACES = np.linspace(0.1, 0.9, 60)
+PLANE = np.random.default_rng(3).uniform(size=(60, 2))
+WAVES = 0.2 * np.sin(3 * np.linspace(0, 1, 12)) * np.linspace(-1, 1, 80)[:, None]
+IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
+
+
+def _second(kind: Any, **parameters: Any) -> Any:
+    made = {"epsilon": 2.0, "center": 0.0, "radius": 0.4, **parameters}
+    return kind(**made).fit(WAVES).release_
+
+
+def _machine(kind: Any, targets: Any, inputs: Any = PLACES[:, None], **parameters: Any) -> Any:
+    return kind(2.0, bounds=(-1, 1), **parameters).fit(inputs, targets).release_
+
+
+def _box(images: Any, *cells: int) -> Any:
+    basis = BoxBasis.on_grid("cosine", cells, [(0.0, 1.0)] * len(cells))
+    return PrivateMean(1.0, bounds=(0, 1), basis=basis).fit(images).release_
+
+
+def _density(points: Any, **parameters: Any) -> Any:
+    domain = [(0.0, 1.0)] * np.ndim(points)
+    return PrivateDensity(1.0, domain_range=domain, **parameters).fit(points).release_
+
+
+def _compared() -> Any:
+    made = PrivateComparison(1.0, bounds=(-3, 3), grid_points=GRID, unit="home", labels=LABELS)
+    return made.fit(CURVES, GROUPS).release_
+
+
+CLASSES = np.where(PLACES > 0.5, "high", "low")
+BOTH = {"classes": ("low", "high")}
+# Every kind, where its words, values or pictures differ.
+KINDS: dict[str, Callable[[], Any]] = {
+    "default mean": lambda: _fit(unit="home", labels=LABELS),
+    "derivative of the default mean": lambda: _fit(mechanism="knorm").derivative(),
+    "mean in a ball": lambda: _fit(bounds=L2Ball(3.0), mechanism="laplace"),
+    "mean of a private number": lambda: _fit(neighbours="add-remove", delta=1e-6),
+    "two stages": lambda: (
+        TwoStageMean(1.0, bounds=(-3, 3), grid_points=GRID, spread="private").fit(CURVES).release_
+    ),
+    "curve on a box": lambda: _box(np.linspace(0, 1, 20) * np.ones((50, 1)), 20),
+    "image": lambda: _box(IMAGES, 8, 8),
+    "solid": lambda: _box(np.ones((9, 3, 3, 3)), 3, 3, 3),
+    "density": lambda: _density(PLACES),
+    "density of a private number": lambda: _density(PLACES, neighbours="add-remove", cells=8),
+    "density by a kernel": lambda: _density(PLACES, mechanism=DensityKernel(components=8)),
+    "density in the plane": lambda: _density(PLANE, cells=8),
+    "histogram": lambda: _density(PLACES).raw,
+    "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
+    "covariance": lambda: _second(PrivateCovariance, unit="person"),
+    "covariance of a private number": lambda: _second(
+        PrivateCovariance, bounds=(-1, 1), center="private", neighbours="add-remove"
+    ),
+    "components": lambda: _second(PrivateFPCA, n_components=2),
+    "directions": lambda: _second(PrivateFPCA, n_components=1, method="exponential"),
+    "comparison": _compared,
+    "difference": lambda: _compared().difference("case", "control"),
+    "regression": lambda: _machine(PrivateKernelRegressor, PLACES, target_bounds=(-1, 2)),
+    "regression on two inputs": lambda: _machine(
+        PrivateKernelRegressor, PLANE[:, 0], PLANE, target_bounds=(-1, 2)
+    ),
+    "classification": lambda: _machine(PrivateKernelClassifier, CLASSES, **BOTH),
+    "probabilities": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="logistic", **BOTH),
+    "lattice": lambda: release_bernstein(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
+    "lattice in the plane": lambda: release_bernstein(
+        lambda at: at[:, 0] * at[:, 1], 0.1, 1.0, 2, [(0, 1), (0, 1)]
+    ),
 }

@@ -135,7 +135,10 @@ class ReleasedAnswers(Release):
 
     def view(self, level: float | None = LEVEL) -> View:
         raise ParameterError(
-            "release", "be a curve or an image to be drawn", "answers to questions", "Tabulate it."
+            "release",
+            "be a curve or an image to be drawn",
+            "answers to questions",
+            "See release.table().",
         )
 
     @property

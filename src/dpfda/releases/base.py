@@ -225,7 +225,8 @@ class Release(Certified):
 
     def view(self, level: float | None = LEVEL) -> View:
         """What a picture shows, with bands of a level where there are any."""
-        raise ParameterError("release", "be of a kind that can be drawn", type(self).__name__)
+        remedy = "Tabulate it: release.table(), dpfda eval."
+        raise ParameterError("release", "be of a kind that can be drawn", type(self).__name__, remedy)
 
     def plot(self, ax: Axes | None = None, level: float | None = LEVEL) -> Axes:
         """Draw it on a matplotlib axis; `level` is that of bands, None draws none."""

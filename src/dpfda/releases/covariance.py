@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points
+from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.reading import interval_basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.errors import ParameterError
@@ -118,7 +118,7 @@ class ReleasedCovariance(Release):
     def noisy_coordinates(self) -> Floats:
         """Orthonormal coordinates (N,) as the mechanism gave them: unbiased for the clipped records."""
         raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        return np.asarray(raw / self.count * self.tensor.roots)
+        return frozen(raw / self.count * self.tensor.roots)
 
     @property
     def noise_power(self) -> float:
@@ -129,9 +129,11 @@ class ReleasedCovariance(Release):
     def shrinkage(self) -> Floats:
         """Factors (N,) on the coordinates, chosen from the noisy coordinates: post-processing."""
         if not self.shrunk:
-            return np.ones(self.noisy_coordinates.size)
-        return fitted_shrinkage(
-            self.noisy_coordinates, self.noise_power, self.basis.eigenvalues, self.noise.size
+            return frozen(np.ones(self.noisy_coordinates.size))
+        return frozen(
+            fitted_shrinkage(
+                self.noisy_coordinates, self.noise_power, self.basis.eigenvalues, self.noise.size
+            )
         )
 
     @cached_property

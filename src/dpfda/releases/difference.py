@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points
+from dpfda.bases.grids import check_points, frozen
 from dpfda.numerics.encoding import name
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
@@ -114,7 +114,7 @@ class ReleasedDifference(Release):
             count = release.coefficients.size
             coefficients[:count] += sign * release.coefficients
             noise[:count, :count] += np.cov(release.noise_draws(generator, DRAWS), rowvar=False)
-        return most_likely_mean(coefficients, noise, eigenvalues)
+        return frozen(most_likely_mean(coefficients, noise, eigenvalues))
 
     def band(
         self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None

@@ -58,7 +58,9 @@ class ReleasedField(Expansion):
         super().__post_init__()
         if self.center.size and np.all(self.center == self.center.flat[0]):
             # One number in place of a million equal ones.
-            object.__setattr__(self, "center", np.array(self.center.flat[0]))
+            single = np.array(self.center.flat[0])
+            single.setflags(write=False)
+            object.__setattr__(self, "center", single)
 
     @property
     def dimensions(self) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicHermiteSpline
 
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
-from dpfda.bases.grids import check_box_points, product_points
+from dpfda.bases.grids import check_box_points, frozen, product_points
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.histospline import (
     ADAPTIVE,
@@ -140,7 +140,7 @@ class ReleasedHistogram(Release):
     @cached_property
     def coefficients(self) -> Floats:
         """Coefficients of the smooth function in cosines on the unit box, in the shape of the modes."""
-        return self.smoother.coefficients(self.counts / self.size)
+        return frozen(self.smoother.coefficients(self.counts / self.size))
 
     @cached_property
     def _distribution(self) -> CubicHermiteSpline:

@@ -1,6 +1,7 @@
 """For studies and tests: seeded noise, none of it private, and contracts that additions can run."""
 
 from dpfda.testing.contracts import check_law, check_mechanism
+from dpfda.testing.releases import check_release
 from dpfda.testing.simulation import (
     NotPrivate,
     non_private_mean,
@@ -14,6 +15,7 @@ __all__ = [
     "NotPrivate",
     "check_law",
     "check_mechanism",
+    "check_release",
     "non_private_mean",
     "released_coefficients",
     "simulate_density",

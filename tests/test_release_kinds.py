@@ -1,0 +1,182 @@
+"""Every kind of release through every door, and a kind of one's own through the same."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import load
+from dpfda.errors import ParameterError, StorageError
+from dpfda.front.command.app import app
+from dpfda.numerics.encoding import mapping, number
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.written import certificate_from_json
+from dpfda.releases.base import Column, Release
+from dpfda.releases.kinds import kinds
+from dpfda.releases.words import Words
+from dpfda.testing import check_release
+from dpfda.views import Curve, Line
+from sample_releases import KINDS, certificate_of
+
+mpl.use("Agg")
+MADE: dict[str, Release] = {}
+# Kinds that are drawn from one or two coordinates, but not from three; and numbers without a place.
+NOT_DRAWN = ("solid",)
+
+
+@dataclass(frozen=True, eq=False)
+class Slope(Release):
+    """A line through the origin with a noisy slope: a kind of release in one class."""
+
+    slope: float
+    certificate: Certificate
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "toy-slope"
+    CALLED: ClassVar[str] = "slope"
+    has_band: ClassVar[bool] = False
+
+    def __call__(self, points: Any) -> Any:
+        return self.slope * np.asarray(points)
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"point": (0.0, 1.0)}
+
+    def default_points(self) -> Any:
+        return np.linspace(0, 1, 5)[:, None]
+
+    def to_entries(self) -> dict[str, Any]:
+        return {"slope": self.slope}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        return cls(number(written["slope"]), certificate_from_json(written), mapping(written["about"]))
+
+    def view(self, level: float | None = 0.95) -> Curve:
+        at = self.default_points()[:, 0]
+        return self.curve([Line(at, self(at), "the line")])
+
+    def words(self) -> Words:
+        return Words([f"A line for every {self.unit}, and nothing else."])
+
+
+KINDS = {**KINDS, "a kind of one's own": lambda: Slope(2.0, certificate_of(PureDP(1), "person"))}
+
+
+@pytest.fixture(params=KINDS)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def release(name: str) -> Release:
+    if name not in MADE:
+        MADE[name] = KINDS[name]()
+    return MADE[name]
+
+
+def run(*words: Any) -> Any:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_it_keeps_the_contract(release: Release) -> None:
+    check_release(release)
+
+
+def test_the_command_knows_it(release: Release, name: str, tmp_path: Path) -> None:
+    path = release.save(tmp_path / "release.json")
+    assert run("show", path).strip() == release.describe()
+    told = json.loads(run("show", path, "--json"))
+    assert told["guarantee"]["words"] == str(release.guarantee)
+    assert told["citation"] == release.cite()
+    assert str(release.guarantee) in run("compose", path)
+    table = release.table()
+    answer = json.loads(run("eval", path, "--json"))
+    for column, values in table.columns.items():
+        assert answer[column] == values.tolist()
+    if name not in NOT_DRAWN:
+        run("plot", path, "--plot", tmp_path / "release.png")
+        assert (tmp_path / "release.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_every_kind_is_in_the_sample() -> None:
+    for name, make in KINDS.items():
+        MADE.setdefault(name, make())
+    made = {type(release).FORMAT for release in MADE.values()}
+    shipped = {name for name, kind in kinds().items() if kind.__module__.startswith("dpfda.")}
+    # Answers are those of a session, which tests of sessions save and show.
+    assert made >= shipped - {"dpfda-answers"}
+
+
+def test_two_kinds_of_one_name_are_refused() -> None:
+    with pytest.raises(ParameterError, match="FORMAT must name one kind of release; found 'toy-slope'"):
+
+        class Other(Release):
+            FORMAT = "toy-slope"
+
+
+def test_a_file_of_another_kind_is_refused_by_a_kind(tmp_path: Path) -> None:
+    path = KINDS["a kind of one's own"]().save(tmp_path / "slope.json")
+    words = "must be a released density; found toy-slope. Read it with dpfda.load"
+    with pytest.raises(StorageError, match=words):
+        type(KINDS["density"]()).load(path)
+    assert isinstance(load(path), Slope)
+
+
+class Broken(Slope):
+    """What the contract is there to find."""
+
+    FORMAT: ClassVar[str] = "toy-broken"
+
+
+class Forgetful(Broken):
+    FORMAT: ClassVar[str] = "toy-forgetful"
+
+    def to_entries(self) -> dict[str, Any]:
+        return {"slope": round(self.slope)}
+
+
+class Silent(Broken):
+    FORMAT: ClassVar[str] = "toy-silent"
+
+    def cite(self) -> str:
+        return "A line."
+
+
+class Drifting(Broken):
+    FORMAT: ClassVar[str] = "toy-drifting"
+
+    def columns(self, at: Any, level: float, simultaneous: bool, kind: str | None) -> dict[str, Column]:
+        return {"value": (self(at[:, 0]) + len(at), "value")}
+
+
+class Secretive(Broken):
+    FORMAT: ClassVar[str] = "toy-secretive"
+
+    @property
+    def subtitle(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Forgetful, "it comes back with other"),
+        (Silent, "it is not said who is protected"),
+        (Drifting, "value depends on the points beside it"),
+        (Secretive, "the guarantee is not said"),
+    ],
+)
+def test_the_contract_finds_what_breaks_it(kind: type[Slope], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_release(kind(2.25, certificate_of(PureDP(1), "person")))
