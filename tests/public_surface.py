@@ -134,7 +134,8 @@ MODULES: tuple[ModuleType, ...] = (
 )  # fmt: skip
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {
-    "assemble", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
+    "assemble", "axis_label", "band_columns", "band_words", "checked", "columns", "curve", "entries",
+    "image", "line", "published", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
     "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
     "radius_on", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
 }  # fmt: skip

@@ -916,9 +916,7 @@ def test_released_functions_survive_their_file(tmp_path):
     assert written["schema_version"] == 2
     assert set(written["about"]["versions"]) == {"python", "dpfda", "numpy", "python-flint"}
     assert load(path).noisy_values == release.noisy_values
-    with pytest.raises(
-        StorageError, match=r"must be a dpfda release; .*Read it with dpfda\.LatticeRelease\.load"
-    ):
+    with pytest.raises(StorageError, match=r"must be a dpfda release; .*Read it with dpfda\.load"):
         ReleasedFunction.load(path)
     path.write_text(json.dumps(written | {"schema_version": 3}))
     with pytest.raises(StorageError, match="must have schema version 2; found 3"):
@@ -939,6 +937,7 @@ def test_released_functions_are_public_and_frozen():
         "  guarantee:    2-differential privacy (pure)",
         "  neighbours:   data sets that differ in one household (the number of households is public)",
         "  privacy unit: household",
+        "  bound:        sensitivity 0.25, as stated by the caller",
         "  sensitivity:  0.25, as stated by the caller, not checked",
         "  mechanism:    bernstein: independent Laplace noise on 16 coefficients",
     ]

@@ -315,7 +315,8 @@ def test_eval_gives_values_and_band(days):
     pointwise = json.loads(
         run("eval", "out.json", "--at", "0,0.25,23", "--band", "pointwise", "--json").stdout
     )
-    assert np.all(np.array(pointwise["upper"]) < np.array(answer["upper"]))
+    # Both are cut at the bounds.
+    assert np.all(np.array(pointwise["upper"]) <= np.array(answer["upper"]))
     lower = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.9", "--json").stdout)
     higher = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.99", "--json").stdout)
     assert lower["upper"][0] < higher["upper"][0]
@@ -355,8 +356,8 @@ def test_eval_of_negative_points(days):
     ("more", "words"),
     [
         (("--at", "0;1"), "--at must be numbers separated by commas; found '0;1'"),
-        (("--at", "24"), "points must lie in the domain [0.0, 23.0]; found 24.0"),
-        (("--at", "nan"), "points must be finite"),
+        (("--at", "24"), "--at must lie in the domain [0.0, 23.0]; found 24.0"),
+        (("--at", "nan"), "--at must be finite"),
         (("--level", "1"), "level must lie strictly between 0 and 1; found 1.0"),
         (("--level", "0.5"), "level must be at least 0.9 for a band that is meant to hold the mean"),
         (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'measured'; found 'b"),

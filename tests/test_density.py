@@ -5,6 +5,7 @@ import csv
 import math
 import pickle
 import tracemalloc
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -697,7 +698,7 @@ class TestDeaths:
         release = density.fit_counts(counts.round().astype(int), AGES).release_
         exact = ReleasedHistogram(
             **{
-                **{name: getattr(release.raw, name) for name in release.raw.__dataclass_fields__},
+                **{entry.name: getattr(release.raw, entry.name) for entry in fields(release.raw)},
                 "noisy_counts": tuple(int(c) << EXPONENT for c in counts.round()),
             }
         )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_box_points
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import choice, reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, first_up, in_short
@@ -65,6 +66,8 @@ class Release(Certified):
     CALLED: ClassVar[str]
     arrays: ClassVar[tuple[str, ...]] = ()
     has_band: ClassVar[bool] = True
+    # Kinds of band, where its `band` lets one choose.
+    band_kinds: ClassVar[tuple[str, ...]] = ()
     axis_units: ClassVar[str] = "units of the grid"
 
     if TYPE_CHECKING:
@@ -170,7 +173,7 @@ class Release(Certified):
         would then not hold together.
         """
         all_points = np.concatenate([at, self.band_points()])
-        chosen = {} if kind is None else {"kind": kind}
+        chosen = {"kind": kind} if kind is not None and self.band_kinds else {}
         points = all_points[:, 0] if at.shape[1] == 1 else all_points
         band: Band = self.band(level, simultaneous, points, **chosen)  # type: ignore[attr-defined]
         over = "everywhere at once" if simultaneous else "at a point chosen in advance"
@@ -203,6 +206,8 @@ class Release(Certified):
         ParameterError
             If a point is outside the domain or has another number of coordinates.
         """
+        if kind is not None:
+            choice(kind, "kind", self.band_kinds or ("mean", "measured"))
         at = self._read_points(self.default_points() if points is None else points)
         where: dict[str, Column] = {
             name: (at[:, i], self.axis_label(i)) for i, name in enumerate(self.axes)
@@ -212,12 +217,13 @@ class Release(Certified):
 
     def _read_points(self, points: ArrayLike) -> Floats:
         """Points (q, c) inside the domain."""
-        count, shape = len(self.axes), np.shape(points)
+        given = reals(points, "points")
+        count, shape = len(self.axes), given.shape
         if len(shape) > 2 or (len(shape) == 2 and shape[1] != count) or (len(shape) < 2 and count > 1):
             words = f"give points of {count} coordinate(s) for this release"
             found = f"{shape[1]}" if len(shape) == 2 else f"shape {shape}"
             raise ParameterError("points", words, found)
-        return check_box_points(points, tuple(self.axes.values()))[0]
+        return check_box_points(given, tuple(self.axes.values()))[0]
 
     def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
         """The default table as a pandas data frame."""

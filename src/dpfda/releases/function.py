@@ -54,6 +54,7 @@ class ReleasedFunction(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
 
     basis: Basis
     order: int = 0

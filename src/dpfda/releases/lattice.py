@@ -258,9 +258,12 @@ class LatticeRelease(Release):
             ],
         )
 
+    @property
+    def headline(self) -> str:
+        return f"{super().headline}, Bernstein polynomials of degree {self.degree}"
+
     def lines(self) -> dict[str, str]:
         return {
-            "degree": f"{self.degree} of Bernstein polynomials in each variable",
             "sensitivity": f"{float(self.sensitivity):g}, as stated by the caller, not checked",
             "mechanism": f"bernstein: {self.noise.describe()}",
         }

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dpfda.errors import ParameterError, StorageError
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import within
 from dpfda.releases.base import Release, load
@@ -33,6 +34,8 @@ def check_release(release: Release) -> None:
     AssertionError
         If the kind breaks the contract.
     """
+    if not isinstance(release, Release):
+        raise ParameterError("release", "be a release", shown(release))
     _check_certificate(release)
     _check_words(release)
     _check_table(release)
@@ -87,9 +90,9 @@ def _check_table(release: Release) -> None:
     if {"lower", "upper"} <= set(names):
         lower, upper = table.columns["lower"], table.columns["upper"]
         assert np.all(lower <= upper), "the band is turned over"
-        widths = [(t.columns["upper"] - t.columns["lower"])[:3] for t in (few, table)]
+        less, more = ((t.columns["upper"] - t.columns["lower"])[:3] for t in (few, table))
         # Both hold over the whole domain, from simulations of their own.
-        assert np.allclose(*widths, rtol=0.1), "the band depends on the points beside it"
+        assert np.allclose(less, more, rtol=0.1), "the band depends on the points beside it"
     try:
         release.table(np.full((1, coordinates + 1), 0.5))
     except ParameterError as refusal:
