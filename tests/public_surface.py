@@ -35,6 +35,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import FileLedger, MemoryLedger
 
+FOLDER = Path(tempfile.mkdtemp(prefix="dpfda-surface-"))
 GRID = np.linspace(0, 1, 8)
 CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 20)[:, None]
 GROUPS = np.repeat(["a", "b"], 10)
@@ -127,6 +128,70 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ApproximateDP": (dpfda.privacy.guarantees.ApproximateDP, {"epsilon": 1, "delta": "1e-6"}),
     "ZeroConcentratedDP": (dpfda.privacy.guarantees.ZeroConcentratedDP, {"rho": 1}),
 }
+LINE = dpfda.views.Line(GRID, GRID, "mean")
+VIEW = dpfda.views.Curve((LINE,), "t", "x", "title")
+TABLE = dpfda.views.Table({"a": GRID}, {"a": "numbers"})
+GAUSSIAN = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace")
+# Functions and classes of public modules: arguments that work.
+CALLS |= {
+    f"{module.__name__}.{name}": (getattr(module, name), given)
+    for module, calls in {
+        dpfda.privacy.composition: {
+            "compose": {"releases": [PureDP(1)]},
+            "account": {"releases": [PureDP(1)]},
+            "Cost": {"guarantee": PureDP(1)},
+            "PureLoss": {"epsilon": 1},
+            "LaplaceLoss": {"epsilon": 1},
+            "RangeLoss": {"epsilon": 1},
+            "GaussianLoss": {"rho": 1},
+            "ConcentratedLoss": {"rho": 1},
+            "ApproximateLoss": {"epsilon": 1, "failure": "1e-6"},
+            "BlockLoss": {"dimension": 3, "epsilon": 1},
+            "BlocksLoss": {"epsilon": 1, "rho": "0.1"},
+            "for_group": {"guarantee": PureDP(1), "size": 3},
+            "for_replace_one": {"guarantee": PureDP(1)},
+        },
+        dpfda.privacy.ledger: {
+            "FileLedger": {"path": FOLDER / "some.ledger"},
+            "Budget": {"guarantee": PureDP(1), "neighbours": "replace-one", "unit": "record"},
+            "named_ledger": {},
+        },
+        dpfda.summaries.tuning: {"matern_decay": {"smoothness": 1.5}},
+        dpfda.testing: {
+            "simulate_releases": {"estimator": GAUSSIAN, "X": CURVES, "draws": 3, "seed": 1},
+            "non_private_mean": {"estimator": GAUSSIAN, "X": CURVES},
+        },
+        dpfda.views: {
+            "Line": {"points": GRID, "values": GRID, "label": "mean"},
+            "Curve": {"lines": (LINE,), "x_label": "t", "y_label": "x", "title": "title"},
+            "Image": {
+                "values": np.eye(3), "extent": ((0, 1), (0, 1)), "x_label": "s", "y_label": "t",
+                "value_label": "x", "title": "title",
+            },
+            "Table": {"columns": {"a": GRID}, "meanings": {"a": "numbers"}},
+            "aligned": {"columns": {"a": ["1", "2"]}},
+            "draw": {"view": VIEW},
+            "draw_beside": {"views": (VIEW, VIEW)},
+            "given_axis": {"ax": None},
+            "to_csv": {"table": TABLE},
+            "to_frame": {"table": TABLE},
+        },
+        dpfda.bounds: {"read_bounds": {"bounds": (0, 1), "standardize": False}},
+    }.items()
+    for name, given in calls.items()
+}  # fmt: skip
+# What the library makes, or hands to itself, in these modules; protocols.
+NOT_FOR_USERS = {
+    "Account", "Amount", "Basis", "BodyNorm", "Bound", "CLOSED_FORMS", "CrossValidation", "Cube",
+    "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "LatticeBounds", "Ledger", "Loss",
+    "MemoryLedger", "Named", "Neighbours", "Norm", "NotPrivate", "OnGrid", "PlugIn", "Record",
+    "Released", "Reservation", "Selection", "Stopping", "TemperatureCurves", "View", "added",
+    "ball_of", "block_length", "check_law", "check_mechanism", "checked_guarantee", "estimated_profile", "filter_charge",
+    "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
+    "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
+    "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
+    "within", "zcdp_delta", "zcdp_epsilon",
+}  # fmt: skip
 # Modules whose functions and classes users call.
 MODULES: tuple[ModuleType, ...] = (
     dpfda, dpfda.bases, dpfda.bounds, dpfda.datasets, dpfda.privacy.composition,
@@ -145,7 +210,6 @@ LEARN = {
     "set_partial_fit_request", "set_predict_request", "set_score_request", "set_transform_request",
     "set_inverse_transform_request",
 }  # fmt: skip
-FOLDER = Path(tempfile.mkdtemp(prefix="dpfda-surface-"))
 # Arguments that work, by name, for parameters without a default.
 GIVEN: dict[str, Any] = {
     "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "index": 0, "curves": CURVES,

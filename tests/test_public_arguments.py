@@ -15,7 +15,9 @@ from tests.odd_values import POOL, complaint
 from tests.public_surface import (
     CALLS,
     ESTIMATORS,
+    MODULES,
     NEVER,
+    NOT_FOR_USERS,
     arguments,
     objects,
     public_methods,
@@ -31,9 +33,18 @@ NOT_CALLED = {
 }  # fmt: skip
 
 
+def home(thing):
+    return sys.modules.get(getattr(thing, "__module__", ""))
+
+
 def test_every_public_name_is_covered():
     named = {name.split(" ")[0] for name in (*ESTIMATORS, *CALLS)}
     assert set(dpfda.__all__) <= named | NOT_CALLED
+    for module in MODULES:
+        of_module = {n for n, thing in vars(module).items() if callable(thing) and module is home(thing)}
+        public = set(getattr(module, "__all__", of_module)) - {n for n in of_module if n.startswith("_")}
+        listed = {name.rsplit(".", 1)[-1] for name in named}
+        assert public <= listed | NOT_FOR_USERS | NOT_CALLED, module.__name__
 
 
 def test_every_method_answers_the_arguments_that_the_odd_ones_replace():

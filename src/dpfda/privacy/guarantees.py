@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact, readable
 
 
@@ -128,6 +129,15 @@ def guarantee_for(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
     if exact(delta, "delta") == 0:
         return PureDP(exact(epsilon, "epsilon"))
     return ApproximateDP(exact(epsilon, "epsilon"), exact(delta, "delta"))
+
+
+def checked_guarantee(guarantee: Any) -> Guarantee:
+    """A guarantee, or a ParameterError."""
+    if not isinstance(guarantee, Guarantee):
+        raise ParameterError(
+            "guarantee", "be a PureDP, ApproximateDP or ZeroConcentratedDP", shown(guarantee)
+        )
+    return guarantee
 
 
 def split(guarantee: Guarantee, share: Fraction) -> tuple[PureDP, Guarantee]:

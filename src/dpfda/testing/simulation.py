@@ -14,9 +14,12 @@ from sklearn.base import clone
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
 from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
 from dpfda.noise import knorm_noise
+from dpfda.numerics import parameters
+from dpfda.numerics.parameters import seeded, shown
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import split
@@ -61,8 +64,8 @@ def simulate_releases(
     NotPrivate, array (draws, m)
         Simulated released curves on the grid.
     """
-    prepared = estimator.prepare(X, groups)
-    generator = np.random.default_rng(seed)
+    generator, draws = seeded(seed, "seed"), parameters.draws(draws)
+    prepared = _checked(estimator).prepare(X, groups)
     basis = prepared.request.basis
     functions = _functions(basis)
     coefficients = simulated_coefficients(prepared, generator, draws)
@@ -163,7 +166,7 @@ def simulate_density(
 
 def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:
     """Mean of the clipped, rounded records on the grid: what the noise hides. For studies only."""
-    prepared = estimator.prepare(X, groups)
+    prepared = _checked(estimator).prepare(X, groups)
     if (prepared.request.public_design or prepared.request.design(1)).measurement is not None:
         # What was measured is not the mean itself: take all coefficients, as other mechanisms do.
         prepared = clone(estimator).set_params(mechanism="laplace", delta=0.0).prepare(X, groups)
@@ -173,6 +176,12 @@ def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotP
     functions = _functions(basis)[:, : coefficients.size]
     curve = request.bound.center_on(flat_grid(basis)) + functions @ coefficients
     return curve.view(NotPrivate)
+
+
+def _checked(estimator: Any) -> PrivateMean:
+    if not isinstance(estimator, PrivateMean):
+        raise ParameterError("estimator", "be a PrivateMean", shown(estimator))
+    return estimator
 
 
 def _functions(basis: Any) -> Floats:

@@ -73,6 +73,8 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     ax : matplotlib Axes, optional
         An axis whose figure is cleared and used; a new figure by default.
     """
+    if not isinstance(views, tuple) or len(views) != 2 or not all(isinstance(v, View) for v in views):
+        raise ParameterError("views", "be two curves or images", shown(views))
     figure = (given_axis(ax) or _new_axis(views[0])).get_figure(root=True)
     if figure is None:
         raise ParameterError("ax", "belong to a figure", "none")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import reals, shown
 
 Floats = NDArray[np.float64]
 Stroke = Literal["solid", "dashed", "dotted", "dashdot"]
@@ -42,6 +43,9 @@ class Line:
 
     def __post_init__(self) -> None:
         ends = [self.lower, self.upper]
+        for array in (self.points, self.values, *ends):
+            if array is not None:
+                reals(array, "line")
         present = [np.shape(array) for array in (self.points, self.values, *ends) if array is not None]
         if len(set(present)) != 1 or (ends[0] is None) != (ends[1] is None):
             raise ParameterError("line", "have points, values and band of one length", f"{present}")
@@ -128,6 +132,9 @@ class Table:
     meanings: Mapping[str, str]
 
     def __post_init__(self) -> None:
+        for name, part in (("columns", self.columns), ("meanings", self.meanings)):
+            if not isinstance(part, Mapping):
+                raise ParameterError(name, "be a mapping", shown(part))
         lengths = {np.shape(column) for column in self.columns.values()}
         if len(lengths) > 1 or set(self.columns) != set(self.meanings):
             raise ParameterError(

@@ -7,7 +7,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dpfda.errors import MissingExtraError
+from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.views.shapes import Table
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def to_csv(table: Table) -> str:
     """The table as CSV; floats with the digits that give them back exactly."""
+    _check(table)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -25,6 +27,9 @@ def to_csv(table: Table) -> str:
 
 def aligned(columns: Mapping[str, Sequence[str]]) -> str:
     """Columns of words aligned to the right, for reading."""
+    cells = columns.values() if isinstance(columns, Mapping) else (None,)
+    if not all(isinstance(column, list | tuple) for column in cells):
+        raise ParameterError("columns", "be a mapping of names to lists of words", shown(columns))
     widths = [max(map(len, [name, *cells])) for name, cells in columns.items()]
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
     lines = ["  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
@@ -43,4 +48,10 @@ def to_frame(table: Table) -> pd.DataFrame:
         import pandas as pd
     except ImportError:
         raise MissingExtraError("pandas", "pandas", "A data frame") from None
+    _check(table)
     return pd.DataFrame(dict(table.columns))
+
+
+def _check(table: object) -> None:
+    if not isinstance(table, Table):
+        raise ParameterError("table", "be a Table", shown(table))

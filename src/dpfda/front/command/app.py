@@ -99,10 +99,21 @@ def _examples(lines: Sequence[str]) -> str:
     return epilog("Example" if len(lines) == 1 else "Examples", *lines, EXIT_CODES)
 
 
+def _scanned() -> list[Declared | Group]:
+    names = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
+    return [importlib.import_module(f"{verbs.__name__}.{name}").VERB for name in names]
+
+
+def declared_verbs() -> dict[str, Declared]:
+    """All verbs by what is typed for them, such as "ledger show"."""
+    alone = {verb.name: verb for verb in _scanned() if not isinstance(verb, Group)}
+    groups = [group for group in _scanned() if isinstance(group, Group)]
+    return alone | {f"{group.name} {verb.name}": verb for group in groups for verb in group.verbs}
+
+
 def build() -> typer.Typer:
     """The command with all verbs in `dpfda.front.command.verbs`."""
-    names = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
-    found = [importlib.import_module(f"{verbs.__name__}.{name}").VERB for name in names]
+    found = _scanned()
     made = _group(
         [verb for verb in found if not isinstance(verb, Group)],
         name="dpfda",

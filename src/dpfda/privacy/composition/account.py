@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfda.errors import ConversionError, ParameterError
+from dpfda.numerics.parameters import choice, shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.composition.concentrated import zcdp_epsilon
 from dpfda.privacy.composition.distributions import composed_epsilon
@@ -36,6 +37,7 @@ from dpfda.privacy.guarantees import (
     PureDP,
     ZeroConcentratedDP,
     added,
+    checked_guarantee,
 )
 
 Road = tuple[Fraction, str]
@@ -71,7 +73,9 @@ class Cost:
     loss: Loss
 
     def __init__(self, guarantee: Guarantee, loss: Loss | None = None) -> None:
-        object.__setattr__(self, "guarantee", guarantee)
+        if loss is not None and not isinstance(loss, Loss):
+            raise ParameterError("loss", "be a privacy loss", shown(loss))
+        object.__setattr__(self, "guarantee", checked_guarantee(guarantee))
         object.__setattr__(self, "loss", loss_of(guarantee) if loss is None else loss)
         needed = {"pure": "epsilon", "zero-concentrated": "rho"}.get(self.guarantee.kind)
         if needed is not None and getattr(self.loss, needed) is None:
@@ -198,14 +202,17 @@ def account(
     Parameters, Raises
         As `compose`.
     """
-    items = [_item(release) for release in releases]
+    try:
+        listed = list(releases)
+    except TypeError:
+        raise ParameterError("releases", "be several", shown(releases)) from None
+    items = [_item(release) for release in listed]
     if not items:
         raise ParameterError("releases", "hold at least one release", "none")
     found = common(items, neighbours)
     costs = found.costs
     asked, kind = kind, _default_kind(costs, delta) if kind is None else kind
-    if kind not in KINDS:
-        raise ParameterError("kind", f"be one of {', '.join(map(repr, KINDS))}", repr(kind))
+    choice(kind, "kind", tuple(KINDS))
     if delta is not None and kind != "approximate":
         raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
     if asked is None and delta is None and found.charged == 1:

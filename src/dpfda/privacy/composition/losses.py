@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.exactness import ball, precision
@@ -33,6 +33,7 @@ LARGEST_DIMENSION = 10**9
 EXACT_DIMENSION = 2000
 
 
+@runtime_checkable
 class Loss(Protocol):
     """What accounting asks of a mechanism's loss."""
 

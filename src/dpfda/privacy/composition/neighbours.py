@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpfda.errors import ConversionError, ParameterError
+from dpfda.errors import ConversionError
 from dpfda.numerics.exactness import ball, precision
+from dpfda.numerics.parameters import whole
 from dpfda.privacy.composition.rounding import PRECISION, at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    PureDP,
+    ZeroConcentratedDP,
+    checked_guarantee,
+)
 
 
 def for_group(guarantee: Guarantee, size: int) -> Guarantee:
@@ -38,8 +45,8 @@ def for_group(guarantee: Guarantee, size: int) -> Guarantee:
     1 + e^epsilon + ... + e^((k-1) epsilon) add up as above. Concentrated: Bun & Steinke (2016),
     Proposition 1.9.
     """
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise ParameterError("size", "be a positive integer", repr(size))
+    size = whole(size, "size", words="be a positive integer")
+    checked_guarantee(guarantee)
     if isinstance(guarantee, PureDP):
         return PureDP(size * guarantee.epsilon)
     if isinstance(guarantee, ZeroConcentratedDP):

@@ -17,9 +17,9 @@ from dpfda.errors import (
 )
 from dpfda.numerics.parameters import choice, path, whole
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
-from dpfda.privacy.ledger.entries import asked_by, checked_guarantee, costs_of, plain, required
+from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, required
 from dpfda.privacy.ledger.history import Record, audit, releases, to_csv, to_json_lines
 from dpfda.privacy.ledger.reservation import Reservation
 from dpfda.privacy.ledger.spending import spend

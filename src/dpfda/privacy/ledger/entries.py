@@ -9,17 +9,8 @@ from typing import Any
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, added
+from dpfda.privacy.guarantees import Guarantee, added, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount
-
-
-def checked_guarantee(guarantee: Any) -> Guarantee:
-    """A guarantee, or a ParameterError."""
-    if not isinstance(guarantee, Guarantee):
-        raise ParameterError(
-            "guarantee", "be a PureDP, ApproximateDP or ZeroConcentratedDP", repr(guarantee)
-        )
-    return guarantee
 
 
 def costs_of(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:

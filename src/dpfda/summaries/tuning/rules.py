@@ -47,10 +47,11 @@ def matern_decay(smoothness: float, dimension: int = 1) -> float:
     >>> matern_decay(1.5)
     4.0
     """
-    if not real(smoothness, "smoothness", -math.inf, math.inf, "be positive") > 0:
+    alpha = real(smoothness, "smoothness", -math.inf, math.inf, "be positive")
+    if not alpha > 0:
         raise ParameterError("smoothness", "be positive", shown(smoothness))
     axes = _positive(dimension, "dimension")
-    return (2 * float(smoothness) + axes) / axes
+    return (2 * alpha + axes) / axes
 
 
 def plug_in(
