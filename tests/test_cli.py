@@ -487,7 +487,7 @@ def test_plan_warns(folder):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--curves", 1), "--curves must be at least 2; found 1"),
+        (("--curves", 1), "--curves must be an integer from 2 to 9007199254740992; found 1"),
         (("--points", 1), "--points must lie between 2 and 2000; found 1"),
         (("--plot", "plan.txt"), "--plot must end in one of .png, .pdf, .svg; found 'plan.txt'"),
         (("--domain", 1, 0), "--domain must be finite with a < b; found (1.0, 0.0)"),

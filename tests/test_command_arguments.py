@@ -148,7 +148,7 @@ def test_every_verb_has_a_line_that_works(folder):
 
 def test_odd_text_is_used_or_refused_in_words(folder):
     tried = list(lines())
-    chosen = np.random.default_rng(2027).permutation(len(tried))[:150]
+    chosen = np.random.default_rng(2027).permutation(len(tried))[:50]
     found = [(tried[number][1], complaint(tried[number][1])) for number in chosen]
     assert [pair for pair in found if pair[1] is not None] == []
 

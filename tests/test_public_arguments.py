@@ -70,14 +70,14 @@ def wrong_answers(tried, seed, count):
 
 @pytest.mark.parametrize("share", range(3))
 def test_odd_arguments_work_or_are_refused_in_our_words(share):
-    assert wrong_answers(arguments(), 2026 + share, 300) == ""
+    assert wrong_answers(arguments(), 2026 + share, 200) == ""
 
 
 @pytest.mark.parametrize("share", range(2))
 def test_odd_arguments_of_methods_work_or_are_refused_in_our_words(share, tmp_path, monkeypatch):
     # Odd paths are files, too.
     monkeypatch.chdir(tmp_path)
-    assert wrong_answers(questions(), 2126 + share, 500) == ""
+    assert wrong_answers(questions(), 2126 + share, 400) == ""
 
 
 def main(only: str) -> None:

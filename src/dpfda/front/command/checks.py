@@ -8,6 +8,7 @@ from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
 from dpfda.front.command.declared import Given
+from dpfda.numerics.parameters import whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
@@ -67,8 +68,7 @@ def check_size(given: Given) -> None:
             size,
             "Add --neighbours add-remove, or leave it out.",
         )
-    if size < 1:
-        raise ParameterError("--public-size", "be a positive integer", size)
+    whole(size, "--public-size", words="be a positive integer")
 
 
 def kernel_on(text: str | None, domain: tuple[float, float]) -> Any:

@@ -16,6 +16,7 @@ from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
 from dpfda.front.command.publishing import make, try_on_curves
 from dpfda.front.command.running import print_json, warn
+from dpfda.numerics import parameters
 
 if TYPE_CHECKING:
     from dpfda.bases import Basis
@@ -236,8 +237,7 @@ def _factors(steps: int) -> list[Fraction]:
 
 
 def _check_counts(curves: int, points: int) -> None:
-    if curves < 2:
-        raise ParameterError("--curves", "be at least 2", curves)
+    parameters.whole(curves, "--curves", 2)
     if not 2 <= points <= MOST_POINTS:
         raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", points)
 
