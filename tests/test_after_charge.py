@@ -352,7 +352,7 @@ def outcome(seed: int) -> tuple[str, str, str]:
 
 
 def test_nothing_fails_after_its_charge():
-    outcomes = [outcome(seed) for seed in range(200, 400)]
+    outcomes = [outcome(seed) for seed in range(200, 250)]
     bad = [found for found in outcomes if found[1] not in ("released", "refused")]
     assert not bad, bad[0]
     # The cases are of the kind that is to work: most are released, some of every summary.
