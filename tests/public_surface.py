@@ -186,7 +186,7 @@ NOT_FOR_USERS = {
     "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "LatticeBounds", "Ledger", "Loss",
     "MemoryLedger", "Named", "Neighbours", "Norm", "NotPrivate", "OnGrid", "PlugIn", "Record",
     "Released", "Reservation", "Selection", "Stopping", "TemperatureCurves", "View", "added",
-    "ball_of", "block_length", "check_law", "check_mechanism", "checked_guarantee",
+    "ball_of", "block_length", "check_law", "check_mechanism", "check_release", "checked_guarantee",
     "estimated_profile", "filter_charge",
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
     "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
