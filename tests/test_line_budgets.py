@@ -3,14 +3,14 @@
 Designs, noise and lines are those of releases. What a budget is compared with is the next larger
 epsilon of the same delta (or rho), and the next larger delta of the same epsilon. A comparison fails
 where the mean squared error, or the band, is larger by more than `SPREADS` standard errors of its own
-simulation and a share `SLACK` for the whole numbers of cells: less than one time in a thousand where two
-budgets are equally good (Student with 15 degrees of freedom for errors). Seeds are fixed.
+simulation and a share `SLACK` for the whole numbers of cells: one or two times in a thousand where two
+budgets are equally good (Student with 11 degrees of freedom for errors). Seeds are fixed.
 Equal designs have equal seeds, and no error of simulation.
 """
 
 import math
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -23,10 +23,11 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.design import choose, make_problem
+from dpfda.mechanisms.design.lines import WORTH_A_TAIL, _designs, number_of_cells
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
 
-POINTS, DRAWS, BANDS = 40, 16, 4
+POINTS, DRAWS, BANDS = 40, 12, 3
 EPSILONS = ("1/10", "1/4", "1/2", "1", "2", "4", "8")
 DELTAS = ("0", "1e-9", "1e-6", "1e-3")
 SIZES = (100, 1500, 20_000)
@@ -53,16 +54,22 @@ class Found:
     width_spread: float
 
 
-@cache
-def model_for(size: int, epsilon: str, kind: str) -> tuple[tuple[str, int], CurveModel]:
+def problem_of(size: int, epsilon: str, kind: str) -> Any:
     rho = Fraction(epsilon) ** 2 / 2
     guarantee = ZeroConcentratedDP(rho) if kind == "rho" else guarantee_for(epsilon, kind)
-    problem = make_problem(BASIS, ValueBounds(0.0, 1.0), size, guarantee)
+    return make_problem(BASIS, ValueBounds(0.0, 1.0), size, guarantee)
+
+
+def model_of(problem: Any, design: Any, prior: Any) -> CurveModel:
+    unit = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    return CurveModel.of(prior, BASIS.grid_points, BASIS.analysis, design.noise, unit)
+
+
+@cache
+def model_for(size: int, epsilon: str, kind: str) -> tuple[tuple[str, int], CurveModel]:
+    problem = problem_of(size, epsilon, kind)
     design = choose(problem)
-    unit = math.ldexp(1.0, -design.exponent(problem)) / size
-    prior: Any = design.hierarchy
-    model = CurveModel.of(prior, BASIS.grid_points, BASIS.analysis, design.noise, unit)
-    return (design.mechanism, design.components), model
+    return (design.mechanism, design.components), model_of(problem, design, design.hierarchy)
 
 
 @cache
@@ -114,3 +121,32 @@ def test_a_larger_delta_is_never_worse(size: int, name: str) -> None:
         steps = [found(size, epsilon, kind, name) for kind in DELTAS]
         assert [worse(*pair) for pair in pairwise(steps)] == [[]] * 3, epsilon
         assert worse(steps[0], steps[-1]) == [], epsilon
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "delta"),
+    [(500, "1/2", "1e-6"), (500, "2", "1e-3"), (20_000, "1/2", "1e-3"), (20_000, "4", "1e-3")],
+)
+def test_the_design_that_is_taken_has_nearly_the_least_error(
+    size: int, epsilon: str, delta: str
+) -> None:
+    # By simulation, over four means. Noise per function decides; where all points are cells the band
+    # does too. A geometric mean of four has a standard error of .05 here, and a choice by the largest
+    # noise would miss by 1.5 to 3.
+    problem, errors = problem_of(size, epsilon, delta), {}
+    for design, _ in _designs(problem):
+        cells = None
+        if design.measurement is not None:
+            cells = tuple(design.measurement.matrix.sum(axis=1).tolist())
+        model = model_of(problem, design, replace(problem.curves, cells=cells))
+        logs = []
+        for name in ("smooth", "ramp", "bump", "step"):
+            noise = model.noise.simulate(np.random.default_rng(len(name)), DRAWS) * model.unit
+            rows = model.forms @ (MEANS[name] - 0.5) + noise
+            lines = np.array([model.posterior(row).line for row in rows])
+            logs.append(np.log(np.mean((lines - MEANS[name]) ** 2)) / 2)
+        errors[design.mechanism, design.components] = math.exp(np.mean(logs))
+    taken = choose(problem)
+    full = number_of_cells(POINTS, size * float(Fraction(epsilon))) == POINTS
+    slack = WORTH_A_TAIL if full else 1.0
+    assert errors[taken.mechanism, taken.components] < 1.15 * slack * min(errors.values())
