@@ -182,12 +182,12 @@ class TestCoverage:
 
 
 class TestNoisyCount:
-    """Under add/remove the count is noisy too; the band is then approximate, on the wide side."""
+    """A count with noise of its own; the band is then approximate, on the wide side."""
 
     def releases(self, units: int, epsilon: float) -> Iterator[tuple[ReleasedFunction, np.ndarray]]:
         curves = np.cos(4 * GRID) + np.random.default_rng(2).normal(0, 0.4, (units, 1))
-        estimator = PrivateMean(epsilon, bounds=(-2, 2), grid_points=GRID, neighbours="add-remove")
-        prepared = estimator.prepare(curves)
+        kept = {"bounds": (-2, 2), "grid_points": GRID, "neighbours": "add-remove"}
+        prepared = PrivateMean(epsilon, mechanism="knorm", **kept).prepare(curves)
         exact = np.array(prepared.total._total, dtype=float)
         while True:
             release = publish(prepared.total, prepared.request)

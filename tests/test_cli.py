@@ -459,20 +459,28 @@ def test_plan_is_drawn_with_its_parts():
 
 
 def test_plan_pays_for_a_private_count(folder):
-    setting = ("--curves", 500, "--bounds", 0, 1, "--json")
-    removed = run("plan", *setting, "--epsilon", 1, "--neighbours", "add-remove")
+    setting = ("--curves", 500, "--bounds", 0, 1, "--mechanism", "laplace", "--json")
+    private = ("plan", *setting, "--epsilon", 1, "--neighbours", "add-remove")
     public = run(
         "plan", *setting, "--epsilon", "0.9", "--neighbours", "add-remove", "--public-size", 500
     )
-    replaced = run("plan", *setting, "--epsilon", "1.8")
-    typical = [json.loads(r.stdout)["expected"]["typical"] for r in (removed, public, replaced)]
+    answers = (run(*private), public, run("plan", *setting, "--epsilon", "1.8"))
+    typical = [json.loads(answer.stdout)["expected"]["typical"] for answer in answers]
     # A tenth goes to the count; a unit that comes or goes moves the sum half as far as one replaced.
     assert typical[0] == pytest.approx(typical[1])
     assert typical[1] == pytest.approx(typical[2], rel=1e-6)
-    assert (
-        "A tenth of epsilon goes to counting"
-        in run("plan", *setting[:-1], "--epsilon", 1, "--neighbours", "add-remove").stdout
-    )
+    told = run(*private[:-5], *private[-4:]).stdout
+    assert "A tenth of epsilon goes to counting" in told
+    assert "count's own error of about 2.8%" in told
+
+
+def test_plan_of_the_default_has_the_error_of_a_private_count_in_it(folder):
+    setting = ("plan", "--curves", 500, "--bounds", 0, 1, "--neighbours", "add-remove", "--epsilon")
+    answers = (run(*setting, 1, "--json"), run(*setting, "0.9", "--public-size", 500, "--json"))
+    private, public = (json.loads(answer.stdout)["expected"]["typical"] for answer in answers)
+    # One coordinate more among many, and a count that scales a curve by its distance from the middle.
+    assert public < private < 1.2 * public
+    assert "counted again in one with the sum, and that error is included" in run(*setting, 1).stdout
 
 
 def test_plan_warns(folder):

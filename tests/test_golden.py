@@ -2,7 +2,8 @@
 
 `tests/golden/v1` holds a file of every kind in the first format, made from simulated data, and
 `readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
-bounds in the second format, whose lines follow from the first version of their constants.
+bounds in the second format, whose lines follow from the first version of their constants, and one whose
+private number of units had its noise in one with the sums.
 """
 
 import json

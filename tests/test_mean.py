@@ -383,7 +383,8 @@ class TestReleases:
 
 class TestAddRemove:
     def test_the_count_gets_a_tenth_of_the_budget(self) -> None:
-        release = PrivateMean(2.0, bounds=(-3, 3), neighbours="add-remove").fit(CURVES).release_
+        made = {"bounds": (-3, 3), "neighbours": "add-remove", "mechanism": "knorm"}
+        release = PrivateMean(2.0, **made).fit(CURVES).release_
         assert isinstance(release.divisor, NoisyCount)
         # Laplace noise of scale 1 / (epsilon / 10) units.
         scale = release.divisor.noise.scales[0] / release.divisor.scale  # type: ignore[attr-defined]

@@ -368,7 +368,13 @@ class Case:
         self.prepared = prepared
         self.estimator = PrivateMean(**made).fit(data, groups=groups)
         self.release = self.estimator.release_
+        self.measured = prepared.total
+        if (counted := self.release.counted) is not None:
+            # Cells follow the rough count that was released with this function.
+            design = prepared.request.design(max(1, round(counted.before.value)))
+            self.measured = prepared.request.measure(prepared.total, design)
         self.exact = [total for total in prepared.total._total if total != 0]
+        self.exact += [total for total in self.measured._total if total not in (0, *self.exact)]
         self.private = self._private(prepared, PrivateMean(**made), data, groups)
         self.release(0.3), self.release.band(0.9), self.release.band(0.9, simultaneous=False)
         self.release.to_frame(), self.release.integral(), repr(self.release), repr(self.estimator)
@@ -377,7 +383,7 @@ class Case:
     def _private(self, prepared: Any, estimator: Any, data: Any, groups: Any) -> set[float]:
         unit, count = prepared.request.ball.unit, prepared.total._count
         sums = np.array(self.exact, dtype=float)
-        kept = self.release.coefficients.size
+        kept = len(self.release.noisy_sum)
         means = sums * unit / count
         curves = [np.asarray(non_private_mean(estimator, data, groups))]
         private = [
@@ -392,7 +398,9 @@ class Case:
         if len(self.exact) == len(prepared.total._total):
             private.append(self.release.shrinkage * means[:kept])
         noisy = np.array([float(v) for v in self.release.noisy_sum])
-        private.append(noisy - np.array(prepared.total._total[:kept], dtype=float))
+        private.append(noisy - np.array(self.measured._total[:kept], dtype=float))
+        if self.release.counted is not None:
+            private.append(np.array([self.release.counted.noisy - count * 2.0**20]))
         return {float(v) for values in private for v in values if v not in (0.0, 1.0)}
 
 
@@ -460,5 +468,5 @@ class TestNothingPrivateInside:
             assert case.release.count != COUNT
 
     def test_every_component_got_noise(self, case: Case) -> None:
-        exact = case.prepared.total._total[: len(case.release.noisy_sum)]
+        exact = case.measured._total[: len(case.release.noisy_sum)]
         assert all(a != b for a, b in zip(case.release.noisy_sum, exact, strict=True))

@@ -105,8 +105,11 @@ def test_private_count_is_nowhere():
     release = released(epsilon=0.01, neighbours="add-remove")
     words = release.describe()
     assert release.public_units is None
-    own = re.search(r"count with noise of its own, ([\d.,]+), which", flat(words))[1]
-    assert not says_size(flat(words).replace(f"its own, {own}", ""))
+    told = r"count with noise, alone and with the sum, ([\d.,]+), which"
+    own = re.search(told, flat(words))[1]
+    assert not says_size(flat(words).replace(f"the sum, {own}", ""))
+    apart = flat(released(epsilon=0.01, neighbours="add-remove", mechanism="knorm").describe())
+    assert "The sum was divided by a count with noise of its own, " in apart
     assert "The number of records is private too" in flat(words)
     assert "a private number of records" in flat(words)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import (
+    COUNT_SCALE,
     AdaptingMechanism,
     CandidateMechanism,
     Design,
@@ -58,6 +59,7 @@ def read_mechanism(mechanism: Any) -> Mechanism:
 
 
 __all__ = [
+    "COUNT_SCALE",
     "AdaptingMechanism",
     "CandidateMechanism",
     "Design",

@@ -22,6 +22,9 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 
 Floats = NDArray[np.float64]
 
+# Grid units per unit counted, where the number of units is private.
+COUNT_SCALE = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -91,13 +94,15 @@ class Problem:
         -------
         str, int or tuple of int
             Kind of the set and its radius; for a box or an ellipsoid its size in each coordinate.
-            Measured integers A x with |x_k| <= h_k lie in the box of half-widths sum_k |A_jk| h_k.
+            Measured integers A x with |x_k| <= h_k lie in the box of half-widths sum_k |A_jk| h_k. The
+            number of units, where it is one coordinate more, moves by one: a box with one side more.
         """
         if design.measurement is not None:
             if self.cube is None:
                 raise ParameterError("cube", "be known where values on the grid are measured", "None")
             largest = exact_product(np.abs(design.measurement.matrix), self.cube.half_widths.tolist())
-            return "box", tuple(self.neighbours.differences(width) for width in largest)
+            sizes = tuple(self.neighbours.differences(width) for width in largest)
+            return "box", sizes if not design.counts else (*sizes, design.counts)
         if self.body is None:
             return self.norm, self.width
         # Coefficients without a size are zero in every record.
@@ -198,6 +203,9 @@ class Design:
         What gets noise, where that is not the leading coefficients. Factors are then ones.
     hierarchy : Hierarchy or CurvePrior, optional
         Public prior under which the release is shrunk to its posterior mean, in place of the factors.
+    counts : int
+        Grid units per unit of a private number of units that gets the last coordinate of the noise,
+        after sums over cells; 0 where the number is public, or has noise of its own alone.
     """
 
     mechanism: str
@@ -207,9 +215,10 @@ class Design:
     thresholds: tuple[int, ...] = ()
     measurement: Measurement | None = None
     hierarchy: Hierarchy | CurvePrior | None = None
+    counts: int = 0
 
     def __post_init__(self) -> None:
-        count = self.noise.components
+        count = self.components
         shrinkage = np.asarray(self.shrinkage, dtype=np.float64)
         if shrinkage.shape != (count,) or not np.all(np.isfinite(shrinkage)):
             raise ParameterError(
@@ -221,6 +230,10 @@ class Design:
         ):
             # A negative level would move values apart and so raise the sensitivity.
             raise ParameterError("thresholds", f"be {count} integers of at least 0", "others")
+        if self.counts and self.measurement is None:
+            raise ParameterError(
+                "counts", "be 0 where no sums over cells are measured", f"{self.counts}"
+            )
         if self.measurement is not None and len(self.measurement.matrix) != count:
             raise ParameterError(
                 "measurement", f"have {count} rows, as the noise", f"{len(self.measurement.matrix)}"
@@ -228,8 +241,8 @@ class Design:
 
     @property
     def components(self) -> int:
-        """Number of integers that get noise: leading coefficients, unless others are measured."""
-        return self.noise.components
+        """Number of sums that get noise: leading coefficients, unless others are measured."""
+        return self.noise.components - (self.counts > 0)
 
     @property
     def functions(self) -> int:

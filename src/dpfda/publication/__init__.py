@@ -1,14 +1,8 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
+from dpfda.mechanisms import COUNT_SCALE
 from dpfda.publication.accounts import already_charged
-from dpfda.publication.averages import (
-    COUNT_SCALE,
-    check,
-    pay,
-    publish,
-    publish_integers,
-    publish_parallel,
-)
+from dpfda.publication.averages import check, pay, publish, publish_integers, publish_parallel
 from dpfda.publication.charging import certified, certified_entry, charge, recomputed, stamp
 from dpfda.publication.requests import COUNT_SHARE, Request
 

@@ -13,8 +13,8 @@ from typing import Any
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import Norm
 from dpfda.errors import ParameterError
-from dpfda.mechanisms import Design
-from dpfda.noise import KNormNoise, NoiseLaw, cost_of, knorm_noise
+from dpfda.mechanisms import COUNT_SCALE, Design
+from dpfda.noise import KNormNoise, NoiseLaw, cost_of
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -33,8 +33,6 @@ from dpfda.publication.charging import (
 from dpfda.publication.requests import COUNT_SHARE, Request
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import NoisyCount, ReleasedFunction
-
-COUNT_SCALE = 2**20
 
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)
@@ -56,10 +54,17 @@ class Paid:
     design: Design
     public: Mapping[str, Any]
 
-    def release(self, noisy_sum: tuple[int, ...]) -> Any:
-        """The released function around the mechanism's output: on an interval or on a box."""
+    def release(self, noisy_sum: tuple[int, ...], noisy_count: int | None = None) -> Any:
+        """The released function around the mechanism's output: on an interval or on a box.
+
+        The number of units is in that output where it has the last coordinate of the noise.
+        """
         made = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
-        return made(noisy_sum=noisy_sum, **self.public)
+        public = dict(self.public)
+        if noisy_count is not None:
+            design = self.design
+            public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
+        return made(noisy_sum=noisy_sum, **public)
 
 
 def publish(
@@ -91,7 +96,13 @@ def publish(
         If the ledger refuses; no noise was drawn.
     """
     paid = pay(total, request, ledger, dataset, certificate)
-    return paid.release(total.with_noise(paid.design.noise.draw(), paid.design.thresholds))
+    design = paid.design
+    sums = request.measure(total, design)
+    noise = design.noise.draw()
+    noisy = sums.with_noise(noise[: design.components], design.thresholds)
+    if not design.counts:
+        return paid.release(noisy)
+    return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))
 
 
 def pay(
@@ -139,7 +150,7 @@ def check(request: Request, certificate: Certificate | None = None) -> Paid | KN
     certificate = certified(request) if certificate is None else certificate
     if design is not None and size is not None:
         return _paid(request, size, design, float(size), certificate)
-    noise = _count_noise(request)
+    noise = request.count_noise
     # What this makes of one unit is what is left where a later design fails.
     _paid(request, 1, request.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
     if not isinstance(request.mechanism, str):
@@ -246,14 +257,6 @@ def publish_parallel(
         check(request, certificate)
     charge(ledger, dataset, certificate, entry)
     return [publish(total, request, certificate=certificate) for total, request in parts]
-
-
-def _count_noise(request: Request) -> KNormNoise:
-    """Laplace noise on the number of units, which moves by one under add/remove."""
-    part, _ = split(request.guarantee, COUNT_SHARE)
-    noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
-    recomputed(noise, "l1", COUNT_SCALE, part)
-    return noise
 
 
 def _paid(

@@ -16,8 +16,10 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
 from dpfda.errors import ParameterError
-from dpfda.mechanisms import Design, Problem
-from dpfda.mechanisms.design import adapted, choose, public_curves, public_mixture
+from dpfda.mechanisms import COUNT_SCALE, Design, Problem
+from dpfda.mechanisms.design import adapted, choose, public_curves, public_mixture, with_count
+from dpfda.noise import KNormNoise, knorm_noise
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Guarantee, Neighbours, split
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
@@ -93,6 +95,23 @@ class Request:
         """What is left for the function after the count's share."""
         return self.guarantee if self.public_size else split(self.guarantee, COUNT_SHARE)[1]
 
+    @property
+    def joins_count(self) -> bool:
+        """Whether a private number of units may get noise once more, in one with sums over cells.
+
+        Sums are then kept for every grid point, and those over cells are made of them after the count
+        that the cells are designed for.
+        """
+        if self.public_size is not None or not self.answers_with_line:
+            return False
+        return self.on_grid is not None and self.on_grid.cube is not None
+
+    @property
+    def count_noise(self) -> KNormNoise:
+        """Laplace noise for that share on the number of units, which moves by one under add/remove."""
+        part, _ = split(self.guarantee, COUNT_SHARE)
+        return knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+
     def problem(self, size: int) -> Problem:
         """The mechanism's problem for a public or released number of units."""
         return Problem(
@@ -116,10 +135,12 @@ class Request:
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.
 
-        What is measured on the grid is fixed before the sum is made; "auto" would choose it by the
-        number of units, so it leaves that out where the number is private.
+        Where the number of units is private, what is measured on the grid is fixed before the sum is
+        made, unless the count joins it: "auto" would choose it by the number, and leaves it out.
         """
         problem = self.problem(size)
+        if self.joins_count:
+            return with_count(problem, choose(problem, self.mechanism))
         if self.public_size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
         return choose(problem, self.mechanism)
@@ -127,7 +148,7 @@ class Request:
     @property
     def answers_with_line(self) -> bool:
         """Whether the release will be the default line of curves between bounds."""
-        return self.curves is not None and isinstance(self.mechanism, str) and self.mechanism == "auto"
+        return isinstance(self.mechanism, str) and self.mechanism == "auto" and self.curves is not None
 
     @cached_property
     def public_design(self) -> Design | None:
@@ -157,6 +178,15 @@ class Request:
         """Public matrix from sums on the grid to the integers that get noise: coefficients, mostly."""
         return placed.matrix[: self.components()] if self.measured is None else self.measured
 
+    def measure(self, total: IntegerSum, design: Design) -> IntegerSum:
+        """The sums that a design adds noise to; they are made by now but where the count joins them."""
+        if not self.joins_count or self.on_grid is None:
+            return total
+        measured = design.measurement
+        if measured is None:
+            return total.through(self.on_grid.matrix[: design.components])
+        return total.through(measured.matrix)
+
     def counted_design(self, units: int) -> Design:
         """The design for a released number of units, which must measure what was summed before.
 
@@ -166,6 +196,8 @@ class Request:
             If it measures something else: its noise would not fit the sums.
         """
         design = self.design(units)
+        if self.joins_count:
+            return design
         made = None if design.measurement is None else design.measurement.matrix
         if not np.array_equal(
             np.empty(0) if made is None else made,

@@ -104,7 +104,9 @@ def _is_of(law: AnyLaw, cost: Cost) -> bool:
 
 def drawn_laws(noise: AnyLaw, divisor: Divisor) -> list[AnyLaw]:
     """The laws of a sum and of its count, where that was released too."""
-    return [noise, divisor.noise] if isinstance(divisor, NoisyCount) else [noise]
+    if not isinstance(divisor, NoisyCount):
+        return [noise]
+    return [noise, (divisor.before or divisor).noise]
 
 
 def identity_of(written: Mapping[str, Any]) -> str:

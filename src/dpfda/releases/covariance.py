@@ -302,6 +302,8 @@ class ReleasedCovariance(Release):
     def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
         noise: SymmetricNoise = law_from_json(written["noise"], MatrixLaw)
         divisor, mean = divisor_from_json(written["divisor"]), written["mean"]
+        if isinstance(divisor, NoisyCount) and divisor.before is not None:
+            raise ValueError("the count must have noise of its own")
         # With a mean, a file of version 1 does not say exactly what that was given.
         costs = partial(sum_costs, noise, divisor) if mean is None else one_cost
         laws = drawn_laws(noise, divisor) if mean is None else None

@@ -16,7 +16,7 @@ from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.reading import basis_from_json, prior_from_json
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors import CountError, CurveModel, Posterior, Widths, mixture_of
+from dpfda.mechanisms.posteriors import CurveModel, Posterior, Widths, mixture_of
 from dpfda.noise import NoiseLaw, achieved_guarantee, law_from_json
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
@@ -109,15 +109,20 @@ class Expansion(Release):
             raise ParameterError("release", "be the line of a mean between bounds", "another estimate")
         unit = math.ldexp(1.0, -self.exponent) / self.count
         basis = self.basis
-        return CurveModel.of(self.hierarchy, basis.grid_points, basis.analysis, self.noise, unit)
+        parts = (self.hierarchy, basis.grid_points, basis.analysis, self.noise, unit)
+        return CurveModel.of(*parts, counted=self.counted is not None)
+
+    @property
+    def counted(self) -> NoisyCount | None:
+        """The number of units, where its noise is the last coordinate of that of the sum."""
+        divisor = self.divisor
+        return divisor if isinstance(divisor, NoisyCount) and divisor.before is not None else None
 
     @cached_property
     def widths(self) -> Widths:
         """How far the mean may lie from the line."""
-        error = None
-        if isinstance(self.divisor, NoisyCount):
-            error = CountError(self.divisor.noise, 1 / (self.divisor.scale * self.count))
-        return Widths(self.curve_model.posterior(self._measured), error)
+        count = self.divisor.law if isinstance(self.divisor, NoisyCount) else None
+        return Widths(self.curve_model.posterior(self._measured), count, self.count)
 
     @cached_property
     def _posterior(self) -> Posterior:
@@ -162,12 +167,13 @@ class Expansion(Release):
         """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
         generator, draws = randomness(generator, "generator"), parameters.draws(draws)
         scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
-        errors = self._synthesized(self.noise.simulate(generator, draws) * scale)
+        drawn = self.noise.simulate(generator, draws)
+        errors = self._synthesized(drawn[:, : scale.size] * scale)
         if not isinstance(self.divisor, NoisyCount):
             return np.asarray(errors / self.divisor)
         # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
-        count_noise = self.divisor.noise.simulate(generator, draws) / self.divisor.scale
-        counts = np.maximum(self.count - count_noise, 1.0)
+        count_noise = self.divisor.law.errors(generator, draws, drawn[:, scale.size :])
+        counts = np.maximum(self.count - count_noise[:, None], 1.0)
         return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
 
     # Its file.
@@ -215,6 +221,10 @@ class Expansion(Release):
         """A release of entries from a file, unless they do not fit each other."""
         made = cls(**entries)
         measured, functions = made.noise.components, len(made.basis.eigenvalues)
+        if made.counted is not None:
+            measured -= 1
+            if made.counted.noise != made.noise or not isinstance(made.hierarchy, CurvePrior):
+                raise ValueError("a count joins sums over cells of a line, and has their noise")
         synthesis = (measured, measured) if made.synthesis is None else made.synthesis.shape
         counts = {len(made.noisy_sum), len(made.shrinkage)}
         if counts != {measured} or synthesis != (functions, measured):
@@ -253,10 +263,16 @@ class Expansion(Release):
             return "standardised, without unit"
         return f"in the units of '{named}'" if named else "in the units of the data"
 
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise."""
+        joined = "" if self.counted is None else f", of which the number of {self.unit}s is the last"
+        return self.noise.describe() + joined
+
     def lines(self) -> dict[str, str]:
         return {
             "kernel": self.basis.describe(),
-            "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
+            "mechanism": f"{self.mechanism['name']}: {self.noise_words}",
         }
 
     def facts(self) -> dict[str, Any]:
@@ -278,15 +294,16 @@ class Expansion(Release):
         lines = [
             f"- the grid: {grid};",
             f"- how smooth the curve is expected to be: {self._kernel_words};",
-            f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()};",
+            f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise_words};",
         ]
         if self.public_units is not None:
             return [*lines, f"- the number of {self.unit}s: {self.public_units}."]
         if isinstance(self.divisor, NoisyCount):
+            noise = "noise of its own" if self.counted is None else "noise, alone and with the sum"
             return [
                 *lines,
-                f"- nothing about the number of {self.unit}s. The sum was divided by a count with noise "
-                f"of its own, {number(self.count)}, which is part of the release and of its epsilon.",
+                f"- nothing about the number of {self.unit}s. The sum was divided by a count with "
+                f"{noise}, {number(self.count)}, which is part of the release and of its epsilon.",
             ]
         return [
             *lines,
@@ -332,6 +349,8 @@ def _check_scales(release: Expansion, curves: CurvePrior) -> None:
     halves = np.floor(np.ldexp(curves.width / 2, release.exponent)).astype(np.int64)
     sums = np.add.reduceat(halves, np.cumsum((0, *curves.cells[:-1])))
     width = tuple(release.neighbours.differences(size) for size in sums.tolist())
+    if release.counted is not None:
+        width += (release.counted.scale,)
     cost = release.certificate.costs[-1].guarantee
     whole = PureDP(cost.epsilon) if isinstance(cost, ApproximateDP) else cost
     if not within(achieved_guarantee(release.noise, "box", width, whole), cost):

@@ -300,7 +300,7 @@ class ReleasedFunction(Expansion):
         ]
 
     def facts(self) -> dict[str, Any]:
-        accuracy = {"words": self.noise.describe(), **vars(self.accuracy())}
+        accuracy = {"words": self.noise_words, **vars(self.accuracy())}
         more = {"domain_range": list(self.domain_range), "noise": accuracy}
         return super().facts() | more | {"verdict": verdict(self), "misfit": misfit(self)}
 

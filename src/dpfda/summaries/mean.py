@@ -93,7 +93,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         Replace one unit, their number being public; or add or remove one, their number being private.
     public_size : int, optional
         Under add/remove only: a public number to divide the sum by. Without it a tenth of epsilon is
-        spent on releasing the count.
+        spent on releasing the count; by default the sums over cells then get noise in one with it.
     missing : {"refuse", "complete"}
         Raise on missing values, or interpolate within the record.
     invalid : {"refuse", "repair"}

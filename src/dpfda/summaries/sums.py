@@ -134,8 +134,8 @@ class Summation:
             self._add_block(total, curves.values[rows], curves.usable[rows])
 
     def finish(self, total: IntegerSum, request: Request) -> IntegerSum:
-        """The integers that get noise, under the request that is published."""
-        if request.on_grid is None:
+        """The integers that get noise, under the request that is published; see `Request.measure`."""
+        if request.on_grid is None or request.joins_count:
             return total
         return total.through(request.grid_matrix(request.on_grid))
 

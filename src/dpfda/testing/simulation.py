@@ -17,14 +17,14 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
-from dpfda.noise import knorm_noise
 from dpfda.numerics import parameters
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import split
-from dpfda.publication import COUNT_SCALE, COUNT_SHARE, certified_entry
+from dpfda.publication import COUNT_SCALE, certified_entry
 from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.function import NoisyCount
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 
@@ -79,7 +79,7 @@ def simulate_releases(
 
 def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generator, draws: int) -> Floats:
     """Simulated released coefficients (draws, M); (draws, K) where the design awaits the count."""
-    request, total = prepared.request, np.array(prepared.total._total, dtype=float)
+    request, total = prepared.request, prepared.total
     if request.public_size is not None:
         design = request.design(request.public_size)
         noise = design.noise.simulate(generator, draws)
@@ -88,10 +88,14 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
         return released_coefficients(design, means, unit / request.public_size, request.basis)
     rows = np.zeros((draws, request.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
-        design = request.design(max(1, round(count)))
-        noise = design.noise.simulate(generator, 1)[0]
-        unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / count
-        means = (_thresholded(total, design) + noise) * unit
+        design = request.design(max(1, round(count.value)))
+        noise, divisor = design.noise.simulate(generator, 1)[0], count
+        if design.counts:
+            again = total.count_with_noise(round(noise[-1]), design.counts)
+            divisor = NoisyCount(again, design.counts, design.noise, count)
+        unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / divisor.value
+        sums = _thresholded(request.measure(total, design), design)
+        means = (sums + noise[: design.components]) * unit
         row[: design.functions] = released_coefficients(design, means[None, :], unit, request.basis)[0]
     return rows
 
@@ -110,7 +114,9 @@ def released_coefficients(design: Design, means: Floats, unit: float, basis: Any
         Needed for the default line of curves between bounds; its coefficients are not clipped.
     """
     if isinstance(design.hierarchy, CurvePrior):
-        model = CurveModel.of(design.hierarchy, basis.grid_points, basis.analysis, design.noise, unit)
+        model = CurveModel.of(
+            design.hierarchy, basis.grid_points, basis.analysis, design.noise, unit, design.counts > 0
+        )
         analysis = basis.analysis[:, : design.functions]
         return np.array([model.coefficients(row, analysis) for row in means])
     mixture = mixture_of(design.noise)
@@ -119,8 +125,8 @@ def released_coefficients(design: Design, means: Floats, unit: float, basis: Any
     return Posterior(design.hierarchy, mixture.scaled(unit)).means(means)
 
 
-def _thresholded(total: Floats, design: Design) -> Floats:
-    kept = total[: design.components]
+def _thresholded(total: IntegerSum, design: Design) -> Floats:
+    kept = np.array(total._total[: design.components], dtype=float)
     if not design.thresholds:
         return kept
     levels = np.array(design.thresholds, dtype=float)
@@ -129,11 +135,10 @@ def _thresholded(total: Floats, design: Design) -> Floats:
 
 def _simulated_counts(
     prepared: PreparedMean, generator: np.random.Generator, draws: int
-) -> Iterator[float]:
-    part, _ = split(prepared.request.guarantee, COUNT_SHARE)
-    law = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
-    noise = law.simulate(generator, draws)[:, 0] / COUNT_SCALE
-    yield from np.maximum(prepared.total._count + noise, 1.0)
+) -> Iterator[NoisyCount]:
+    law = prepared.request.count_noise
+    for noise in law.simulate(generator, draws)[:, 0]:
+        yield NoisyCount(prepared.total.count_with_noise(round(noise), COUNT_SCALE), COUNT_SCALE, law)
 
 
 def simulate_density(

@@ -1,6 +1,7 @@
 """The choice of a mechanism from public numbers, its expected error, and what none can go below."""
 
 from dpfda.mechanisms.design.choice import choose
+from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any
 from dpfda.mechanisms.design.plans import Plan, make_plan
@@ -18,4 +19,5 @@ __all__ = [
     "make_problem",
     "public_curves",
     "public_mixture",
+    "with_count",
 ]

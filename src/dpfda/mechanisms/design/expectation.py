@@ -14,7 +14,7 @@ from dpfda.bases.priors import Hierarchy
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
-from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
+from dpfda.mechanisms.posteriors import CountNoise, CurveModel, Posterior, mixture_of
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,13 @@ class ExpectedError:
         return self.bias + self.noise
 
 
-def expected_error(problem: Problem, design: Design, basis: Basis, draws: int = DRAWS) -> ExpectedError:
+def expected_error(
+    problem: Problem,
+    design: Design,
+    basis: Basis,
+    draws: int = DRAWS,
+    rough: CountNoise | None = None,
+) -> ExpectedError:
     """Expected error of a design, in the units of the data.
 
     With linear shrinkage it is exact. With the posterior mean it is an average over simulated means and
@@ -67,11 +73,13 @@ def expected_error(problem: Problem, design: Design, basis: Basis, draws: int = 
     basis : Basis
     draws : int
         Means that are simulated where shrinkage is not linear.
+    rough : CountNoise, optional
+        Noise of the count before, for a design that a private number of units is a part of.
     """
     scale = (problem.ball.radius * problem.ball.unit) ** 2
     norms = basis.square_norms[: design.functions]
     if isinstance(design.hierarchy, CurvePrior):
-        bias, noise = _of_lines(problem, design, design.hierarchy, basis, draws)
+        bias, noise = _of_lines(problem, design, design.hierarchy, basis, draws, rough)
     elif design.hierarchy is not None:
         bias, noise = _simulated(problem, design, draws)
     else:
@@ -136,7 +144,12 @@ def _simulated(problem: Problem, design: Design, draws: int) -> tuple[float, flo
 
 
 def _of_lines(
-    problem: Problem, design: Design, prior: CurvePrior, basis: Basis, draws: int
+    problem: Problem,
+    design: Design,
+    prior: CurvePrior,
+    basis: Basis,
+    draws: int,
+    rough: CountNoise | None,
 ) -> tuple[float, float]:
     """Bias and noise of the line of a mean between bounds, in squared units of the data.
 
@@ -144,12 +157,18 @@ def _of_lines(
     out: it gains a few hundredths on real curves and nothing here.
     """
     unit = math.ldexp(1.0, -design.exponent(problem)) / problem.size
-    model = CurveModel.of(prior, basis.grid_points, basis.analysis, design.noise, unit)
+    counted = design.counts > 0
+    model = CurveModel.of(prior, basis.grid_points, basis.analysis, design.noise, unit, counted)
     generator = np.random.Generator(np.random.Philox(key=0))
     means = _means_between(model, generator, draws)
     exact, errors = (means - 0.5) @ model.forms.T, []
     for _ in range(2):
-        noisy = exact + design.noise.simulate(generator, draws) * unit
+        drawn = design.noise.simulate(generator, draws)
+        noisy = exact + drawn[:, : design.components] * unit
+        if counted:
+            count = CountNoise(design.noise, design.counts, rough)
+            wrong = count.errors(generator, draws, drawn[:, design.components :]) / problem.size
+            noisy /= np.maximum(1 + wrong, 1 / problem.size)[:, None]
         errors.append((np.clip(model.first_means(noisy), 0.0, 1.0) - means) * prior.width)
     total = float(np.mean([np.mean(each**2 @ basis.weights) for each in errors]))
     noise = float(np.mean((errors[0] - errors[1]) ** 2 @ basis.weights)) / 2

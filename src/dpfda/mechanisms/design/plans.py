@@ -15,9 +15,11 @@ from dpfda.bounds import Bound
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design.choice import choose
+from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.design.expectation import DRAWS, ExpectedError, expected_error
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any
 from dpfda.mechanisms.design.problems import adapted, make_problem
+from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 
@@ -73,6 +75,7 @@ def make_plan(
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     mechanism: Any = "auto",
     draws: int = DRAWS,
+    rough: CountNoise | None = None,
 ) -> Plan:
     """Plan a release of a mean without any data.
 
@@ -93,6 +96,9 @@ def make_plan(
     mechanism : "auto", name or Mechanism
     draws : int
         Means that are simulated where the error has no closed form.
+    rough : CountNoise, optional
+        Where the number of units is private and joins the sum: noise of the count before, whose share
+        of the budget is not in `guarantee`. The expected error then has that of the count in it.
 
     Raises
     ------
@@ -104,5 +110,7 @@ def make_plan(
     basis, bound = adapted(mechanism, basis, bound, int(size), guarantee, neighbours)
     problem = make_problem(basis, bound, int(size), guarantee, neighbours)
     design = choose(problem, mechanism)
+    if rough is not None:
+        design = with_count(problem, design)
     start, end = basis.domain_range
-    return Plan(problem, design, expected_error(problem, design, basis, draws), end - start)
+    return Plan(problem, design, expected_error(problem, design, basis, draws, rough), end - start)

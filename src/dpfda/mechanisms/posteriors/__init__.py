@@ -1,11 +1,12 @@
 """What is done to a noisy release with public knowledge alone: free of privacy cost."""
 
+from dpfda.mechanisms.posteriors.counts import CountNoise
 from dpfda.mechanisms.posteriors.curves import CurveModel, CurvePosterior
 from dpfda.mechanisms.posteriors.mixtures import mixture_of
 from dpfda.mechanisms.posteriors.posterior import Posterior
-from dpfda.mechanisms.posteriors.widths import CountError, Widths
+from dpfda.mechanisms.posteriors.widths import Widths
 from dpfda.noise import NoiseMixture
 
 __all__ = [
-    "CountError", "CurveModel", "CurvePosterior", "NoiseMixture", "Posterior", "Widths", "mixture_of",
+    "CountNoise", "CurveModel", "CurvePosterior", "NoiseMixture", "Posterior", "Widths", "mixture_of",
 ]  # fmt: skip

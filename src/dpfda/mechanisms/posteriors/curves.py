@@ -160,6 +160,7 @@ class CurveModel:
     forms : array (M, m)
         What is measured of u - 1/2 on the grid, in units of the data.
     noise : NoiseLaw
+        Of what is measured, and perhaps of the number of units after it.
     unit : float
         One unit of the noise, in units of what is measured.
     """
@@ -173,7 +174,13 @@ class CurveModel:
 
     @classmethod
     def of(
-        cls, prior: CurvePrior, grid: Floats, analysis: Floats, noise: NoiseLaw, unit: float
+        cls,
+        prior: CurvePrior,
+        grid: Floats,
+        analysis: Floats,
+        noise: NoiseLaw,
+        unit: float,
+        counted: bool = False,
     ) -> CurveModel:
         """Put the public parts together.
 
@@ -187,6 +194,8 @@ class CurveModel:
             Of what was measured, the sums over cells or the leading coefficients.
         unit : float
             One unit of the noise, over the number of units.
+        counted : bool
+            Whether the noise has a coordinate more, that of the number of units.
 
         Raises
         ------
@@ -195,13 +204,14 @@ class CurveModel:
         """
         if grid.size != prior.lower.size or grid.size < 2:
             raise ParameterError("grid", f"have {prior.lower.size} points", f"{grid.size}")
+        measured = noise.components - counted
         if prior.cells is not None:
             labels = prior.labels
             forms = np.equal.outer(np.arange(labels[-1] + 1), labels) * prior.width
         else:
-            forms = analysis[:, : noise.components].T * prior.width
-        if forms.shape[0] != noise.components:
-            raise ParameterError("noise", f"have {forms.shape[0]} coordinates", f"{noise.components}")
+            forms = analysis[:, :measured].T * prior.width
+        if forms.shape[0] != measured:
+            raise ParameterError("noise", f"have {forms.shape[0]} coordinates", f"{measured}")
         unit_grid = (grid - grid[0]) / (grid[-1] - grid[0])
         places = np.rint(np.linspace(0, grid.size - 1, min(grid.size, LARGEST_GRID)))
         return cls(prior, unit_grid, places.astype(np.int64), forms, noise, unit)
@@ -214,7 +224,7 @@ class CurveModel:
     @cached_property
     def deviations(self) -> Floats:
         """Standard deviations (M,) of the noise, in units of what is measured."""
-        return np.asarray(np.sqrt(self.noise.variances()) * self.unit)
+        return np.asarray(np.sqrt(self.noise.variances()[: self.resolution]) * self.unit)
 
     @cached_property
     def seen(self) -> Floats:
@@ -358,6 +368,8 @@ class CurvePosterior:
         With half the range h of the levels that the cells show, and a level anywhere between the bounds,
         the evidence is proportional to 2 b exp(-h / b). It is taken relative to the noise's own, whose
         h / b is M on average, where that of normal noise is M / 2: so do the other components count.
+        Where the number of units is one coordinate more, the likelihood is (1 + m) exp(-m) for m =
+        max_j |y_j - c| / b, and the evidence (2 + h / b) / (M + 1) times that.
         """
         model, cells = self.model, self.noisy.size
         if model.prior.version < 2 or not isinstance(model.noise, BoxNoise):
@@ -367,8 +379,12 @@ class CurvePosterior:
             return None
         levels = self.noisy / seen
         low, high = float(levels.min()), float(levels.max())
-        scale = np.sqrt(3 / ((cells + 1) * (cells + 2))) / float(seen.mean())
-        evidence = cells / 2 - (high - low) / 2 / scale + np.log(2 * scale)
+        size = model.noise.components
+        scale = np.sqrt(3 / ((size + 1) * (size + 2))) / float(seen.mean())
+        half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
+        evidence = usual - cells / 2 - half + np.log(2 * scale)
+        if size > cells:
+            evidence += np.log((2 + half) / (cells + 1))
         return float(evidence), 0.5 + float(np.clip((low + high) / 2, -0.5, 0.5))
 
     @property

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors.counts import CountNoise
 from dpfda.mechanisms.posteriors.curves import LINE, PUBLIC, CurvePosterior, Fit, weights_of
-from dpfda.noise import NoiseLaw
 from dpfda.numerics.parameters import probability
 
 Floats = NDArray[np.float64]
@@ -47,21 +47,6 @@ LEAST_LEVEL = 0.9
 ROUGH_EVIDENCE, ROUGH_CHANGES = 0.75, 3.0
 
 
-@dataclass(frozen=True)
-class CountError:
-    """Noise of a released number of units, over that number: it scales the whole curve.
-
-    Parameters
-    ----------
-    noise : NoiseLaw
-    unit : float
-        One unit of the noise, over the released number.
-    """
-
-    noise: NoiseLaw
-    unit: float
-
-
 @dataclass(frozen=True, eq=False)
 class Widths:
     """Half-widths of bands around the line of a posterior, in shares of the distance between the bounds.
@@ -69,12 +54,15 @@ class Widths:
     Parameters
     ----------
     posterior : CurvePosterior
-    count : CountError, optional
-        Where the number of units was released with noise.
+    count : CountNoise, optional
+        Where the number of units was released with noise, which scales the whole curve.
+    size : float
+        The released number of units.
     """
 
     posterior: CurvePosterior
-    count: CountError | None = None
+    count: CountNoise | None = None
+    size: float = 1.0
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
@@ -132,14 +120,15 @@ class Widths:
         weights = weights_of(posterior.fits, prior, public)
         if functions is None:
             rows = places if places is not None else slice(None)
-            apart = _deviations(posterior, generator, weights, draws, rows) - posterior.line[rows]
-            level_of = posterior.line[rows] - 0.5
+            whole, beside = _deviations(posterior, generator, weights, draws, rows)
+            apart, level_of = whole - posterior.line[rows], posterior.line[rows] - 0.5
         else:
-            whole = _deviations(posterior, generator, weights, draws, slice(None)) - posterior.mean
-            apart, level_of = whole @ functions.T, functions @ (posterior.line - 0.5)
+            whole, beside = _deviations(posterior, generator, weights, draws, slice(None))
+            apart = (whole - posterior.mean) @ functions.T
+            level_of = functions @ (posterior.line - 0.5)
         if self.count is not None:
-            scaling = self.count.noise.simulate(generator, draws)[:, :1] * self.count.unit
-            apart = apart + scaling * level_of
+            scaling = self.count.errors(generator, draws, beside) / self.size
+            apart = apart + scaling[:, None] * level_of
         return np.abs(apart)
 
     @property
@@ -194,8 +183,11 @@ def _deviations(
     weights: list[Floats],
     draws: int,
     rows: NDArray[np.int64] | slice,
-) -> Floats:
-    """Curves (draws, k) that the mean may be: component by weight, then curve and noise given it."""
+) -> tuple[Floats, Floats]:
+    """Curves (draws, k) that the mean may be: component by weight, then curve and noise given it.
+
+    Beside them the coordinates of that noise (draws, 0 or 1) that are not of what was measured.
+    """
     flat = np.concatenate(weights)
     # Systematic: components come as often as their weights say, not by chance.
     places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)
@@ -205,7 +197,8 @@ def _deviations(
         start += fit.scales.size
         if inside.size:
             made.append(_given(posterior, fit, generator, inside, rows))
-    return np.concatenate(made)
+    curves, besides = zip(*made, strict=True)
+    return np.concatenate(curves), np.concatenate(besides)
 
 
 def _given(
@@ -214,15 +207,17 @@ def _given(
     generator: np.random.Generator,
     scales: NDArray[np.int64],
     rows: NDArray[np.int64] | slice,
-) -> Floats:
+) -> tuple[Floats, Floats]:
     """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
     model, part = posterior.model, fit.part
     sizes = fit.scales[scales][:, None]
     normals = np.sqrt(sizes) * generator.standard_normal((scales.size, part.root.shape[1]))
-    noise = model.noise.simulate(generator, scales.size) * (model.unit / model.deviations)
+    drawn = model.noise.simulate(generator, scales.size)
+    measured, beside = drawn[:, : model.resolution], drawn[:, model.resolution :]
+    noise = measured * (model.unit / model.deviations)
     missed = (fit.rotated - (normals @ part.inside.T + noise) @ part.vectors) * sizes / fit.power[scales]
     corrected = normals + (missed @ part.vectors.T) @ part.inside
-    return np.asarray(corrected @ part.root[rows].T + fit.center[rows])
+    return corrected @ part.root[rows].T + fit.center[rows], beside
 
 
 def _spread(apart: Floats, level: float, simultaneous: bool) -> Floats:

@@ -21,7 +21,8 @@ from dpfda.numerics import parameters
 if TYPE_CHECKING:
     from dpfda.bases import Basis
     from dpfda.mechanisms.design import Plan
-    from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+    from dpfda.privacy.guarantees import ApproximateDP, PureDP
+    from dpfda.publication import Request
     from dpfda.views import Curve
     from dpfda.views.shapes import Stroke
 
@@ -36,7 +37,6 @@ POINTS = 101
 MOST_POINTS = 2000
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
-COUNTED = 0.1
 NAMES = ("epsilon", "delta", "neighbours", "public_size")
 OPTIONS = (
     Option(
@@ -133,17 +133,19 @@ class Forecast:
         """The plan at E times a factor, for N times another."""
         from dpfda.mechanisms.design import make_plan
         from dpfda.mechanisms.design.expectation import DRAWS
-        from dpfda.privacy.guarantees import Neighbours
+        from dpfda.mechanisms.posteriors import CountNoise
+        from dpfda.publication import COUNT_SCALE
 
-        given = self.given
+        given, asked = self.given, self.request(factor)
         return make_plan(
             self.basis,
             self.bound,
             max(2, round((given.public_size or given.curves) * larger)),
-            self._guarantee(factor),
-            Neighbours.parse(given.neighbours),
+            asked.function_guarantee,
+            asked.neighbours,
             given.mechanism,
             PICTURE_DRAWS if quick else DRAWS,
+            CountNoise(asked.count_noise, COUNT_SCALE) if asked.joins_count else None,
         )
 
     def row(self, factor: Fraction) -> Row:
@@ -157,17 +159,30 @@ class Forecast:
             "limit": plan.typical_limit,
         }
 
-    @property
-    def counted(self) -> bool:
-        """Whether a part of epsilon goes to releasing the number of units."""
-        return self.given.neighbours == "add-remove" and self.given.public_size is None
+    def request(self, factor: Fraction = Fraction(1)) -> Request:
+        """What would be asked for at E times a factor."""
+        from dpfda.privacy.guarantees import Neighbours, guarantee_for
+        from dpfda.publication import Request
 
-    def _guarantee(self, factor: Fraction) -> Guarantee:
-        from dpfda.privacy.guarantees import guarantee_for, split
+        given = self.given
+        scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
+        neighbours = Neighbours.parse(given.neighbours)
+        public = given.curves if neighbours is Neighbours.REPLACE_ONE else given.public_size
+        return Request(self.basis, self.bound, scaled, neighbours, given.mechanism, public, "unit", {})
+
+    @property
+    def counting(self) -> str:
+        """What is said of releasing a private number of units; nothing where it is public."""
         from dpfda.publication import COUNT_SHARE
 
-        scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
-        return split(scaled, COUNT_SHARE)[1] if self.counted else scaled
+        asked = self.request()
+        if asked.public_size is not None:
+            return ""
+        share = math.sqrt(2) / (COUNT_SHARE * self.whole.epsilon * self.given.curves)
+        words = "A tenth of epsilon goes to counting the units, whose number is private.\n"
+        if asked.joins_count:
+            return words + "They are counted again in one with the sum, and that error is included."
+        return words + f"Not included: the count's own error of about {share:.1%}."
 
 
 def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
@@ -280,7 +295,6 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
     elif problem.mixture is not None:
         belief = "over smooth means, from as large as the bound allows to a hundredth of that"
     best = ": the error is that of the best of the laws offered" if given.mechanism == "auto" else ""
-    share = math.sqrt(2) / (COUNTED * forecast.epsilon(Fraction(1)) * given.curves)
     facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
     lines = [
         f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
@@ -296,9 +310,7 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
         limited
         and f"At epsilon = {middle['epsilon']:.4g} the error expected is {_told(middle['typical'])}; no "
         f"noise that protects in proportion can expect less than {_told(middle['limit'])}.",
-        forecast.counted
-        and "A tenth of epsilon goes to counting the units, whose number is private.\n"
-        f"Not included: the count's own error of about {share:.1%}.",
+        forecast.counting,
         plot is not None and f"Plot: {plot}",
     ]
     return "\n".join(line for line in lines if line)
