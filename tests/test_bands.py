@@ -65,7 +65,7 @@ class Study:
 
     def hidden(self) -> np.ndarray:
         """Mean of the clipped records with the same shrinkage."""
-        return replace(self.release, noisy_sum=tuple(self.exact))(self.points)
+        return replace(self.release, noisy_sum=tuple(self.exact)).unclipped(self.points)
 
 
 @functools.cache
@@ -76,7 +76,7 @@ def study(name: str) -> Study:
 @functools.cache
 def band_of(name: str, level: float, simultaneous: bool = True) -> Band:
     """A band at the default points; it is the same whenever it is asked for."""
-    return study(name).release.band(level, simultaneous)
+    return study(name).release.band(level, simultaneous, kind="measured")
 
 
 def is_plausible(covered: int, of: int, level: float, quantile_draws: int = DRAWS) -> bool:
@@ -108,12 +108,12 @@ class TestCoverage:
         for draw in noise[:3]:
             noisy = tuple(a + round(b) for a, b in zip(s.exact, draw, strict=True))
             again = replace(s.release, noisy_sum=noisy)
-            band = again.band(0.9)
-            error = again(s.points) - hidden
+            band = again.band(0.9, kind="measured")
+            error = again.unclipped(s.points) - hidden
             assert np.array_equal(band.points, s.points)
             half = (band.upper - band.lower) / 2
             assert band.contains(hidden) == bool(np.all(np.abs(error) <= half))
-            first = s.release.band(0.9)
+            first = s.release.band(0.9, kind="measured")
             np.testing.assert_allclose(half, (first.upper - first.lower) / 2, rtol=1e-9)
             np.testing.assert_allclose(
                 error,
@@ -154,7 +154,7 @@ class TestCoverage:
         if isinstance(law, EllipticalNoise):
             cut = {"scale": math.ceil(law.scale / math.sqrt(2))}
         wrong = replace(study(name).release, noise=replace(law, **cut))
-        whole, _ = covered(wrong.band(0.9), study(name))
+        whole, _ = covered(wrong.band(0.9, kind="measured"), study(name))
         assert not is_plausible(whole, RELEASES, 0.9)
 
     def test_a_gaussian_band_has_its_closed_form(self) -> None:
@@ -164,7 +164,7 @@ class TestCoverage:
         variances = release.noise.variances() * scale**2
         deviation = np.sqrt(release.basis.evaluate(at) ** 2 @ variances)
         for level in LEVELS:
-            band = release.band(level, simultaneous=False, points=at)
+            band = release.band(level, simultaneous=False, points=at, kind="measured")
             quantile = norm.isf((1 - level) / 2)
             # Standard error of an empirical quantile: sqrt(p(1-p)/n) over the density of |N|.
             error = math.sqrt(level * (1 - level) / DRAWS) / (2 * norm.pdf(quantile)) / quantile
@@ -175,7 +175,7 @@ class TestCoverage:
     def test_derivatives_are_covered(self) -> None:
         s = study("knorm")
         slope = s.release.derivative()
-        band = slope.band(0.9)
+        band = slope.band(0.9, kind="measured")
         errors = s.errors @ s.release.basis.evaluate(band.points, 1).T
         whole = int(np.all(np.abs(errors) <= (band.upper - band.lower) / 2, axis=1).sum())
         assert is_plausible(whole, RELEASES, 0.9)
@@ -202,7 +202,7 @@ class TestNoisyCount:
         inside = 0
         for release, coefficients in islice(self.releases(units, epsilon), 200):
             hidden = release.center + release.basis.evaluate(GRID) @ coefficients
-            inside += release.band(0.9, points=GRID).contains(hidden)
+            inside += release.band(0.9, points=GRID, kind="measured").contains(hidden)
         assert inside >= binom.ppf(ERROR_RATE, 200, 0.9)
         if units == 2000:
             assert is_plausible(inside, 200, 0.9, 2000)
@@ -240,19 +240,21 @@ class TestShape:
 
     def test_it_is_centred_and_always_the_same(self) -> None:
         release = study("knorm").release
-        first, second = release.band(0.9), release.band(0.9)
+        first, second = (release.band(0.9, kind="measured") for _ in range(2))
         assert first.lower.tobytes() == second.lower.tobytes()
-        np.testing.assert_allclose((first.lower + first.upper) / 2, release(first.points), atol=1e-12)
+        np.testing.assert_allclose(
+            (first.lower + first.upper) / 2, release.unclipped(first.points), atol=1e-12
+        )
         assert first.level == 0.9
 
     def test_fewer_points_make_a_narrower_simultaneous_band(self) -> None:
         release = study("laplace").release
-        few = release.band(0.9, points=[0.1, 0.9])
-        many = release.band(0.9, points=np.union1d(np.linspace(0, 1, 101), [0.1, 0.9]))
+        few = release.band(0.9, points=[0.1, 0.9], kind="measured")
+        many = release.band(0.9, points=np.union1d(np.linspace(0, 1, 101), [0.1, 0.9]), kind="measured")
         at = np.searchsorted(many.points, [0.1, 0.9])
         assert (few.upper < many.upper[at]).all()
-        one = release.band(0.9, points=0.4)
-        alone = release.band(0.9, simultaneous=False, points=0.4)
+        one = release.band(0.9, points=0.4, kind="measured")
+        alone = release.band(0.9, simultaneous=False, points=0.4, kind="measured")
         np.testing.assert_allclose(one.upper, alone.upper, rtol=1e-12)
 
     def test_contains(self) -> None:

@@ -13,6 +13,7 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
 
 Floats = NDArray[np.float64]
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def frozen(array: Floats) -> Floats:
@@ -201,6 +202,13 @@ def check_box_points(points: Any, domain_range: Sequence[tuple[float, float]]) -
 def product_points(axes: Sequence[Floats]) -> Floats:
     """Points (q, d) of a rectangular grid, the last coordinate running fastest."""
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def gauss(edges: Floats) -> tuple[Floats, Floats]:
+    """Points and weights of Gauss-Legendre quadrature, eight between neighbouring edges (k,)."""
+    half = np.diff(edges)[:, None] / 2
+    middle = (edges[:-1] + edges[1:])[:, None] / 2
+    return (middle + half * NODES).ravel(), (half * NODE_WEIGHTS).ravel()
 
 
 def piecewise(grid: Floats, curve: Floats, points: Floats, order: int = 0) -> Floats:

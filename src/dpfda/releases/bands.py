@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,10 @@ DRAWS = 20_000
 WORK = 4 * 10**10
 FEWEST_DRAWS = 1000
 PART = 500
+# Names of the exact band for what was measured, which the line may leave.
+MEASURED = ("measured", "noise")
+# Kinds of band that releases offer.
+KINDS = ("mean", *MEASURED)
 
 
 class HasNoise(Protocol):
@@ -155,9 +159,3 @@ def band_from_errors(
     else:
         width = np.quantile(errors, level, axis=0, method="higher")
     return Band(points, values - width, values + width, float(level), simultaneous)
-
-
-def enclosing(band: Band, values: Floats) -> Band:
-    """The band, widened where values (k,) leave it: what it contained it still contains."""
-    lower, upper = np.minimum(band.lower, values), np.maximum(band.upper, values)
-    return replace(band, lower=lower, upper=upper)

@@ -95,15 +95,19 @@ class ReleasedComparison(Release):
     def difference(self, first: str, second: str) -> ReleasedDifference:
         """The mean of one group minus that of another.
 
-        It is taken between linear estimates with one and the same public linear map for both groups.
-        The released means themselves may be shrunk further, by what each release showed: that is more
-        accurate for each, but would make groups differ where the data do not.
+        Of default lines of curves between bounds it is the difference of the two released means. Of
+        others it is taken between linear estimates with one and the same public linear map for both
+        groups: those means may be shrunk further, by what each release showed, which is more accurate
+        for each, but would make groups differ where the data do not.
 
         Raises
         ------
         ParameterError
             If a name is unknown, or the releases were not made with one design.
         """
+        lines = ReleasedDifference(self[first], self[second], (first, second))
+        if lines.is_line:
+            return lines
         pair = [replace(self[name], hierarchy=None) for name in (first, second)]
         maps = [(mean.shrinkage, mean.synthesis) for mean in pair]
         alike = all(

@@ -20,16 +20,17 @@ from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positiv
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.encoding import exponent, floats, integers, mapping
-from dpfda.numerics.parameters import whole
+from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.releases.bands import DRAWS, Band, check_level
+from dpfda.releases.bands import DRAWS, KINDS, MEASURED, Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.components import ReleasedComponents, ordered_components, second_order
 from dpfda.releases.costs import certified, drawn_laws, one_cost, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
+from dpfda.releases.lines import settled
 from dpfda.releases.words import Words
 from dpfda.views import Image
 
@@ -234,6 +235,7 @@ class ReleasedCovariance(Release):
         simultaneous: bool = True,
         first: ArrayLike | None = None,
         second: ArrayLike | None = None,
+        kind: str = "mean",
     ) -> Band:
         """Band for the covariance of the clipped records, in the M functions, without noise.
 
@@ -245,12 +247,15 @@ class ReleasedCovariance(Release):
             For all pairs at once, or for each pair by itself.
         first, second : array (q,), optional
             The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
+        kind : {"mean", "measured"}
+            "measured" is drawn around the unbiased noisy values; the shrunk and projected estimate may
+            lie outside. "mean" is the same, widened where the estimate leaves it, and no variance in it
+            is below zero.
 
         Returns
         -------
         Band
-            Around the unbiased noisy values, not around the shrunk and projected estimate, which may
-            lie outside. Its points are (q, 2), or (q,) on the diagonal.
+            Its points are (q, 2), or (q,) on the diagonal.
 
         Notes
         -----
@@ -265,24 +270,34 @@ class ReleasedCovariance(Release):
                 "The error of the ratio depends on exact values.",
             )
         level = check_level(level, simultaneous)
+        choice(kind, "kind", KINDS)
         given = self.grid_points if first is None else first
         at_s, at_t = self._pairs(given, given if second is None else second)
         functions = self.tensor.evaluate(at_s, at_t)
-        noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
         values = functions @ self.noisy_coordinates
+        width = self._widths(functions, level, simultaneous)
+        points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
+        band = Band(points, values - width, values + width, float(level), simultaneous)
+        if kind in MEASURED:
+            return band
+        least = np.where(at_s == at_t, 0.0, -np.inf)
+        return settled(band, self(at_s, at_t), (least, np.full(least.size, np.inf)))
+
+    def _widths(self, functions: Floats, level: float, simultaneous: bool) -> Floats:
+        """Half-widths (q,) for the noise in linear forms (q, N) of the coordinates."""
+        noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
         if not simultaneous:
             widths = [
                 np.quantile(np.abs(noise @ part.T), level, axis=0, method="higher")
                 for part in _chunks(functions)
             ]
-            return Band(_points(at_s, at_t), *_around(values, np.concatenate(widths)), level, False)
+            return np.concatenate(widths)
         deviations = np.sqrt(np.sum(functions**2, axis=1) * self.noise_power)
         largest = np.zeros(DRAWS)
         for part, scale in zip(_chunks(functions), _chunks(deviations), strict=True):
             errors = np.abs(noise @ part.T) / np.where(scale > 0, scale, 1.0)
             largest = np.maximum(largest, errors.max(axis=1))
-        width = np.quantile(largest, level, method="higher") * deviations
-        return Band(_points(at_s, at_t), *_around(values, width), level, True)
+        return np.asarray(np.quantile(largest, level, method="higher") * deviations)
 
     # Its file.
 
@@ -396,11 +411,3 @@ class ReleasedCovariance(Release):
 
 def _chunks(array: Floats) -> list[Floats]:
     return [array[start : start + CHUNK] for start in range(0, array.shape[0], CHUNK)]
-
-
-def _around(values: Floats, width: Floats) -> tuple[Floats, Floats]:
-    return values - width, values + width
-
-
-def _points(at_s: Floats, at_t: Floats) -> Floats:
-    return at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])

@@ -15,15 +15,16 @@ from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
-from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
+from dpfda.numerics.parameters import MOST_NUMBERS, choice, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.bands import Band
+from dpfda.releases.bands import KINDS, MEASURED, Band
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.boxes import box_axes, check_drawn
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.releases.kinds import SCHEMA_VERSION, part_from_json
+from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, counted, noise_moved
 from dpfda.views import View
 
@@ -53,7 +54,7 @@ class ReleasedDensity(Release):
     Parameters
     ----------
     raw : ReleasedHistogram, ReleasedFunction or ReleasedField
-        What the mechanism gave, not yet a density. Its band covers the same estimate without noise.
+        What the mechanism gave, not yet a density.
 
     Examples
     --------
@@ -71,6 +72,7 @@ class ReleasedDensity(Release):
 
     FORMAT: ClassVar[str] = "dpfda-density"
     CALLED: ClassVar[str] = "released density"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
 
     raw: RawDensity
@@ -95,14 +97,20 @@ class ReleasedDensity(Release):
         """Versions, date, labels of the axes."""
         return self.raw.about
 
-    @cached_property
+    @property
     def node_values(self) -> Floats:
         """Values at the nodes: not negative, of mean one over the box's volume."""
+        return self._nearest[0]
+
+    @cached_property
+    def _nearest(self) -> tuple[Floats, float]:
+        """Values at the nodes, and what was taken from `raw` wherever they are positive."""
         shape = (NODES[self.dimensions],) * self.dimensions
         cell = self._volume / np.prod(shape)
-        values = nearest_probabilities(_on_grid(self.raw, self.domain_range, shape) * cell) / cell
+        raw = _on_grid(self.raw, self.domain_range, shape)
+        values = nearest_probabilities(raw * cell) / cell
         values.setflags(write=False)
-        return values
+        return values, float(np.mean((raw - values)[values > 0]))
 
     @property
     def _volume(self) -> float:
@@ -271,10 +279,36 @@ class ReleasedDensity(Release):
         return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
 
     def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "mean",
     ) -> Band:
-        """Band of the function `raw`, before it was made a density; see its own `band`."""
-        return self.raw.band(level, simultaneous, points)
+        """Band for the density that would have been released without noise; never below zero.
+
+        Parameters
+        ----------
+        level, simultaneous, points
+            As in the band of `raw`.
+        kind : {"mean", "measured"}
+            "measured" is the band of `raw`, the estimate before it was made a density: exact where that
+            of `raw` is, and perhaps below zero. "mean" is made of it as the density is of `raw`: shifted
+            by as much at one end, cut at zero; and it contains the released density.
+
+        Notes
+        -----
+        Like that of `raw` it is about the privacy noise alone, not smoothing or sampling; and under
+        "monotone" about the average over the cell that a point lies in.
+        """
+        choice(kind, "kind", KINDS)
+        band = self.raw.band(level, simultaneous, points, "measured")
+        if kind in MEASURED:
+            return band
+        taken = self._nearest[1]
+        lower = np.maximum(band.lower - max(taken, 0.0), 0.0)
+        upper = np.maximum(band.upper + max(-taken, 0.0), 0.0)
+        return settled(replace(band, lower=lower, upper=upper), self(band.points))
 
     def smoothed(self, smoothing: Any) -> ReleasedDensity:
         """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.

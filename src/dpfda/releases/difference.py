@@ -13,12 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
 from dpfda.numerics.encoding import name
+from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
-from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
+from dpfda.releases.bands import (
+    DRAWS,
+    KINDS,
+    MEASURED,
+    Band,
+    band_from_errors,
+    check_level,
+    check_places,
+)
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
+from dpfda.releases.lines import around_difference, difference_band, is_line
 from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
 
@@ -50,6 +60,7 @@ class ReleasedDifference(Release):
 
     FORMAT: ClassVar[str] = "dpfda-difference"
     CALLED: ClassVar[str] = "dpfda difference of groups"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
 
     @property
     def certificate(self) -> Certificate:
@@ -83,18 +94,26 @@ class ReleasedDifference(Release):
         """Integral from `start` to `end`, by default over the domain."""
         return self.first.integral(start, end) - self.second.integral(start, end)
 
+    @property
+    def is_line(self) -> bool:
+        """Whether it is the difference of two default lines of curves between bounds."""
+        return is_line(self.first) and is_line(self.second)
+
     def smoothed(self, points: ArrayLike) -> Any:
         """Values of a shrunk difference: closer to the truth on average where noise is large.
 
         The posterior mean of the coefficients under a normal prior with variances a lambda_j^g, lambda
         the eigenvalues of the basis, where a and g are those under which this noisy difference is most
-        likely. Post-processing of the release. It is not the middle of the band.
+        likely. Post-processing of the release. It is not the middle of the band, and may leave it. The
+        difference of two default lines needs no such thing: of that it is the difference itself.
 
         Parameters
         ----------
         points : float or array (k,)
             Points of the domain.
         """
+        if self.is_line:
+            return self(points)
         order = self.first.order
         values = self._wider.evaluate(points, order) @ self._smoothed_coefficients
         return float(values[0]) if np.ndim(points) == 0 else values
@@ -117,37 +136,50 @@ class ReleasedDifference(Release):
         return frozen(most_likely_mean(coefficients, noise, eigenvalues))
 
     def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "mean",
     ) -> Band:
-        """Band for the difference that would have been released without noise.
+        """Band around the difference.
 
         Parameters
         ----------
         level : float
-            Probability, between 0 and 1, that the band contains the difference of the means of the
-            clipped records under the public linear map that both groups share.
+            Probability of the band, between 0 and 1.
         simultaneous : bool
             At all points at once, or at each point by itself.
         points : array (k,), optional
             Where; by default 201 points of the domain and the grid.
+        kind : {"mean", "measured"}
+            "mean", for default lines of curves between bounds: meant to hold the difference of the two
+            means of the clipped records itself, made of what both means may be, independently; levels
+            from .9. For others it is the band of kind "measured", made to contain the difference.
+            "measured": what the difference of linear estimates of what was measured would have been
+            without noise, by the laws of both noises alone.
 
         Notes
         -----
-        The two noises are independent and both laws are public: the band comes from simulated
-        differences of both. About the privacy noise alone; a difference that leaves the band around zero
-        is not explained by the noise, but may be by sampling.
+        No band is about sampling: a difference that leaves the band around zero is not explained by the
+        noise, but may be by sampling.
         """
         level = check_level(level, simultaneous)
+        choice(kind, "kind", KINDS)
         given = self.band_points()[:, 0] if points is None else points
         at = check_points(given, self.domain_range)
         check_places(at)
+        if kind == "mean" and self.is_line:
+            return difference_band(self.first, self.second, level, simultaneous, at)
         # One generator after the other: independent noise, and the same band whenever it is asked for.
         generator = np.random.Generator(np.random.Philox(key=0))
-        errors = np.zeros((DRAWS, at.size))
-        for release, sign in ((self.first, 1.0), (self.second, -1.0)):
+        errors, values = np.zeros((DRAWS, at.size)), np.zeros(at.size)
+        for release, sign in ((self.first.unshrunk, 1.0), (self.second.unshrunk, -1.0)):
             functions = release.basis.evaluate(at, release.order)
             errors += sign * (release.noise_draws(generator, DRAWS) @ functions.T)
-        return band_from_errors(self(at), np.abs(errors), level, simultaneous, at)
+            values += sign * release.unclipped(at, release.order)
+        band = band_from_errors(values, np.abs(errors), level, simultaneous, at)
+        return band if kind in MEASURED else around_difference(self.first, self.second, band)
 
     # Its file, table, picture and words.
 
@@ -181,11 +213,15 @@ class ReleasedDifference(Release):
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
-        smoothed = np.asarray(self.smoothed(at[:, 0])), f"{self.value_label}, smoothed"
-        return {**super().columns(at, level, simultaneous, kind), "smoothed": smoothed}
+        columns = super().columns(at, level, simultaneous, kind)
+        if self.is_line:
+            return columns
+        return {**columns, "smoothed": (self.smoothed(at[:, 0]), f"{self.value_label}, smoothed")}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         line = self.line(" minus ".join(self.names), level)
+        if self.is_line:
+            return self.curve([line], baseline=0.0)
         smoothed = Line(line.points, self.smoothed(line.points), "smoothed", stroke="dashed")
         return self.curve([line, smoothed], baseline=0.0)
 

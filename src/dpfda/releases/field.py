@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +15,12 @@ from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
-from dpfda.numerics.parameters import wholes
-from dpfda.releases.bands import Band, make_band
+from dpfda.numerics.parameters import choice, wholes
+from dpfda.releases.bands import KINDS, MEASURED, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, box_axes, check_drawn
 from dpfda.releases.expansion import Expansion
+from dpfda.releases.lines import Limits, limits_of, settled
 from dpfda.releases.words import Words, noise_moved
 from dpfda.views import View
 
@@ -51,6 +53,7 @@ class ReleasedField(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-field"
     CALLED: ClassVar[str] = "dpfda release on a box"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
 
     basis: BoxFunctions
 
@@ -61,6 +64,12 @@ class ReleasedField(Expansion):
             single = np.array(self.center.flat[0])
             single.setflags(write=False)
             object.__setattr__(self, "center", single)
+        _ = self.limits  # Bounds from a damaged file are refused when it is read.
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """Public bounds of its values, () or (m,) on the grid; None where no values were bounded."""
+        return limits_of(self.bound, math.prod(axis.size for axis in self.grid_points))
 
     @property
     def dimensions(self) -> int:
@@ -78,14 +87,15 @@ class ReleasedField(Expansion):
         return self.basis.grid_points
 
     def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
-        """Values of the function, or of a partial derivative.
+        """Values of the function, cut at public bounds of values, or of a partial derivative.
 
         Parameters
         ----------
         points : array (q, d) or (d,)
             Points of the domain; for one variable also a number or an array (q,).
         order : int or sequence of d int
-            Order of the derivative in each variable; one number is for all of them.
+            Order of the derivative in each variable; one number is for all of them. Zero where the
+            function is cut.
 
         Returns
         -------
@@ -100,27 +110,44 @@ class ReleasedField(Expansion):
         """
         at, single = check_box_points(points, self.domain_range)
         orders = parameters.orders(order, self.dimensions)
-        values = self.basis.values_at(at, self.coefficients, orders)
-        if not any(orders):
-            values = values + self._center_at(at)
-        elif self.center.ndim:
-            raise ParameterError(
-                "order",
-                "be 0 where the public center is not constant",
-                repr(order),
-                "Use constant bounds.",
-            )
+        values, limits = self.unclipped(at), self._limits_at(at)
+        if any(orders):
+            if self.center.ndim:
+                raise ParameterError(
+                    "order",
+                    "be 0 where the public center is not constant",
+                    repr(order),
+                    "Use constant bounds.",
+                )
+            slopes = self.basis.values_at(at, self.coefficients, orders)
+            free = True if limits is None else (limits[0] <= values) & (values <= limits[1])
+            values = np.where(free, slopes, 0.0)
+        elif limits is not None:
+            values = np.clip(values, *limits)
         return float(values[0]) if single else values
 
-    def _center_at(self, at: Floats) -> Any:
-        if not self.center.ndim:
-            return float(self.center)
+    def unclipped(self, points: ArrayLike) -> Floats:
+        """Values (q,) of the estimate before it is cut at public bounds."""
+        at, _ = check_box_points(points, self.domain_range)
+        values = self.basis.values_at(at, self.coefficients, (0,) * self.dimensions)
+        return np.asarray(values + self._between(self.center, at))
+
+    def _limits_at(self, at: Floats) -> Limits | None:
+        if self.limits is None:
+            return None
+        lower, upper = (np.asarray(self._between(end, at)) for end in self.limits)
+        return lower, upper
+
+    def _between(self, table: Floats, at: Floats) -> Any:
+        """A public number, or public values on the grid, at points: linear between."""
+        if not table.ndim:
+            return float(table)
         from scipy.interpolate import RegularGridInterpolator
 
-        table = self.center.reshape([axis.size for axis in self.grid_points])
+        shaped = table.reshape([axis.size for axis in self.grid_points])
         # Cell midpoints do not reach the edge: the nearest value holds there.
         inside = [np.clip(at[:, i], axis[0], axis[-1]) for i, axis in enumerate(self.grid_points)]
-        return RegularGridInterpolator(self.grid_points, table)(np.stack(inside, axis=1))
+        return RegularGridInterpolator(self.grid_points, shaped)(np.stack(inside, axis=1))
 
     def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
         """Values on the midpoints of a regular grid, by fast transforms.
@@ -133,11 +160,15 @@ class ReleasedField(Expansion):
         own = tuple(axis.size for axis in self.grid_points)
         wanted = own if shape is None else wholes(shape, "shape", self.dimensions)
         values = self.basis.values_on_grid(self.coefficients, wanted)
-        if not self.center.ndim:
-            return np.asarray(values + float(self.center))
-        if wanted == own:
-            return np.asarray(values + self.center.reshape(own))
-        return np.asarray(values + self._center_at(self.midpoints(wanted)).reshape(wanted))
+        center, *limits = (self._table(end, wanted) for end in (self.center, *(self.limits or ())))
+        values = values + center
+        return np.clip(values, *limits) if limits else np.asarray(values)
+
+    def _table(self, table: Floats, shape: tuple[int, ...]) -> Floats:
+        """A public number, or public values on the grid, at the midpoints of another grid."""
+        if not table.ndim or shape == tuple(axis.size for axis in self.grid_points):
+            return table.reshape(shape) if table.ndim else table
+        return np.asarray(self._between(table, self.midpoints(shape))).reshape(shape)
 
     def midpoints(self, shape: Sequence[int]) -> Floats:
         """Midpoints (q, d) of the cells of a regular grid, in C order."""
@@ -154,7 +185,11 @@ class ReleasedField(Expansion):
         return float(volume * self.on_grid().mean())
 
     def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "mean",
     ) -> Band:
         """Band for the function that would have been released without noise.
 
@@ -168,14 +203,19 @@ class ReleasedField(Expansion):
             Which of the two.
         points : array (q, d), optional
             Where; by default about 400 points of a lattice on the domain.
+        kind : {"mean", "measured"}
+            "mean" contains the released function itself and is cut at public bounds of values;
+            "measured" is the exact band, drawn around `unshrunk`, which the function may leave.
 
         Notes
         -----
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
+        choice(kind, "kind", KINDS)
         at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        return make_band(np.atleast_1d(source(at)), functions, source, level, simultaneous, at)
+        band = make_band(source.unclipped(at), functions, source, level, simultaneous, at)
+        return band if kind in MEASURED else settled(band, self(at), self._limits_at(at))
 
     # Its file.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,31 +12,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import check_point, check_points, piecewise
+from dpfda.bases.grids import check_point, check_points, gauss, piecewise
 from dpfda.bases.kernels import short_range
+from dpfda.numerics import parameters
 from dpfda.numerics.encoding import integer
 from dpfda.numerics.parameters import choice, values_at
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
-from dpfda.releases.bands import (
-    Accuracy,
-    Band,
-    enclosing,
-    make_band,
-    make_credible_band,
-)
+from dpfda.releases.bands import KINDS, MEASURED, Accuracy, Band, make_band, make_credible_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.expansion import Expansion
-from dpfda.releases.lines import between_bounds, is_line, mean_band, misfit, promise, verdict
+from dpfda.releases.lines import (
+    Limits,
+    band_around,
+    cuts,
+    is_line,
+    limits_of,
+    line_at,
+    mean_band,
+    misfit,
+    promise,
+    verdict,
+)
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
 __all__ = ["NoisyCount", "ReleasedFunction"]
 
 Floats = NDArray[np.float64]
-NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
-KINDS = ("mean", "measured", "noise", "credible")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +59,23 @@ class ReleasedFunction(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible")
 
     basis: Basis
     order: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.limits  # Bounds from a damaged file are refused when it is read.
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """Public bounds (m,) of its values on the grid; None where no values were bounded."""
+        if isinstance(self.hierarchy, CurvePrior):
+            return self.hierarchy.lower, self.hierarchy.upper
+        points = self.grid_points.shape
+        found = limits_of(self.bound, points[0])
+        return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -70,7 +88,7 @@ class ReleasedFunction(Expansion):
         return self.basis.grid_points
 
     def __call__(self, points: ArrayLike) -> Any:
-        """Values of the function.
+        """Values of the function, cut at the public bounds where values were bounded.
 
         Parameters
         ----------
@@ -87,16 +105,16 @@ class ReleasedFunction(Expansion):
         ParameterError
             If a point is outside the domain.
         """
-        if isinstance(self.hierarchy, CurvePrior):
-            values = between_bounds(self, self.hierarchy, check_points(points, self.domain_range))
-        else:
-            functions = self.basis.evaluate(points, self.order)
-            values = self._center(points) + functions @ self.coefficients
+        values = line_at(self, check_points(points, self.domain_range))
         return float(values[0]) if np.ndim(points) == 0 else values
 
-    def _center(self, points: ArrayLike) -> Floats:
-        at = check_points(points, self.domain_range)
-        return piecewise(self.grid_points, self.center, at, self.order)
+    def unclipped(self, points: ArrayLike, order: int = 0) -> Floats:
+        """Values (k,) of the estimate, or a derivative, before it is cut at public bounds."""
+        at, (order,) = check_points(points, self.domain_range), parameters.orders(order, 1)
+        return np.asarray(self._center(at, order) + self.basis.evaluate(at, order) @ self.coefficients)
+
+    def _center(self, at: Floats, order: int) -> Floats:
+        return piecewise(self.grid_points, self.center, at, order)
 
     def derivative(self) -> ReleasedFunction:
         """The derivative, as a released function of its own (units of the data per unit of t).
@@ -138,7 +156,8 @@ class ReleasedFunction(Expansion):
     def quadrature(self, start: float, end: float) -> tuple[Floats, Floats]:
         """Points and weights for an integral from `start` to `end`: Gauss-Legendre between grid points.
 
-        Kernels are smooth there, so the error of an integral is that of rounding.
+        Also between points where the line is cut at public bounds. Kernels are smooth there, so the
+        error of an integral is that of rounding.
         """
         start, end = (check_point(given, self.domain_range) for given in (start, end))
         if start > end:
@@ -146,9 +165,9 @@ class ReleasedFunction(Expansion):
             return points, -weights
         inner = self.grid_points[(self.grid_points > start) & (self.grid_points < end)]
         edges = np.concatenate([[start], inner, [end]])
-        half = np.diff(edges)[:, None] / 2
-        middle = (edges[:-1] + edges[1:])[:, None] / 2
-        return (middle + half * NODES).ravel(), (half * NODE_WEIGHTS).ravel()
+        points, weights = gauss(edges)
+        bends = cuts(self, np.concatenate([[start], points, [end]]))
+        return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
     def band(
         self,
@@ -157,7 +176,9 @@ class ReleasedFunction(Expansion):
         points: ArrayLike | None = None,
         kind: str = "mean",
     ) -> Band:
-        """Band around the released function. It always contains the function itself.
+        """Band around the released function.
+
+        But for kind "measured" it contains the function itself, always.
 
         Parameters
         ----------
@@ -172,7 +193,8 @@ class ReleasedFunction(Expansion):
             "mean", for the default line of curves between bounds: meant to hold the mean of the clipped
             records itself, everywhere on the grid at once, and cut at the public bounds. The noise is
             known exactly, how the mean wiggles between cells is assumed; levels from .9. For any other
-            release it is the band of kind "measured", widened where the function leaves it.
+            release it is the band of kind "measured", widened where the function leaves it, and cut at
+            the public bounds where there are any.
             "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers
             what a linear estimate of what was measured would be without noise. It is drawn around
             `unshrunk`, so that the function may leave it.
@@ -199,17 +221,20 @@ class ReleasedFunction(Expansion):
         approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
-        choice(kind, "kind", KINDS)
+        choice(kind, "kind", self.band_kinds)
         given = self.band_points()[:, 0] if points is None else points
         at = check_points(given, self.domain_range)
         if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
-            return mean_band(self, self.hierarchy, level, simultaneous, at)
+            return mean_band(self, level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)
         if kind == "credible":
-            return make_credible_band(self(at), functions, self, level, simultaneous, at)
-        source = self.unshrunk
-        band = make_band(source(at), functions, source, level, simultaneous, at)
-        return enclosing(band, self(at)) if kind == "mean" else band
+            line = self.unclipped(at, self.order)
+            band = make_credible_band(line, functions, self, level, simultaneous, at)
+        else:
+            source = self.unshrunk
+            line = source.unclipped(at, self.order)
+            band = make_band(line, functions, source, level, simultaneous, at)
+        return band if kind in MEASURED else band_around(self, band)
 
     def accuracy(self, level: float = LEVEL) -> Accuracy:
         """Half-widths of the default band, simultaneous and pointwise, over the domain."""

@@ -24,14 +24,23 @@ from dpfda.mechanisms.posteriors.histospline import (
 )
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
-from dpfda.numerics.parameters import wholes
+from dpfda.numerics.parameters import choice, wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
-from dpfda.releases.bands import DRAWS, Band, band_from_errors, check_level, check_places
+from dpfda.releases.bands import (
+    DRAWS,
+    KINDS,
+    MEASURED,
+    Band,
+    band_from_errors,
+    check_level,
+    check_places,
+)
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.boxes import BAND_POINTS, FINE, box_axes, check_drawn
 from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, counted, noise_moved
 from dpfda.views import View
 
@@ -86,6 +95,7 @@ class ReleasedHistogram(Release):
 
     FORMAT: ClassVar[str] = "dpfda-histogram"
     CALLED: ClassVar[str] = "released histogram"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
 
     def __post_init__(self) -> None:
@@ -213,7 +223,11 @@ class ReleasedHistogram(Release):
         return float(self.coefficients.flat[0])
 
     def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "mean",
     ) -> Band:
         """Band for the smooth function that the counts without noise would have given.
 
@@ -225,6 +239,9 @@ class ReleasedHistogram(Release):
             Whether it is for all points at once.
         points : array (q, d), optional
             Where; by default a regular grid of about 400 points, fewer for more than 40,000 cells.
+        kind : {"mean", "measured"}
+            They differ under "monotone" only: "measured" is for the average over the cell that a point
+            lies in; "mean" is the same, widened where the function leaves it.
 
         Notes
         -----
@@ -233,9 +250,10 @@ class ReleasedHistogram(Release):
         With a bandwidth the level is that of the known law of the noise. Under "adaptive" the weights
         follow the noisy counts and are taken as they are, which makes the level approximate: at 0.9 the
         measured coverage was 0.87 to 0.93 (four densities, 500 and 5000 units, epsilon 0.1 and 1).
-        Under "monotone" the band is for the average over the cell that a point lies in, level as there.
+        Under "monotone" the level is as there.
         """
         level = check_level(level, simultaneous)
+        choice(kind, "kind", KINDS)
         at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         check_places(at)
         where = at[:, 0] if self.dimensions == 1 else at
@@ -246,7 +264,8 @@ class ReleasedHistogram(Release):
             response = (self.smoother.cell_response() / self.cells.shares[:, None])[cell]
             errors = np.abs(self._errors(response * unit))
             heights = found / self.cells.volume
-            return band_from_errors(heights, errors, level, simultaneous, where)
+            band = band_from_errors(heights, errors, level, simultaneous, where)
+            return band if kind in MEASURED else settled(band, self(at))
         position = self._unit_box(at)
         rows = max(1, TABLE // self.coefficients.size)
         parts = [self.smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]

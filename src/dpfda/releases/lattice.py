@@ -19,10 +19,10 @@ from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
-from dpfda.numerics.parameters import randomness
+from dpfda.numerics.parameters import choice, randomness
 from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.bands import Band, check_level, check_places, make_band
+from dpfda.releases.bands import KINDS, Band, check_level, check_places, make_band
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.boxes import BAND_POINTS, FINE, box_axes, check_drawn
 from dpfda.releases.costs import certified, sum_costs
@@ -71,6 +71,7 @@ class LatticeRelease(Release):
 
     FORMAT: ClassVar[str] = "dpfda-lattice-release"
     CALLED: ClassVar[str] = "dpfda release on a lattice"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the domain"
 
     def __post_init__(self) -> None:
@@ -147,7 +148,11 @@ class LatticeRelease(Release):
         return float(volume * self.values.mean())
 
     def band(
-        self, level: float = 0.95, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "mean",
     ) -> Band:
         """Band for the polynomial that would have been released without noise.
 
@@ -160,6 +165,8 @@ class LatticeRelease(Release):
             Which of the two.
         points : array (q, d), optional
             Where; by default about 400 points of a lattice on the domain.
+        kind : {"mean", "measured"}
+            One and the same here: what is published is what was measured.
 
         Notes
         -----
@@ -168,6 +175,7 @@ class LatticeRelease(Release):
         least 1000) where many points meet a large lattice.
         """
         check_level(level, simultaneous)
+        choice(kind, "kind", KINDS)
         at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         check_places(at)
         functions = np.ones((at.shape[0], 1))

@@ -1,63 +1,177 @@
-"""The default line of curves between bounds: cut at them, its band, its error and its misfit."""
+"""Lines cut at the public bounds, and bands that hold them: one rule for every kind of release."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import piecewise
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors.widths import around_lines, around_slopes
 from dpfda.privacy.words import number
-from dpfda.releases.bands import Accuracy, Band, check_level, check_places, enclosing
+from dpfda.releases.bands import Accuracy, Band, check_level, check_places
 
 if TYPE_CHECKING:
     from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
+Limits = tuple[Floats, Floats]
+# Halvings of the distance between two points that find a crossing to the last digits.
+HALVINGS = 50
 
 # Typical errors, as shares of the distance between the bounds, and what they are called.
 VERDICTS = ((0.02, "very good"), (0.05, "good"), (0.1, "fair"), (0.2, "coarse"))
 WORST = "of little use"
 
 
-def unclipped(release: ReleasedFunction, at: Floats, order: int) -> Floats:
-    """The line, or a derivative, before it is cut."""
-    center = piecewise(release.grid_points, release.center, at, order)
-    return np.asarray(center + release.basis.evaluate(at, order) @ release.coefficients)
+def limits_of(bound: Mapping[str, Any], points: int) -> Limits | None:
+    """Public bounds on values, () or (m,), that were stated for a grid of m points; None for others.
+
+    Parameters
+    ----------
+    bound : mapping
+        Of a certificate; it may come from a file.
+    points : int
+        Number m of points of the grid.
+
+    Raises
+    ------
+    ParameterError
+        If they are not finite numbers in order, one or one a point.
+    """
+    if bound.get("kind") != "values":
+        return None
+    try:
+        lower, upper = (np.asarray(bound[end], dtype=np.float64) for end in ("lower", "upper"))
+    except (KeyError, TypeError, ValueError):
+        raise ParameterError("bound", "state its lower and upper values", "others") from None
+    shaped = all(end.shape in ((), (points,)) for end in (lower, upper))
+    if not (shaped and np.all(np.isfinite(lower) & np.isfinite(upper) & (lower <= upper))):
+        raise ParameterError("bound", "have lower <= upper, finite, one or one a grid point", "others")
+    return lower, upper
 
 
-def between_bounds(release: ReleasedFunction, prior: CurvePrior, at: Floats) -> Floats:
+def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:
+    """A band that holds the line: widened where the line leaves it, then cut at public bounds.
+
+    Parameters
+    ----------
+    band : Band
+    values : array (k,)
+        The line at the band's points.
+    limits : (array, array), optional
+        Ends, () or (k,), that the line was cut at. What lay in the band and between them still does.
+    """
+    lower, upper = np.minimum(band.lower, values), np.maximum(band.upper, values)
+    if limits is not None:
+        lower, upper = np.clip(lower, *limits), np.clip(upper, *limits)
+    return replace(band, lower=lower, upper=upper)
+
+
+def limits_at(release: ReleasedFunction, at: Floats, order: int = 0) -> Limits | None:
+    """Public bounds (k,) of a release at points, or their derivatives; linear between grid points."""
+    if release.limits is None:
+        return None
+    lower, upper = (piecewise(release.grid_points, end, at, order) for end in release.limits)
+    return lower, upper
+
+
+def line_at(release: ReleasedFunction, at: Floats) -> Floats:
     """Values (k,) of the line cut at its public bounds; a derivative there is that of the bound."""
-    grid, order = release.grid_points, release.order
-    line = unclipped(release, at, 0)
-    lower, upper = (piecewise(grid, curve, at) for curve in (prior.lower, prior.upper))
-    if order == 0:
-        return np.clip(line, lower, upper)
-    slopes = [piecewise(grid, curve, at, order) for curve in (prior.lower, prior.upper)]
-    inside = unclipped(release, at, order)
-    return np.where(line < lower, slopes[0], np.where(line > upper, slopes[1], inside))
+    values, limits = release.unclipped(at, release.order), limits_at(release, at)
+    if limits is None:
+        return values
+    if release.order == 0:
+        return np.clip(values, *limits)
+    line, slopes = release.unclipped(at, 0), limits_at(release, at, release.order)
+    assert slopes is not None  # noqa: S101
+    return np.where(line < limits[0], slopes[0], np.where(line > limits[1], slopes[1], values))
 
 
-def mean_band(
-    release: ReleasedFunction, prior: CurvePrior, level: float, simultaneous: bool, at: Floats
-) -> Band:
+def cuts(release: ReleasedFunction, points: Floats) -> Floats:
+    """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
+    found = []
+    for side in (0, 1) if release.limits is not None else ():
+        gap = _above(release, points, side)
+        crossed = np.flatnonzero(gap[1:] * gap[:-1] < 0)
+        low, high, rising = points[crossed], points[crossed + 1], gap[crossed] < 0
+        for _ in range(HALVINGS if crossed.size else 0):
+            middle = (low + high) / 2
+            before = (_above(release, middle, side) < 0) == rising
+            low, high = np.where(before, middle, low), np.where(before, high, middle)
+        found.append(low)
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _above(release: ReleasedFunction, at: Floats, side: int) -> Floats:
+    limits = limits_at(release, at)
+    assert limits is not None  # noqa: S101
+    return release.unclipped(at) - limits[side]
+
+
+def band_around(release: ReleasedFunction, band: Band) -> Band:
+    """A band of a release, made to hold its line between its public bounds."""
+    limits = limits_at(release, band.points) if release.order == 0 else None
+    return settled(band, release(band.points), limits)
+
+
+def mean_band(release: ReleasedFunction, level: float, simultaneous: bool, at: Floats) -> Band:
     """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
     level = check_level(level, simultaneous)
     check_places(at)
-    grid, model, values = release.grid_points, release.curve_model, release(at)
-    if release.order == 0:
-        widths = release.widths.around_line(level, simultaneous) * prior.width
-        half = piecewise(grid, widths, at)
-        lower = np.maximum(values - half, piecewise(grid, prior.lower, at))
-        upper = np.minimum(values + half, piecewise(grid, prior.upper, at))
-        return Band(at, lower, upper, float(level), simultaneous)
-    slopes = release.basis.evaluate(at, release.order) @ (release.basis.analysis.T * prior.width)
-    functions = slopes if model.lift is None else slopes @ model.lift
-    half = release.widths.around_slope(level, simultaneous, functions)
-    line = unclipped(release, at, release.order)
-    return enclosing(Band(at, line - half, line + half, float(level), simultaneous), values)
+    line = release.unclipped(at, release.order) if release.order else release(at)
+    half = _half_widths((release,), level, simultaneous, at)
+    return band_around(release, Band(at, line - half, line + half, float(level), simultaneous))
+
+
+def difference_band(
+    first: ReleasedFunction, second: ReleasedFunction, level: float, simultaneous: bool, at: Floats
+) -> Band:
+    """The band for the difference of two means, from what both may be, independently."""
+    lines = [mean.unclipped(at, mean.order) if mean.order else mean(at) for mean in (first, second)]
+    half = _half_widths((first, second), level, simultaneous, at)
+    line = lines[0] - lines[1]
+    return around_difference(
+        first, second, Band(at, line - half, line + half, float(level), simultaneous)
+    )
+
+
+def around_difference(first: ReleasedFunction, second: ReleasedFunction, band: Band) -> Band:
+    """A band made to hold the first line less the second, between what their bounds let it be."""
+    at, limits = band.points, None
+    ends = [limits_at(mean, at) for mean in (first, second)]
+    if not first.order and ends[0] is not None and ends[1] is not None:
+        limits = ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]
+    return settled(band, first(at) - second(at), limits)
+
+
+def _half_widths(
+    means: tuple[ReleasedFunction, ...], level: float, simultaneous: bool, at: Floats
+) -> Floats:
+    """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
+    widths = [mean.widths for mean in means]
+    if means[0].order == 0:
+        half = around_lines(widths, level, simultaneous) * _scale(means[0])
+        return piecewise(means[0].grid_points, half, at)
+    return around_slopes(widths, level, simultaneous, [_slopes(mean, at) for mean in means])
+
+
+def _scale(release: ReleasedFunction) -> Floats:
+    """Distance (m,) between the public bounds."""
+    assert isinstance(release.hierarchy, CurvePrior)  # noqa: S101
+    return release.hierarchy.width
+
+
+def _slopes(release: ReleasedFunction, at: Floats) -> Floats:
+    """Takes shares of the bounds at the carrying points to derivatives (k,), in units of the data."""
+    slopes = release.basis.evaluate(at, release.order) @ (release.basis.analysis.T * _scale(release))
+    lift = release.curve_model.lift
+    return np.asarray(slopes if lift is None else slopes @ lift)
 
 
 def is_line(release: ReleasedFunction) -> bool:

@@ -122,7 +122,7 @@ class ReleasedPredictor(Release):
         return feature_ball(self.features.components)
 
     def __call__(self, points: ArrayLike) -> Floats:
-        """Values of the function.
+        """Values of the function, cut at the public bounds of the target.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class ReleasedPredictor(Release):
         Returns
         -------
         array (q,)
-            In units of the target; for classification the decision function.
+            In units of the target; for classification the decision function, which is not bounded.
 
         Raises
         ------
@@ -141,10 +141,13 @@ class ReleasedPredictor(Release):
         """
         at = self._points(points)
         rows = embedded(self.features, self._ball, self.inputs.scaled(at)) * self._ball.unit
-        return np.asarray(self.center + self.half_width * (rows @ self.coefficients))
+        values = np.asarray(self.center + self.half_width * (rows @ self.coefficients))
+        if self.task == "classification":
+            return values
+        return np.clip(values, self.center - self.half_width, self.center + self.half_width)
 
     def predict(self, points: ArrayLike) -> NDArray[Any]:
-        """Predicted targets, inside their public bounds; or predicted classes.
+        """Predicted targets, which are the values; or predicted classes.
 
         Parameters
         ----------
@@ -153,7 +156,7 @@ class ReleasedPredictor(Release):
         values = self(points)
         if self.task == "classification":
             return np.asarray(np.array(self.classes)[(values > 0).astype(np.intp)])
-        return np.clip(values, self.center - self.half_width, self.center + self.half_width)
+        return values
 
     def predict_proba(self, points: ArrayLike) -> Floats:
         """Probabilities (q, 2) of the two classes, for the logistic loss.

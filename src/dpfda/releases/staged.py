@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dpfda.bases.grids import check_points
 from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw, law_from_json
 from dpfda.numerics.encoding import integer, integers, number
@@ -108,10 +107,9 @@ class TwoStageFunction(ReleasedFunction):
         if self.first is None or self.last is None or not self.radius > 0:
             raise ParameterError("release", "have a first stage, a radius and a last guarantee", "none")
 
-    def _center(self, points: ArrayLike) -> Floats:
+    def _center(self, at: Floats, order: int) -> Floats:
         assert self.first is not None  # noqa: S101
-        at = check_points(points, self.domain_range)
-        return np.asarray(replace(self.first, order=self.order)(at))
+        return self.first.unclipped(at, order)
 
     # Its file.
 

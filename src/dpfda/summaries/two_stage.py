@@ -339,7 +339,7 @@ class PreparedStages:
         function of that unit alone, and always one of the bins.
         """
         basis = self.request.basis
-        around = BallAround(first(flat_grid(basis)), float(radii[0]), self.request.bound)
+        around = BallAround(first.unclipped(flat_grid(basis)), float(radii[0]), self.request.bound)
         values = around.restrict(self.curves.values, flat_grid(basis))
         rows = project(np.where(self.curves.usable[:, None], values, 0.0), basis.analysis)
         with np.errstate(all="ignore"):
@@ -373,7 +373,7 @@ class PreparedStages:
     def last_stage(self, first: ReleasedFunction, radius: float, squares: Floats) -> LastStage:
         """The public side of the differences."""
         basis = self.request.basis
-        bound = BallAround(first(flat_grid(basis)), radius, self.request.bound)
+        bound = BallAround(first.unclipped(flat_grid(basis)), radius, self.request.bound)
         request = replace(self.request, bound=bound, guarantee=self.plan.last)
         whole = self.request.problem(self.size)
         problem = residual_problem(whole, residual_belief(squares), radius, self.plan.last)

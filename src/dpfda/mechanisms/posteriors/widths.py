@@ -18,7 +18,7 @@ steps and cycles narrower than a cell can be missed altogether. No band here is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -71,16 +71,7 @@ class Widths:
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
         """Half-widths (m,) on the grid of the band around the clipped line."""
-        check_offered(level)
-        posterior, places = self.posterior, self._places
-        bends = bending(posterior.line, posterior.model.resolution)[places]
-        halves = [
-            _spread(self._apart(weights, public, places, level), level, simultaneous)
-            for weights, public in ((RICH, PUBLIC), (BROWNIAN, 0.0))
-        ]
-        half = FACTOR * (sum(halves) + bends) / 2
-        model = posterior.model
-        return np.interp(model.grid, model.times[places], half)
+        return around_lines((self,), level, simultaneous)
 
     def around_slope(self, level: float, simultaneous: bool, functions: Floats) -> Floats:
         """Half-widths (k,) of linear forms of the curve, such as derivatives.
@@ -92,44 +83,48 @@ class Widths:
         functions : array (k, N)
             Takes values at the carrying points to the forms.
         """
-        check_offered(level)
-        halves = [
-            _spread(self._apart(weights, public, None, level, functions), level, simultaneous)
-            for weights, public in ((SMOOTHER, PUBLIC), (ROUGHEST, 0.0))
-        ]
-        return np.asarray(FACTOR * sum(halves) / 2)
+        return around_slopes((self,), level, simultaneous, (functions,))
 
     @cached_property
     def typical_error(self) -> float:
         """Root mean square distance of mean and line by its prior, in shares of the bounds' distance."""
-        apart = self._apart(LINE, PUBLIC, self._places, LEAST_LEVEL)
+        apart = self._from_line(LINE, PUBLIC, LEAST_LEVEL, 0)
         return float(np.sqrt(np.mean(apart**2)))
 
-    def _apart(
+    def _from_line(self, prior: Mapping[str, float], public: float, level: float, key: int) -> Floats:
+        """Mean minus line (draws, k) at the places that are looked at."""
+        line, places = self.posterior.line, self._places
+        curves, counts = self._curves(prior, public, level, key, places)
+        return curves - line[places] + counts * (line[places] - 0.5)
+
+    def _from_mean(
+        self, prior: Mapping[str, float], public: float, level: float, key: int, functions: Floats
+    ) -> Floats:
+        """Forms of the mean minus those of the posterior mean (draws, k)."""
+        curves, counts = self._curves(prior, public, level, key, slice(None))
+        apart = (curves - self.posterior.mean) @ functions.T
+        return np.asarray(apart + counts * (functions @ (self.posterior.line - 0.5)))
+
+    def _curves(
         self,
         prior: Mapping[str, float],
         public: float,
-        places: NDArray[np.int64] | None,
         level: float,
-        functions: Floats | None = None,
-    ) -> Floats:
-        """Sizes (draws, k) of mean minus line at some places, or of forms of mean minus posterior."""
-        generator = np.random.Generator(np.random.Philox(key=0))
+        key: int,
+        rows: NDArray[np.int64] | slice,
+    ) -> tuple[Floats, Floats]:
+        """Curves (draws, k) that the mean may be, and relative errors (draws, 1) of the count."""
+        generator = np.random.Generator(np.random.Philox(key=key))
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, round(20 / (1 - level))))
-        posterior = self.posterior
-        weights = weights_of(posterior.fits, prior, public)
-        if functions is None:
-            rows = places if places is not None else slice(None)
-            whole, beside = _deviations(posterior, generator, weights, draws, rows)
-            apart, level_of = whole - posterior.line[rows], posterior.line[rows] - 0.5
-        else:
-            whole, beside = _deviations(posterior, generator, weights, draws, slice(None))
-            apart = (whole - posterior.mean) @ functions.T
-            level_of = functions @ (posterior.line - 0.5)
-        if self.count is not None:
-            scaling = self.count.errors(generator, draws, beside) / self.size
-            apart = apart + scaling[:, None] * level_of
-        return np.abs(apart)
+        weights = weights_of(self.posterior.fits, prior, public)
+        curves, beside = _deviations(self.posterior, generator, weights, draws, rows)
+        if key:
+            # They come component by component: in another order they are independent of others.
+            order = generator.permutation(draws)
+            curves, beside = curves[order], beside[order]
+        if self.count is None:
+            return curves, np.zeros((draws, 1))
+        return curves, (self.count.errors(generator, draws, beside) / self.size)[:, None]
 
     @property
     def misfit(self) -> bool:
@@ -147,6 +142,49 @@ class Widths:
         # Of white noise their mean square is six.
         changes = np.diff(posterior.noisy, n=2) / np.sqrt(6)
         return bool(np.sqrt(np.mean(changes**2)) > ROUGH_CHANGES)
+
+
+def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = True) -> Floats:
+    """Half-widths (m,) on the grid of the band around a clipped line, or the first less the second.
+
+    Parameters
+    ----------
+    lines : (Widths,) or (Widths, Widths)
+        On one grid; two of independent releases.
+    level : float
+    simultaneous : bool
+    """
+    check_offered(level)
+    model, places = lines[0].posterior.model, lines[0]._places
+    halves = [
+        _spread(
+            [line._from_line(*prior, level, key) for key, line in enumerate(lines)], level, simultaneous
+        )
+        for prior in ((RICH, PUBLIC), (BROWNIAN, 0.0))
+    ]
+    line = lines[0].posterior.line - sum(other.posterior.line for other in lines[1:])
+    cells = min(each.posterior.model.resolution for each in lines)
+    half = FACTOR * (sum(halves) + bending(line, cells)[places]) / 2
+    return np.interp(model.grid, model.times[places], half)
+
+
+def around_slopes(
+    lines: Sequence[Widths], level: float, simultaneous: bool, functions: Sequence[Floats]
+) -> Floats:
+    """Half-widths (k,) of linear forms (k, N) of a curve, or of those of one less those of another."""
+    check_offered(level)
+    halves = [
+        _spread(
+            [
+                line._from_mean(*prior, level, key, forms)
+                for key, (line, forms) in enumerate(zip(lines, functions, strict=True))
+            ],
+            level,
+            simultaneous,
+        )
+        for prior in ((SMOOTHER, PUBLIC), (ROUGHEST, 0.0))
+    ]
+    return np.asarray(FACTOR * sum(halves) / 2)
 
 
 def check_offered(level: float) -> None:
@@ -220,8 +258,13 @@ def _given(
     return corrected @ part.root[rows].T + fit.center[rows], beside
 
 
-def _spread(apart: Floats, level: float, simultaneous: bool) -> Floats:
-    """Half-widths (k,) that sizes of deviations (draws, k) stay within: everywhere, or at each point."""
+def _spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:
+    """Half-widths (k,) that deviations (draws, k), or the first less the second, stay within.
+
+    Everywhere, or at each point.
+    """
+    first, *others = deviations
+    apart = np.abs(first - sum(others))
     if not simultaneous:
         return np.asarray(np.quantile(apart, level, axis=0))
     deviation = np.sqrt(np.mean(apart**2, axis=0))

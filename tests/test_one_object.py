@@ -1,0 +1,219 @@
+"""A release is one object: line, band, table, CSV, JSON, frame and picture show the same numbers.
+
+Of every kind: the line lies inside its band and between the public bounds, in every way to ask for it.
+"""
+
+import csv
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, PrivateMean, ValueBounds
+from dpfda.errors import ParameterError
+from dpfda.front.command.app import app
+from sample_releases import CURVES, GRID, RELEASES
+from stranger_files import IMAGES, KINDS, POINTS
+
+mpl.use("Agg")
+GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
+
+
+def _mean(**parameters: Any) -> Any:
+    made = {"epsilon": 1.0, "bounds": (-1.0, 1.2), "grid_points": GRID, **parameters}
+    return PrivateMean(**made).fit(CURVES).release_
+
+
+def _compared(**parameters: Any) -> Any:
+    made = {"epsilon": 1.0, "bounds": (-1.0, 1.2), "grid_points": GRID, **parameters}
+    return PrivateComparison(**made).fit(CURVES, GROUPS).release_
+
+
+# Bounds so narrow, and noise so large, that estimates before the cut leave them again and again.
+ALL: dict[str, Callable[[], Any]] = {
+    **RELEASES,
+    **KINDS,
+    "line": _mean,
+    "slope of a line": lambda: _mean().derivative(),
+    "line of a private number": lambda: _mean(neighbours="add-remove"),
+    "line between curves": lambda: _mean(bounds=ValueBounds(np.sin(GRID) - 2, 2 + GRID**2)),
+    "narrow": lambda: _mean(mechanism="laplace", epsilon=0.05),
+    "slope of a narrow one": lambda: _mean(mechanism="laplace", epsilon=0.05).derivative(),
+    "narrow image": lambda: (
+        PrivateMean(0.1, bounds=(0, 1), basis=KINDS["box"]().basis).fit(IMAGES).release_
+    ),
+    "few points": lambda: PrivateDensity(0.1, domain_range=(0, 1)).fit(POINTS).release_,
+    "monotone": lambda: PrivateDensity(0.1).fit_counts([90, 3, 0, 40], [0, 1, 15, 60, 100]).release_,
+    "groups": _compared,
+    "groups, linear": lambda: _compared(mechanism="laplace"),
+    "difference": lambda: _compared().difference("a", "b"),
+    "slope of a difference": lambda: _compared().difference("a", "b").derivative(),
+    "difference, linear": lambda: _compared(mechanism="laplace").difference("a", "b"),
+    "classes": lambda: (
+        PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1), loss="logistic")
+        .fit(POINTS[:, None], (POINTS > 0.4).astype(int))
+        .release_
+    ),
+}
+SQUARES = ("ReleasedCovariance",)
+# One of every class, and what is cut.
+IN_FILES = (
+    "pure", "derivative", "line", "slope of a line", "narrow", "box", "narrow image", "lattice",
+    "density", "square", "two stages, private spread", "covariance", "components", "groups",
+    "groups, linear", "difference", "slope of a difference", "difference, linear",
+    "predictor", "classes",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a band holds does not hang on how many draws its width is from.
+    for module in ("bands", "difference", "covariance", "histogram"):
+        monkeypatch.setattr(f"dpfda.releases.{module}.DRAWS", 400)
+
+
+@cache
+def release_of(kind: str) -> Any:
+    return ALL[kind]()
+
+
+def call(release: Any, points: Any) -> Any:
+    return release(points, points) if type(release).__name__ in SQUARES else release(points)
+
+
+def limits(release: Any, points: Any) -> tuple[Any, Any]:
+    """What no value of a release may leave, from its certificate and kind alone."""
+    kind, bound = type(release).__name__, release.bound
+    if kind in ("ReleasedDensity", "ReleasedCovariance"):
+        return 0.0, np.inf
+    if kind == "ReleasedPredictor" and release.task == "regression":
+        return release.center - release.half_width, release.center + release.half_width
+    if kind == "ReleasedDifference" and not release.first.order and bound["kind"] == "values":
+        reach = bound["upper"] - bound["lower"]
+        return -reach, reach
+    if bound.get("kind") != "values" or getattr(release, "order", 0) or kind == "ReleasedDifference":
+        return -np.inf, np.inf
+    if np.ndim(bound["lower"]) == 0:
+        return bound["lower"], bound["upper"]
+    return tuple(np.interp(points, GRID, bound[end]) for end in ("lower", "upper"))
+
+
+def assert_inside(values: Any, lower: Any, upper: Any, ends: tuple[Any, Any]) -> None:
+    values, lower, upper = (np.asarray(part, dtype=float) for part in (values, lower, upper))
+    assert np.all(np.isfinite(values) & np.isfinite(lower) & np.isfinite(upper))
+    assert np.all((lower <= values) & (values <= upper))
+    assert np.all((ends[0] <= lower) & (upper <= ends[1]))
+
+
+@pytest.mark.parametrize("kind", ALL)
+class TestEveryKind:
+    def test_the_line_is_inside_its_band_and_bounds(self, kind: str) -> None:
+        release = release_of(kind)
+        if not hasattr(release, "band"):
+            return
+        for simultaneous in (True, False):
+            band = release.band(0.9, simultaneous)
+            assert (band.level, band.simultaneous) == (0.9, simultaneous)
+            ends = limits(release, band.points)
+            assert_inside(call(release, band.points), band.lower, band.upper, ends)
+        exact = release.band(0.95, kind="measured")
+        assert np.all(np.isfinite(exact.lower) & (exact.lower <= exact.upper))
+        with pytest.raises(ParameterError, match="kind must be one of 'mean', 'measured'"):
+            release.band(0.95, kind="best")
+
+    def test_values_keep_to_the_public_bounds(self, kind: str) -> None:
+        release = release_of(kind)
+        if not callable(release):
+            return
+        points = places(release)
+        values = np.asarray(call(release, points))
+        ends = limits(release, points)
+        assert np.all(np.isfinite(values))
+        assert np.all((ends[0] <= values) & (values <= ends[1]))
+        if hasattr(release, "on_grid") and type(release).__name__ != "ReleasedCovariance":
+            assert np.min(release.on_grid()) >= np.min(ends[0])
+            assert np.max(release.on_grid()) <= np.max(ends[1])
+
+    def test_the_picture_shows_the_line_inside_the_band(self, kind: str) -> None:
+        release = release_of(kind)
+        if not hasattr(release, "plot"):
+            return
+        axis = release.plot()
+        try:
+            bands = {tuple(made.get_facecolor()[0][:3]): made for made in axis.collections}
+            for line in axis.get_lines():
+                if line.get_linestyle() == "-" and line.get_label()[:1] != "_" and bands:
+                    found = bands[mpl.colors.to_rgb(line.get_color())]
+                    at, values = line.get_xdata(), line.get_ydata()
+                    np.testing.assert_allclose(values, call(release_for(release, line), at))
+                    lower, upper = ends_of(found, at)
+                    assert np.all((lower <= values + 1e-12) & (values <= upper + 1e-12))
+        finally:
+            mpl.pyplot.close(axis.get_figure())
+
+
+def release_for(release: Any, line: Any) -> Any:
+    """The part of a release that a line shows."""
+    means = getattr(release, "means", {})
+    return means[line.get_label()] if means else release
+
+
+def ends_of(band: Any, at: Any) -> tuple[Any, Any]:
+    """Lower and upper end of a band that was drawn, at points where it has corners."""
+    corners = band.get_paths()[0].vertices
+    found: dict[float, list[float]] = {}
+    for x, y in corners:
+        found.setdefault(float(x), []).append(float(y))
+    xs = np.array(sorted(found))
+    lower, upper = (np.array([end(found[x]) for x in xs]) for end in (min, max))
+    return np.interp(at, xs, lower), np.interp(at, xs, upper)
+
+
+def places(release: Any) -> Any:
+    """Points all over the domain."""
+    axes = np.atleast_2d(release.domain_range)
+    if len(axes) == 1:
+        return np.linspace(*axes[0], 97)
+    mesh = np.meshgrid(*(np.linspace(*ends, 9) for ends in axes))
+    return np.stack([part.ravel() for part in mesh], axis=1)
+
+
+@pytest.mark.parametrize("kind", IN_FILES)
+def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path) -> None:
+    release = release_of(kind)
+    file, table = tmp_path / "release.json", tmp_path / "values.csv"
+    release.save(file)
+    points = places(release)[5:50:7]
+    rows = np.atleast_2d(points.T).T
+    if type(release).__name__ in SQUARES:
+        rows = np.column_stack([points, points])
+    at = ",".join(":".join(repr(float(part)) for part in row) for row in rows)
+    for band in ("simultaneous", "pointwise"):
+        answer = asked("eval", str(file), "--at", at, "--band", band, "--json")
+        asked("eval", str(file), "--at", at, "--band", band, "--csv", str(table), "--overwrite")
+        with table.open() as handle:
+            written = {name: [] for name in next(csv.reader(handle))}
+            for row in csv.reader(handle):
+                for name, cell in zip(written, row, strict=True):
+                    written[name].append(float(cell))
+        assert written == {name: answer[name] for name in written}
+        if "value" in answer:
+            assert answer["value"] == np.ravel(call(release, points)).tolist()
+        if "lower" in answer:
+            value = answer.get("value") or answer[" minus ".join(release.names[:2])]
+            shown = release if "value" in answer else release.difference(*release.names[:2])
+            assert_inside(value, answer["lower"], answer["upper"], limits(shown, points))
+        for name in getattr(release, "means", {}):
+            assert answer[f"mean {name}"] == release[name](points).tolist()
+
+
+def asked(*arguments: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout) if "--json" in arguments else {}
