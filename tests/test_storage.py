@@ -235,6 +235,14 @@ class TestWriting:
         with pytest.raises(StorageError, match="that can be written to"):
             check_writable(tmp_path / "release.json")
 
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+    def test_a_pipe_is_not_replaced(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with pytest.raises(StorageError, match="must be a file; found .*device, pipe or socket"):
+            RELEASES["pure"]().save(pipe)
+        assert pipe.is_fifo()
+
     def test_a_file_that_may_not_be_overwritten(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -30,7 +30,7 @@ def check_writable(path: str | Path) -> Path:
     Raises
     ------
     StorageError
-        If its folder does not exist or cannot be written to, or the path is a folder.
+        If its folder does not exist or cannot be written to, or the path is a folder, a device or a pipe.
     """
     target = parameters.path(path)
     folder = target.parent
@@ -38,6 +38,11 @@ def check_writable(path: str | Path) -> Path:
         raise StorageError(
             f"The output path must be a file in an existing folder that can be written to; found "
             f"{str(target)!r}. Create the folder or choose another path."
+        )
+    if target.exists() and not target.is_file():
+        raise StorageError(
+            f"The output path must be a file; found {str(target)!r}, which is a device, pipe or socket "
+            "and would be replaced. Choose another path."
         )
     if target.exists() and not os.access(target, os.W_OK):
         raise StorageError(f"The output file {str(target)!r} exists and cannot be overwritten.")
