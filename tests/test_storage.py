@@ -239,7 +239,7 @@ class TestWriting:
     def test_a_pipe_is_not_replaced(self, tmp_path: Path) -> None:
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
-        with pytest.raises(StorageError, match="must be a file; found .*device, pipe or socket"):
+        with pytest.raises(StorageError, match=r"must be a file; found .*device, pipe or socket"):
             RELEASES["pure"]().save(pipe)
         assert pipe.is_fifo()
 

@@ -30,7 +30,7 @@ def check_writable(path: str | Path) -> Path:
     Raises
     ------
     StorageError
-        If its folder does not exist or cannot be written to, or the path is a folder, a device or a pipe.
+        If its folder does not exist or cannot be written to, or the path is a folder, device or pipe.
     """
     target = parameters.path(path)
     folder = target.parent
