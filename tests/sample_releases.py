@@ -1,6 +1,8 @@
 """One small release of every kind, and of every mean that changes what is stored."""
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from dpfda import (
     ReleasedFunction,
     TwoStageMean,
     ValueBounds,
+    load,
     release_bernstein,
 )
 from dpfda.bases import FourierBasis
@@ -116,6 +119,17 @@ def _compared() -> Any:
     return made.fit(CURVES, GROUPS).release_
 
 
+def _answered() -> Any:
+    estimator = PrivateMean(1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, mechanism="gaussian")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        estimator.open_session(CURVES, Path(folder) / "session") as session,
+    ):
+        session.value(0.5)
+        session.integral(0.0, 1.0)
+        return load(session.export(Path(folder) / "answers.json"))
+
+
 CLASSES = np.where(PLACES > 0.5, "high", "low")
 BOTH = {"classes": ("low", "high")}
 # Every kind, where its words, values or pictures differ.
@@ -144,6 +158,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "directions": lambda: _second(PrivateFPCA, n_components=1, method="exponential"),
     "comparison": _compared,
     "difference": lambda: _compared().difference("case", "control"),
+    "answers": _answered,
     "regression": lambda: _machine(PrivateKernelRegressor, PLACES, target_bounds=(-1, 2)),
     "regression on two inputs": lambda: _machine(
         PrivateKernelRegressor, PLANE[:, 0], PLANE, target_bounds=(-1, 2)

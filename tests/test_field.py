@@ -163,7 +163,7 @@ def test_tables_and_pictures_name_their_axes(release):
     assert (frame["lower"] <= frame["value"]).all()
     axis = release.plot()
     assert axis.get_xlabel().startswith("first variable")
-    title = axis.get_title(loc="left")
+    title = axis.get_title()
     assert "each record is protected" in title
     assert "2-differential privacy" in " ".join(title.split())
     # The image has its first variable to the right and its second up.

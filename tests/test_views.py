@@ -37,7 +37,7 @@ def test_a_curve_shows_its_lines_bands_and_words():
     words = [text.get_text() for text in axis.get_legend().get_texts()]
     assert sorted(words) == ["95% bands", "first", "second"]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("time (h)", "load (kW)")
-    assert axis.get_title(loc="left") == "Mean load of 5 homes\n1-DP"
+    assert axis.get_title() == "Mean load of 5 homes\n1-DP"
 
 
 def test_an_image_has_its_first_variable_to_the_right_and_its_second_upwards():

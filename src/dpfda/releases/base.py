@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.grids import check_box_points
+from dpfda.bases.grids import check_box_points, product_points
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import choice, reals
 from dpfda.privacy.certificates import Certificate, Certified
@@ -50,9 +50,9 @@ class Release(Certified):
     ``FORMAT``          name of its files; ``CALLED``, what people call one
     ``to_entries``      what its file holds beside certificate and labels, as JSON types
     ``from_json``       the release again
-    ``axes``            its coordinates by name, each with its ends
+    ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
     ``__call__``        values at points; ``band``, around them; or ``columns`` for several values
-    ``default_points``  where it is tabulated by default
+    ``grid_points``     where it is tabulated by default; or ``default_points``
     ``view``            a curve or an image of `dpfda.views`
     ``words``           its paragraphs in a report
     ==================  ===============================================================================
@@ -76,6 +76,10 @@ class Release(Certified):
         def certificate(self) -> Certificate: ...
         @property
         def about(self) -> Mapping[str, Any]: ...
+        @property
+        def domain_range(self) -> Any: ...
+        @property
+        def grid_points(self) -> Any: ...
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -145,12 +149,15 @@ class Release(Certified):
 
     @property
     def axes(self) -> Mapping[str, tuple[float, float]]:
-        """Coordinates of a point by name, each with its ends."""
-        raise NotImplementedError
+        """Coordinates of a point by name, each with its ends; by default those of `domain_range`."""
+        ends = np.array(self.domain_range, dtype=np.float64).reshape(-1, 2)
+        names = ["point"] if len(ends) == 1 else [f"point_{i + 1}" for i in range(len(ends))]
+        return {name: (float(a), float(b)) for name, (a, b) in zip(names, ends, strict=True)}
 
     def default_points(self) -> Floats:
-        """Points (q, c) at which it is tabulated by default."""
-        raise NotImplementedError
+        """Points (q, c) at which it is tabulated by default; here those of `grid_points`."""
+        grid = self.grid_points
+        return grid[:, None] if isinstance(grid, np.ndarray) else product_points(grid)
 
     def band_points(self) -> Floats:
         """Points (q, c) over which a band is simultaneous that is asked for elsewhere."""

@@ -1,8 +1,6 @@
-"""What releases on boxes share: names of coordinates, and how many of them a picture shows."""
+"""What releases on boxes share: how finely they are drawn, and how many variables a picture shows."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from dpfda.errors import ParameterError
 
@@ -11,13 +9,6 @@ BAND_POINTS = 400
 FINE = 256
 # A picture shows two variables at most.
 PICTURE = 2
-
-
-def box_axes(domain: Sequence[tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """The coordinates of a point by name, each with its ends."""
-    if len(domain) == 1:
-        return {"point": domain[0]}
-    return {f"point_{i + 1}": ends for i, ends in enumerate(domain)}
 
 
 def check_drawn(dimensions: int, remedy: str) -> None:

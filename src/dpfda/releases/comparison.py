@@ -88,6 +88,11 @@ class ReleasedComparison(Release):
         """Ends of the domain."""
         return self._any.domain_range
 
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self._any.grid_points
+
     def __getitem__(self, name: str) -> ReleasedFunction:
         """The release of a group."""
         return self.means[choice(name, "group", self.names)]
@@ -161,13 +166,6 @@ class ReleasedComparison(Release):
         return cls(means)
 
     # Tables, pictures and words.
-
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return self._any.axes
-
-    def default_points(self) -> Floats:
-        return self._any.default_points()
 
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None

@@ -223,13 +223,6 @@ class ReleasedComponents(Release):
 
     # Tables, pictures and words.
 
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return {"point": self.domain_range}
-
-    def default_points(self) -> Floats:
-        return self.grid_points[:, None]
-
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:

@@ -19,7 +19,7 @@ from dpfda.numerics.parameters import MOST_NUMBERS, choice, reals, seeded, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import KINDS, MEASURED, Band
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.boxes import box_axes, check_drawn
+from dpfda.releases.boxes import check_drawn
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
@@ -341,10 +341,6 @@ class ReleasedDensity(Release):
         return cls(raw)
 
     # Tables, pictures and words.
-
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return box_axes(self.domain_range)
 
     def default_points(self) -> Floats:
         if self.dimensions == 1:

@@ -200,13 +200,6 @@ class ReleasedDifference(Release):
             raise ValueError("the two have different domains")
         return cls(first, second, (ours, theirs))
 
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return self.first.axes
-
-    def default_points(self) -> Floats:
-        return self.first.default_points()
-
     def band_points(self) -> Floats:
         return self.first.band_points()
 

@@ -262,13 +262,6 @@ class ReleasedFunction(Expansion):
 
     # Tables, pictures and words.
 
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return {"point": self.domain_range}
-
-    def default_points(self) -> Floats:
-        return self.grid_points[:, None]
-
     def band_points(self) -> Floats:
         return np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)[:, None]
 

@@ -38,7 +38,7 @@ from dpfda.releases.bands import (
     check_places,
 )
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.boxes import BAND_POINTS, FINE, box_axes, check_drawn
+from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, counted, noise_moved
@@ -345,10 +345,6 @@ class ReleasedHistogram(Release):
         )
 
     # Tables, pictures and words.
-
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return box_axes(self.domain_range)
 
     def default_points(self) -> Floats:
         return product_points([(edges[1:] + edges[:-1]) / 2 for edges in self.cells.edges])

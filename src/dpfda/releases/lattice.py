@@ -24,7 +24,7 @@ from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import KINDS, Band, check_level, check_places, make_band
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.boxes import BAND_POINTS, FINE, box_axes, check_drawn
+from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.words import Words, noise_moved
 from dpfda.views import View
@@ -221,10 +221,6 @@ class LatticeRelease(Release):
         )
 
     # Tables, pictures and words.
-
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return box_axes(self.domain_range)
 
     def default_points(self) -> Floats:
         return self.band_points()

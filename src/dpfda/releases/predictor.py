@@ -28,7 +28,7 @@ from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.boxes import box_axes, check_drawn
+from dpfda.releases.boxes import check_drawn
 from dpfda.releases.costs import certified, one_cost, sum_costs
 from dpfda.releases.words import Words
 from dpfda.views import Line, View
@@ -231,7 +231,7 @@ class ReleasedPredictor(Release):
     @property
     def axes(self) -> dict[str, tuple[float, float]]:
         # Inputs outside their bounds are moved to them, so that any will do.
-        return box_axes([(-np.inf, np.inf)] * self.dimensions)
+        return dict.fromkeys(super().axes, (-np.inf, np.inf))
 
     def axis_label(self, axis: int) -> str:
         return self._names[axis]

@@ -60,7 +60,8 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     axis.set_ylabel(view.y_label)
     columns = SQUARE_COLUMNS if isinstance(view, Image) and view.square else TITLE_COLUMNS
     lines = textwrap.wrap(view.title, columns) + textwrap.wrap(view.subtitle, columns)
-    axis.set_title("\n".join(lines), fontsize="medium", loc="left")
+    # In the middle, where a title of the caller's own takes its place.
+    axis.set_title("\n".join(lines), fontsize="medium")
     return axis
 
 
