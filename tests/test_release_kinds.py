@@ -41,7 +41,6 @@ class Slope(Release):
 
     FORMAT: ClassVar[str] = "toy-slope"
     CALLED: ClassVar[str] = "slope"
-    has_band: ClassVar[bool] = False
 
     def __call__(self, points: Any) -> Any:
         return self.slope * np.asarray(points)

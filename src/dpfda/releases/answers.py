@@ -86,6 +86,7 @@ class ReleasedAnswers(Release):
 
     FORMAT: ClassVar[str] = "dpfda-answers"
     CALLED: ClassVar[str] = "dpfda file of answers"
+    plural: ClassVar[bool] = True
 
     def __call__(self, numbers: ArrayLike) -> Any:
         """Values of answers by their number, from 1."""
@@ -143,7 +144,7 @@ class ReleasedAnswers(Release):
 
     @property
     def subject(self) -> str:
-        return "answers to questions"
+        return "answers to questions about a function"
 
     def words(self) -> Words:
         return Words(

@@ -65,7 +65,8 @@ class Release(Certified):
     FORMAT: ClassVar[str]
     CALLED: ClassVar[str]
     arrays: ClassVar[tuple[str, ...]] = ()
-    has_band: ClassVar[bool] = True
+    # Whether its subject is of several things.
+    plural: ClassVar[bool] = False
     # Kinds of band, where its `band` lets one choose.
     band_kinds: ClassVar[tuple[str, ...]] = ()
     axis_units: ClassVar[str] = "units of the grid"
@@ -169,7 +170,9 @@ class Release(Certified):
         """Values at points (q, c) by name, each with its meaning."""
         points = at[:, 0] if at.shape[1] == 1 else at
         value = {"value": (np.asarray(self(points)), self.value_label)}  # type: ignore[operator]
-        return value | self.band_columns(at, level, simultaneous, kind) if self.has_band else value
+        return (
+            value | self.band_columns(at, level, simultaneous, kind) if hasattr(self, "band") else value
+        )
 
     def band_columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
@@ -361,8 +364,9 @@ class Release(Certified):
 
     def cite(self) -> str:
         """Recommended wording for a publication."""
+        verb = "were" if self.plural else "was"
         return (
-            f"The {self.subject} of {self.of_whom} was published under {self.guarantee}, with one "
+            f"The {self.subject} of {self.of_whom} {verb} published under {self.guarantee}, with one "
             f"{self.unit} as the privacy unit and {self.neighbours} neighbours ({self.made_by})"
             f"{self.software}."
         )

@@ -7,6 +7,8 @@ from dpfda.errors import ParameterError
 # Points of a band by default, over all axes together; cells along each axis of a picture, at least.
 BAND_POINTS = 400
 FINE = 256
+# Points of a table by default: a band at more of them would take more than half a gigabyte.
+TABLE_POINTS = 2500
 # A picture shows two variables at most.
 PICTURE = 2
 

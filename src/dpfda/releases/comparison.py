@@ -46,6 +46,7 @@ class ReleasedComparison(Release):
 
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
+    plural: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

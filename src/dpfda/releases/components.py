@@ -114,7 +114,7 @@ class ReleasedComponents(Release):
     FORMAT: ClassVar[str] = "dpfda-components"
     CALLED: ClassVar[str] = "dpfda release of components"
     arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
-    has_band: ClassVar[bool] = False
+    plural: ClassVar[bool] = True
 
     @property
     def count(self) -> int:

@@ -18,7 +18,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.parameters import choice, wholes
 from dpfda.releases.bands import KINDS, MEASURED, Band, make_band
 from dpfda.releases.base import LEVEL
-from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, check_drawn
+from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.lines import Limits, limits_of, settled
 from dpfda.releases.words import Words, noise_moved
@@ -223,6 +223,12 @@ class ReleasedField(Expansion):
         return self.center.size in (1, self.basis.weights.size)
 
     # Tables, pictures and words.
+
+    def default_points(self) -> Floats:
+        """Points of the grid; of a coarser one where it has more than 2500."""
+        most = round(TABLE_POINTS ** (1 / self.dimensions))
+        fits = math.prod(axis.size for axis in self.grid_points) <= TABLE_POINTS
+        return self.midpoints([axis.size if fits else min(axis.size, most) for axis in self.grid_points])
 
     def band_points(self) -> Floats:
         return self.midpoints([round(BAND_POINTS ** (1 / self.dimensions))] * self.dimensions)

@@ -275,7 +275,8 @@ class ReleasedFunction(Expansion):
     @property
     def subject(self) -> str:
         said = super().subject
-        return f"derivative (of order {self.order}) of the {said}" if self.order else said
+        which = "derivative" if self.order == 1 else f"derivative (of order {self.order})"
+        return f"{which} of the {said}" if self.order else said
 
     @property
     def value_label(self) -> str:

@@ -347,6 +347,9 @@ class ReleasedHistogram(Release):
     # Tables, pictures and words.
 
     def default_points(self) -> Floats:
+        """Middles of the cells; where these are many, the points of a band."""
+        if self.cells.size > BAND_POINTS:
+            return self.band_points()
         return product_points([(edges[1:] + edges[:-1]) / 2 for edges in self.cells.edges])
 
     def band_points(self) -> Floats:

@@ -252,11 +252,11 @@ class LatticeRelease(Release):
                 "anywhere."
             ],
             assumed=[
-                f"- the sensitivity, {readable(self.sensitivity)}, the degree and the domain;",
+                "- the degree and the domain;",
                 f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()}.",
             ],
             accurate=[
-                *noise_moved(self.band(), self.value_label),
+                *noise_moved(self.band(), "in the units of the function"),
                 "Nor does it include how far the function is from its polynomial of degree "
                 f"{self.degree}.",
             ],

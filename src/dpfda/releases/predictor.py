@@ -99,7 +99,6 @@ class ReleasedPredictor(Release):
     FORMAT: ClassVar[str] = "dpfda-predictor"
     CALLED: ClassVar[str] = "released predictor"
     arrays: ClassVar[tuple[str, ...]] = ("coefficients",)
-    has_band: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -44,7 +44,8 @@ def report(release: Release, own: Words) -> str:
     assumed = [
         "The following are assumed to be known to everyone, and are printed in the release. They must "
         "not have been chosen by looking at the data:",
-        f"- the bound: {release.bound.get('description', 'as the release says')};",
+        f"- the bound: {release.bound.get('description', 'as the release says')}"
+        + (";" if own.assumed else "."),
     ]
     sections = {
         "What was published": own.published,

@@ -59,7 +59,7 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     axis.set_xlabel(view.x_label)
     axis.set_ylabel(view.y_label)
     columns = SQUARE_COLUMNS if isinstance(view, Image) and view.square else TITLE_COLUMNS
-    lines = textwrap.wrap(view.title, columns) + textwrap.wrap(view.subtitle, columns)
+    lines = _balanced(view.title, columns) + _balanced(view.subtitle, columns)
     # In the middle, where a title of the caller's own takes its place.
     axis.set_title("\n".join(lines), fontsize="medium")
     return axis
@@ -83,6 +83,14 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     figure.set_size_inches(1.6 * WIDTH, HEIGHT)
     first, second = figure.subplots(1, 2, sharey=True)
     return draw(views[0], first), draw(views[1], second)
+
+
+def _balanced(text: str, columns: int) -> list[str]:
+    """The text in as few lines as it needs, of about one length."""
+    lines = textwrap.wrap(text, columns)
+    widths = range(len(text) // max(1, len(lines)), columns)
+    even = (textwrap.wrap(text, width) for width in widths if width > 0)
+    return next((wrapped for wrapped in even if len(wrapped) <= len(lines)), lines)
 
 
 def _new_axis(view: View) -> Axes:

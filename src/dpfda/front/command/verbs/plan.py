@@ -239,7 +239,7 @@ def plan_view(
     limits = [plan.typical_limit for plan in plans if plan.typical_limit is not None]
     if len(limits) == len(plans):
         lines.append(Line(at, np.array(limits), "limit for such noise", stroke="dotted"))
-    said = "From public numbers alone: no file was read, and nothing was released"
+    said = "From public numbers alone; no file was read"
     return Curve(
         tuple(lines), against, f"typical error at a point\n({units})", title, said, logarithmic=True
     )
