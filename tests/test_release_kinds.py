@@ -1,7 +1,9 @@
 """Every kind of release through every door, and a kind of one's own through the same."""
 
+import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -106,6 +108,35 @@ def test_the_command_knows_it(release: Release, name: str, tmp_path: Path) -> No
     if name not in NOT_DRAWN:
         run("plot", path, "--plot", tmp_path / "release.png")
         assert (tmp_path / "release.png").read_bytes()[:4] == b"\x89PNG"
+
+
+# What a stranger may have put in the place of any part of a file.
+ODD: tuple[Any, ...] = (
+    None, -1, 0, 2.5, 1e300, "x", "", [], {}, [1], [[1]], True, 10**30, "\x1b[31m", {"kind": "x"}, [None]
+)  # fmt: skip
+
+
+def places(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where the parts of JSON types are; of a list the first two."""
+    for key in part if isinstance(part, dict) else range(min(2, len(part))):
+        yield (*path, key)
+        if isinstance(part[key], dict | list):
+            yield from places(part[key], (*path, key))
+
+
+def test_a_file_with_a_foreign_part_is_read_or_refused(release: Release, tmp_path: Path) -> None:
+    chance, path = np.random.default_rng(2029), tmp_path / "release.json"
+    written = release.to_json()
+    found = [*places(written)]
+    for place in (found[place] for place in chance.permutation(len(found))[:6]):
+        changed = copy.deepcopy(written)
+        inside = changed
+        for key in place[:-1]:
+            inside = inside[key]
+        inside[place[-1]] = ODD[chance.integers(len(ODD))]
+        path.write_text(json.dumps(changed))
+        with suppress(StorageError):
+            repr(load(path))
 
 
 def test_every_kind_is_in_the_sample() -> None:
