@@ -9,8 +9,8 @@ The number of cells needs to know how many units there are: from another count b
 of the budget (`dpfda.publication.requests`). Both are averaged, each by its precision.
 
 Coefficients in an l2 ball have no such part. Over a ball the cylinder's law has variances M + 3 on the
-sums, (M + 2)(M + 3) / 3 on the count, where a tenth for the count leaves (M + 1) / .81 and 200: with more
-than a few coefficients what is gained on the sums is lost on what divides them.
+sums, (M + 2)(M + 3) / 3 on the count, where a tenth for the count leaves (M + 1) / .81 and 200: with
+more than a few coefficients what is gained on the sums is lost on what divides them.
 """
 
 from __future__ import annotations
