@@ -72,6 +72,13 @@ class Slope(Release):
 KINDS = {**KINDS, "a kind of one's own": lambda: Slope(2.0, certificate_of(PureDP(1), "person"))}
 
 
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands of fewer draws: what is checked here does not depend on how exact they are."""
+    for room in ("bands", "covariance", "difference", "histogram"):
+        monkeypatch.setattr(f"dpfda.releases.{room}.DRAWS", 1000)
+
+
 @pytest.fixture(params=KINDS)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -189,6 +196,15 @@ class Drifting(Broken):
         return {"value": (self(at[:, 0]) + len(at), "value")}
 
 
+class Escaping(Broken):
+    FORMAT: ClassVar[str] = "toy-escaping"
+
+    def columns(self, at: Any, level: float, simultaneous: bool, kind: str | None) -> dict[str, Column]:
+        values = self(at[:, 0])
+        ends = {"lower": values + 1, "upper": values + 2}
+        return {"value": (values, "value")} | {name: (end, name) for name, end in ends.items()}
+
+
 class Secretive(Broken):
     FORMAT: ClassVar[str] = "toy-secretive"
 
@@ -203,6 +219,7 @@ class Secretive(Broken):
         (Forgetful, "it comes back with other"),
         (Silent, "it is not said who is protected"),
         (Drifting, "value depends on the points beside it"),
+        (Escaping, "values leave their band"),
         (Secretive, "the guarantee is not said"),
     ],
 )

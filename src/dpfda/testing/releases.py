@@ -90,6 +90,9 @@ def _check_table(release: Release) -> None:
     if {"lower", "upper"} <= set(names):
         lower, upper = table.columns["lower"], table.columns["upper"]
         assert np.all(lower <= upper), "the band is turned over"
+        if "value" in names:
+            values = table.columns["value"]
+            assert np.all((lower <= values) & (values <= upper)), "values leave their band"
         less, more = ((t.columns["upper"] - t.columns["lower"])[:3] for t in (few, table))
         # Both hold over the whole domain, from simulations of their own.
         assert np.allclose(less, more, rtol=0.1), "the band depends on the points beside it"
