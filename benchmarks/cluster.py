@@ -89,7 +89,7 @@ def main() -> None:
         n_workers=asked.workers, threads_per_worker=1, memory_limit="700MiB", dashboard_address=None
     )
     with cluster, Client(cluster):
-        mean = PrivateMean(1.0, bounds=(-2.0, 2.0), kernel="matern:50%:2.5")
+        mean = PrivateMean(1.0, bounds=(-2.0, 2.0), basis="matern:50%:2.5")
         start = time.perf_counter()
         release = mean.fit(lazy_curves(asked.curves, asked.points)).release_
         elapsed = time.perf_counter() - start

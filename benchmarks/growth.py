@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean
+from dpfda import PrivateMean
+from dpfda.bases import KernelBasis
+from dpfda.bounds import L1Ball, L2Ball
 from dpfda.noise import KNormNoise
 from dpfda.numerics import compiled
 

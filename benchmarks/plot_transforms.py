@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Matern
 from threadpoolctl import threadpool_limits
 
 from benchmarks.test_transforms import LAWS, SQUARE, hundred_draws, kernel_shaped, least
-from dpfda import BoxBasis, KernelBasis, KroneckerBasis
+from dpfda.bases import BoxBasis, KernelBasis, KroneckerBasis
 from experiments.table1 import KERNELS, one_decomposition
 
 KERNEL = Matern(0.1, nu=1.5)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from dpfda import KernelBasis, PrivateMean
+from dpfda import PrivateMean, Reading
+from dpfda.bases import KernelBasis
 from dpfda.noise import GaussianNoise, KNormNoise
 
 
@@ -23,7 +24,9 @@ def curves_like_dti() -> np.ndarray:
 def test_private_mean_end_to_end(benchmark, mechanism):
     """One release with exact noise, kernel eigenbasis included."""
     curves = curves_like_dti()
-    mean = PrivateMean(1.0, standardize=True, kernel=Matern(0.1, nu=1.5), mechanism=mechanism)
+    mean = PrivateMean(
+        1.0, reading=Reading(standardize=True), basis=Matern(0.1, nu=1.5), mechanism=mechanism
+    )
     benchmark(mean.fit, curves)
 
 

@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 from sklearn.gaussian_process.kernels import RBF, Matern
 from threadpoolctl import threadpool_limits
 
-from dpfda import BoxBasis, KernelBasis, KroneckerBasis
+from dpfda.bases import BoxBasis, KernelBasis, KroneckerBasis
 from dpfda.noise import EllipticalNoise, GaussianNoise, KNormNoise
 from experiments.table1 import KERNELS, one_decomposition
 

@@ -13,7 +13,7 @@ import argparse
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dpfda import PrivateMean
+from dpfda import Domain, PrivateMean
 from dpfda.datasets import load_temperatures
 from dpfda.errors import RefusedMechanismError
 from dpfda.mechanisms import mechanisms
@@ -53,8 +53,8 @@ def estimator(mechanism: str, delta: float, bounds: tuple[float, float], grid) -
         epsilon=1.0,
         delta=delta,
         bounds=tuple(bounds),
-        kernel="matern:50%:1.5",
-        grid_points=grid,
+        basis="matern:50%:1.5",
+        domain=Domain(grid),
         mechanism=mechanism,
     )
 

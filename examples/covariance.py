@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda import PrivateComparison, PrivateCovariance, PrivateFPCA, PrivateMean
+from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateFPCA, PrivateMean
 from dpfda.datasets import load_temperatures
+from dpfda.summaries.matrix_noise import Center, MatrixNoise
 
 DRAWS = 40
 
@@ -76,14 +77,17 @@ def covariance_table(study: Study) -> None:
     exact = root[:, None] * (deviations.T @ deviations / len(deviations)) * root
     largest = np.linalg.eigvalsh(exact)[-1]
     generator = np.random.default_rng(0)
-    known: dict[str, Any] = {"center": study.known, "radius": study.radius}
-    private: dict[str, Any] = {"center": "private", "bounds": study.bounds, "radius": study.radius}
+    known: dict[str, Any] = {"center": Center(study.known, radius=study.radius)}
+    private: dict[str, Any] = {
+        "center": Center("private", radius=study.radius),
+        "bounds": study.bounds,
+    }
     rows: dict[str, dict[str, Any]] = {
         "public center": known,
         "public center, K-norm noise": {**known, "mechanism": "knorm"},
-        "public center, no shrinkage": {**known, "shrinkage": "none"},
+        "public center, no shrinkage": {**known, "mechanism": MatrixNoise(shrinkage="none")},
         "private mean": private,
-        "pairs": {"center": "pairs", "radius": study.radius},
+        "pairs": {"center": Center("pairs", radius=study.radius)},
         "public center, epsilon 4": {**known, "epsilon": 4.0},
         "private mean, epsilon 4": {**private, "epsilon": 4.0},
     }
@@ -108,11 +112,14 @@ def component_table(study: Study) -> None:
     exact = root[:, None] * (deviations.T @ deviations / len(deviations)) * root
     values = np.linalg.eigvalsh(exact)[::-1]
     for count in (1, 2):
-        for method in ("noisy", "exponential"):
+        for method in ("auto", "exponential"):
             results = []
             for _ in range(DRAWS):
                 fpca = PrivateFPCA(
-                    1.0, n_components=count, method=method, center=study.known, radius=study.radius
+                    1.0,
+                    n_components=count,
+                    mechanism=method,
+                    center=Center(study.known, radius=study.radius),
                 )
                 found = np.linalg.qr(root[:, None] * fpca.fit(study.curves).components_.T)[0]
                 results.append([np.trace(found.T @ exact @ found) / values[:count].sum()])
@@ -156,9 +163,11 @@ def draw(path: str) -> None:
     days = load_temperatures()
     grid = days.grid_points
     labels = {"domain": "hour of the day", "value": "temperature (degrees C)"}
-    shared: dict[str, Any] = {"grid_points": grid, "unit": "day", "labels": labels}
+    shared: dict[str, Any] = {"domain": Domain(grid, labels=labels), "unit": "day"}
     mean = PrivateMean(0.5, bounds=(-10.0, 40.0), **shared).fit(days.values).release_
-    covariance = PrivateCovariance(1.0, center=mean, radius=60.0, **shared).fit(days.values).release_
+    covariance = (
+        PrivateCovariance(1.0, center=Center(mean, radius=60.0), **shared).fit(days.values).release_
+    )
     months = days.dates.astype("datetime64[M]").astype(int) % 12
     season = np.where((months >= 3) & (months < 9), "April to September", "October to March")
     groups = PrivateComparison(1.0, bounds=(-10.0, 40.0), **shared).fit(days.values, season).release_

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from dpfda import (
-    BoxBasis,
+    Domain,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
@@ -19,11 +19,14 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
 )
+from dpfda.bases import BoxBasis
 from dpfda.datasets import load_temperatures
+from dpfda.summaries.matrix_noise import Center
 
 TEMPERATURES = load_temperatures()
 HOURS = {"domain": "hour of the day", "value": "temperature (deg C)"}
-DAYS = {"bounds": (-10.0, 40.0), "grid_points": TEMPERATURES.grid_points, "unit": "day", "labels": HOURS}
+HOUR = Domain(TEMPERATURES.grid_points, labels=HOURS)
+DAYS = {"bounds": (-10.0, 40.0), "domain": HOUR, "unit": "day"}
 
 
 def draw_mean(axis):
@@ -44,14 +47,18 @@ def draw_comparison(axis):
 
 def draw_covariance(axis):
     """How the hours of a day vary together."""
-    estimate = PrivateCovariance(epsilon=1.0, center=12.0, radius=60.0, **DAYS).fit(TEMPERATURES.values)
+    estimate = PrivateCovariance(epsilon=1.0, center=Center(12.0, radius=60.0), **DAYS).fit(
+        TEMPERATURES.values
+    )
     estimate.release_.plot(ax=axis)
     axis.set_title("covariance of 364 days", fontsize="medium")
 
 
 def draw_components(axis):
     """In which ways days differ most."""
-    shape = PrivateFPCA(1.0, n_components=1, center=12.0, radius=60.0, **DAYS).fit(TEMPERATURES.values)
+    shape = PrivateFPCA(1.0, n_components=1, center=Center(12.0, radius=60.0), **DAYS).fit(
+        TEMPERATURES.values
+    )
     hours = np.linspace(0, 23, 200)
     axis.plot(hours, shape.release_.function(0)(hours), label="released eigenfunction")
     axis.set_xlabel(HOURS["domain"])
@@ -64,7 +71,9 @@ def draw_density(axis):
     """Distribution of one number a day."""
     afternoons = TEMPERATURES.values[:, 15]
     labels = {"domain": "temperature at 15:00 (degrees Celsius)", "value": "density (per degree)"}
-    density = PrivateDensity(epsilon=1.0, domain_range=(-10, 40), unit="day", labels=labels)
+    density = PrivateDensity(
+        epsilon=1.0, domain=Domain(domain_range=(-10, 40), labels=labels), unit="day"
+    )
     density.fit(afternoons).release_.plot(ax=axis)
     axis.hist(afternoons, bins=25, density=True, color="0.8", label="without noise", zorder=0)
     axis.legend(fontsize="small")
@@ -76,7 +85,9 @@ def draw_image(axis):
     digits = load_digits()
     square = BoxBasis.on_grid("cosine", (8, 8), [(0, 8), (0, 8)], length_scale=2.0)
     labels = {"domain": "column (pixels)", "domain_2": "row (pixels)", "value": "ink (0 to 16)"}
-    mean = PrivateMean(epsilon=1.0, bounds=(0, 16), basis=square, unit="image", labels=labels)
+    mean = PrivateMean(
+        epsilon=1.0, bounds=(0, 16), basis=square, unit="image", domain=Domain(labels=labels)
+    )
     # The first variable runs to the right and the second up, so rows are turned over.
     mean.fit(digits.images[:, ::-1].transpose(0, 2, 1)).release_.plot(ax=axis)
     axis.set_aspect("equal")
@@ -88,7 +99,11 @@ def draw_regression(axis):
     data = load_diabetes(scaled=False)
     labels = {"domain": "body mass index (kg/m^2)", "value": "progression of diabetes (score)"}
     model = PrivateKernelRegressor(
-        epsilon=1.0, bounds=(15, 45), target_bounds=(0, 350), unit="patient", labels=labels
+        epsilon=1.0,
+        bounds=(15, 45),
+        target_bounds=(0, 350),
+        unit="patient",
+        domain=Domain(labels=labels),
     )
     index = data.data[:, [2]]
     model.fit(index, data.target).release_.plot(ax=axis)
@@ -101,7 +116,11 @@ def draw_classifier(axis):
     data = load_breast_cancer()
     labels = {"domain": "mean radius, mean texture"}
     model = PrivateKernelClassifier(
-        epsilon=1.0, bounds=([5, 5], [30, 40]), classes=(0, 1), unit="patient", labels=labels
+        epsilon=1.0,
+        bounds=([5, 5], [30, 40]),
+        classes=(0, 1),
+        unit="patient",
+        domain=Domain(labels=labels),
     )
     pair = data.data[:, :2]
     release = model.fit(pair, data.target).release_

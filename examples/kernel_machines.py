@@ -1,4 +1,4 @@
-"""How useful private kernel machines are: every road on public data, against no noise at all.
+"""How useful private kernel machines are: every solver on public data, against no noise at all.
 
 Run it with:  python examples/kernel_machines.py [FILE.png]   (about two minutes)
 With a file name it draws two releases, a disc and a curve, in place of the tables.
@@ -25,7 +25,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from dpfda import LinearFeatures, PrivateKernelClassifier, PrivateKernelRegressor
+from dpfda import Domain, PrivateKernelClassifier, PrivateKernelRegressor
+from dpfda.records.features import LinearFeatures
 
 SPLITS, FITS = 10, 5
 LOUD = 1e9
@@ -59,9 +60,9 @@ def compare(
         for _ in range(FITS):
             fitted = clone(machine).fit(X[train], y[train])
             private.append(fitted.score(X[test], y[test]))
-        psi = fitted.release_.mechanism["psi"]
+        penalty = fitted.release_.mechanism["psi"]
         components = fitted.release_.features.components
-        quiet = clone(machine).set_params(epsilon=LOUD, psi=psi, components=components)
+        quiet = clone(machine).set_params(epsilon=LOUD, penalty=penalty, features__components=components)
         silent.append(quiet.fit(X[train], y[train]).score(X[test], y[test]))
         usual.append(clone(reference).fit(X[train], y[train]).score(X[test], y[test]))
     print(
@@ -73,7 +74,7 @@ def compare(
 
 def heading(title: str) -> None:
     """The head of a table."""
-    print(f"\n{title}\n\n| data and road | units | private: mean (sd) | same, no noise | usual |")
+    print(f"\n{title}\n\n| data and solver | units | private: mean (sd) | same, no noise | usual |")
     print("|---|---|---|---|---|")
 
 
@@ -100,20 +101,22 @@ def digits() -> None:
     base = PrivateKernelClassifier(1.0, bounds=(0, 16), classes=(0, 1), features=waves)
     usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     heading("Digits, even or odd (accuracy at epsilon = 1)")
-    for loss, road in (
+    for loss, solver in (
         ("hinge", "objective"),
         ("logistic", "objective"),
         ("hinge", "output"),
         ("squared", "output"),
         ("squared", "sums"),
     ):
-        compare(f"25 waves, {loss}, {road}", clone(base).set_params(loss=loss, road=road), usual, X, y)
-    for loss, road in (("hinge", "output"), ("squared", "sums")):
-        made = clone(base).set_params(loss=loss, road=road, delta=1e-6)
-        compare(f"25 waves, {loss}, {road}, delta 1e-6", made, usual, X, y)
+        compare(
+            f"25 waves, {loss}, {solver}", clone(base).set_params(loss=loss, solver=solver), usual, X, y
+        )
+    for loss, solver in (("hinge", "output"), ("squared", "sums")):
+        made = clone(base).set_params(loss=loss, solver=solver, delta=1e-6)
+        compare(f"25 waves, {loss}, {solver}, delta 1e-6", made, usual, X, y)
     pixels = clone(base).set_params(features="linear")
     compare("64 pixels, hinge, objective", pixels, usual, X, y)
-    fourier = clone(base).set_params(features="fourier", components=100)
+    fourier = clone(base).set_params(features="fourier", features__components=100)
     compare("100 Fourier features, hinge, objective", fourier, SVC(C=10), X, y)
 
 
@@ -163,15 +166,15 @@ def regressions() -> None:
         ("squared", "sums"),
         ("squared", "output"),
     )
-    for loss, road in ways:
-        made = clone(base).set_params(loss=loss, road=road)
-        compare(f"diabetes, {loss}, {road}", made, usual, X, y, False)
+    for loss, solver in ways:
+        made = clone(base).set_params(loss=loss, solver=solver)
+        compare(f"diabetes, {loss}, {solver}", made, usual, X, y, False)
     X, y = wave()
     base = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-2, 2))
-    for loss, road in ways:
-        made = clone(base).set_params(loss=loss, road=road)
+    for loss, solver in ways:
+        made = clone(base).set_params(loss=loss, solver=solver)
         usual = KernelRidge(kernel="rbf", gamma=50, alpha=0.1)
-        compare(f"simulated curve, {loss}, {road}", made, usual, X, y, False)
+        compare(f"simulated curve, {loss}, {solver}", made, usual, X, y, False)
 
 
 def picture(path: str) -> None:
@@ -184,16 +187,18 @@ def picture(path: str) -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
     X, y = disc()
     labels = {"domain": "first input, second input"}
-    PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=("outside", "inside"), labels=labels).fit(
-        X, np.array(["outside", "inside"])[y]
-    ).release_.plot(left)
+    PrivateKernelClassifier(
+        1.0, bounds=(-1, 1), classes=("outside", "inside"), domain=Domain(labels=labels)
+    ).fit(X, np.array(["outside", "inside"])[y]).release_.plot(left)
     around = np.linspace(0, 2 * np.pi, 200)
     left.plot(0.7 * np.cos(around), 0.7 * np.sin(around), "--", color="black", label="true edge")
     left.legend(loc="upper right", fontsize="small")
     left.set_aspect("equal")
     X, y = wave()
     labels = {"domain": "input", "value": "target"}
-    machine = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-2, 2), labels=labels)
+    machine = PrivateKernelRegressor(
+        1.0, bounds=(0, 1), target_bounds=(-2, 2), domain=Domain(labels=labels)
+    )
     machine.fit(X, y).release_.plot(right)
     at = np.linspace(0, 1, 300)
     right.plot(

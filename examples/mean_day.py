@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from dpfda import PrivateMean
+from dpfda import Domain, PrivateMean
 from dpfda.datasets import load_temperatures
 
 
@@ -17,10 +17,12 @@ def main(path: str = "mean_day.png") -> None:
     mean = PrivateMean(
         epsilon=1.0,
         bounds=(-10.0, 40.0),
-        kernel="matern:100%:2.5",
-        grid_points=days.grid_points,
+        basis="matern:100%:2.5",
+        domain=Domain(
+            grid_points=days.grid_points,
+            labels={"domain": "hour of the day", "value": "temperature (degrees Celsius)"},
+        ),
         unit="day",
-        labels={"domain": "hour of the day", "value": "temperature (degrees Celsius)"},
     )
     release = mean.fit(days.values).release_
     print(release)

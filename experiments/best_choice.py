@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L2Ball, ValueBounds
+from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
+from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import adapted, choose, make_problem
 from dpfda.privacy.guarantees import Neighbours, PureDP

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import PrivateMean
+from dpfda import PrivateMean, Reading
 from dpfda.datasets import load_temperatures
 from dpfda.mechanisms.design import expected_error, least_error
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -137,7 +137,9 @@ def _summed(name: str, own: bool, smoothness: float) -> PreparedMean:
 
 def _estimator(own: bool, smoothness: float) -> PrivateMean:
     kernel = None if own else Matern(RANGE, nu=smoothness)
-    return PrivateMean(1.0, standardize=True, missing="complete", kernel=kernel, mechanism="laplace")
+    return PrivateMean(
+        1.0, reading=Reading(standardize=True, missing="complete"), basis=kernel, mechanism="laplace"
+    )
 
 
 @cache

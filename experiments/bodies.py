@@ -15,7 +15,8 @@ import numpy as np
 from scipy.optimize import linprog
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, PrivateMean
+from dpfda import PrivateMean
+from dpfda.bases import KernelBasis
 from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.cells import Cells, measured_error
 from dpfda.mechanisms.design import make_problem
@@ -148,7 +149,7 @@ def real_rows(draws: int, seed: int) -> list[dict[str, Any]]:
         for kernel in kernels:
             row: dict[str, Any] = {"data": name, "kernel": kernel, "bounds": str(bounds)}
             for mechanism in MECHANISMS:
-                mean = PrivateMean(1.0, bounds=bounds, kernel=kernel, mechanism=mechanism)
+                mean = PrivateMean(1.0, bounds=bounds, basis=kernel, mechanism=mechanism)
                 released = np.asarray(simulate_releases(mean, curves, draws, int(next(seeds))))
                 row[mechanism] = math.sqrt(np.mean((released - curves.mean(axis=0)) ** 2))
             rows.append(row)

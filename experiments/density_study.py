@@ -26,7 +26,7 @@ def library_draws(
     mechanism: Any, domain: Any, points: Floats, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Callable[[], Floats]:
     """Draws of the library's release on a grid, from the simulated noise of `dpfda.testing`."""
-    density = PrivateDensity(EPSILON, domain_range=domain, mechanism=mechanism)
+    density = PrivateDensity(EPSILON, domain=domain, mechanism=mechanism)
     prepared = density.prepare(points)
     return lambda: simulate_density(density, prepared, generator).on_grid(shape).ravel()
 

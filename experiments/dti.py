@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda import PrivateMean
+from dpfda import PrivateMean, Reading
 from dpfda.mechanisms.gaussian import GaussianProcess
 from dpfda.testing import simulate_releases
 from experiments import common
@@ -233,7 +233,12 @@ def estimator_of(tuning: Tuning, auto: bool, delta: float = 0.1) -> PrivateMean:
     mechanism = "auto" if auto else GaussianProcess(eta=1.0, psi=tuning.phi)
     kernel = library_kernel(tuning.kernel, tuning.rho)
     return PrivateMean(
-        tuning.epsilon, delta, bounds=BOUNDS, kernel=kernel, missing="complete", mechanism=mechanism
+        tuning.epsilon,
+        delta,
+        bounds=BOUNDS,
+        basis=kernel,
+        reading=Reading(missing="complete"),
+        mechanism=mechanism,
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
-from dpfda import KernelBasis
+from dpfda.bases import KernelBasis
 from dpfda.bounds import Bound
 from dpfda.mechanisms.design import choose, make_problem
 from dpfda.mechanisms.gaussian import GaussianProcess

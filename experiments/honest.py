@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, PrivateMean
+from dpfda import PrivateMean, Reading
+from dpfda.bases import KernelBasis
 from dpfda.testing import non_private_mean, simulate_releases
 from experiments.common import Floats
 from experiments.recipe import RANGE, SMOOTHNESS
@@ -56,9 +57,8 @@ class Honest:
         """
         estimator = PrivateMean(
             epsilon,
-            standardize=True,
+            reading=Reading(standardize=True, missing="complete"),
             bounds=VALUE_BOUNDS if mechanism == "bernstein" else None,
-            missing="complete",
             basis=basis_of(kernel, curves.shape[1]),
             mechanism=MECHANISMS[mechanism],
         )
@@ -106,5 +106,5 @@ class Honest:
 def target_mean(curves: Floats) -> Floats:
     """Mean of the standardised, completed curves: what the releases should be near."""
     # Laplace noise on all components, so that no component of the mean is cut off.
-    every = PrivateMean(1.0, standardize=True, missing="complete", mechanism="laplace")
+    every = PrivateMean(1.0, reading=Reading(standardize=True, missing="complete"), mechanism="laplace")
     return np.asarray(non_private_mean(every, curves))

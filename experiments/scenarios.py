@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda import L2Ball, PrivateMean
+from dpfda import PrivateMean
+from dpfda.bounds import L2Ball
 from dpfda.testing import simulate_releases
 from experiments import common
 from experiments.common import Floats, Options, trapezoid

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from dpfda import KernelBasis
+from dpfda.bases import KernelBasis
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import adapted, choose, make_problem

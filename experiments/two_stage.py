@@ -12,13 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dpfda import TwoStageMean
+from dpfda import PrivateMean, Reading
 from dpfda.datasets import load_temperatures
 from dpfda.noise import NoiseLaw
 from dpfda.publication import pay
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
-from dpfda.summaries.two_stage import COUNT_SCALE, PreparedStages, assembled
+from dpfda.summaries.two_stage import (
+    COUNT_SCALE,
+    PreparedStages,
+    TwoStages,
+    assembled,
+    prepare_stages,
+)
 from experiments import common
 from experiments.common import Floats, Options, trapezoid
 from experiments.simulated import KERNEL, SCENARIOS, curves_around
@@ -123,14 +129,13 @@ def _row(source: Source, epsilon: float, generator: np.random.Generator, draws: 
 
 
 def _prepared(source: Source, epsilon: float, spread: Any) -> PreparedStages:
-    mean = TwoStageMean(
+    mean = PrivateMean(
         epsilon,
-        spread=spread,
+        mechanism=TwoStages(spread=spread),
         bounds=source.bounds,
-        standardize=source.bounds is None,
-        missing="complete",
+        reading=Reading(standardize=source.bounds is None, missing="complete"),
     )
-    return mean.prepare_stages(source.curves, source.groups)
+    return prepare_stages(mean, source.curves, source.groups)
 
 
 def _truth(prepared: PreparedStages) -> tuple[Floats, float]:

@@ -21,21 +21,22 @@ import xarray as xr
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import (
-    L1Ball,
-    L2Ball,
-    LongCurves,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
-    TwoStageMean,
+    Reading,
 )
 from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
-from dpfda.records import curves_from_array, curves_from_long
+from dpfda.bounds import L1Ball, L2Ball
+from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.summaries.covariance import prepare
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.matrix_noise import Center
+from dpfda.summaries.two_stage import TwoStages
 
 POINTS = 3
 RECORDS = 6
@@ -216,7 +217,7 @@ class Door:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Outcome:
     """What the library makes of records: the units, and integers or numbers of each, or their sum."""
 
     units: int
@@ -319,7 +320,7 @@ DOORS: list[Door] = [
 ]
 
 
-def mean_mode(**parameters: Any) -> Callable[[Any], Reading]:
+def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
     """The sum behind a mean, as fits, streams and clusters add it up."""
     settings = {
         "bounds": (-1, 1),
@@ -327,15 +328,15 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Reading]:
         "mechanism": "laplace",
         "invalid": "repair",
     } | parameters
-    estimator = PrivateMean(1.0, **settings)
+    estimator = from_words(PrivateMean, 1.0, **settings)
     request = estimator.prepare(np.zeros((RECORDS, settings["basis"].weights.size))).request
     summation = estimator._summation(request, request.components())
 
-    def read(X: Any) -> Reading:
+    def read(X: Any) -> Outcome:
         with np.errstate(all="ignore"):
             total = summation.empty()
             summation.add(total, summation.matrix(estimator._values(X)))
-        return Reading(total._count, total=tuple(total._total))
+        return Outcome(total._count, total=tuple(total._total))
 
     return read
 
@@ -347,60 +348,74 @@ def rows_of(curves: Any) -> list[bytes]:
     return [(values + 0.0).tobytes() + bytes([bool(usable)]) for values, usable in pairs]
 
 
-def curves_mode(missing: str) -> Callable[[Any], Reading]:
+def curves_mode(missing: str) -> Callable[[Any], Outcome]:
     """The curves as they are read."""
 
-    def read(X: Any) -> Reading:
+    def read(X: Any) -> Outcome:
         curves = curves_from_array(X, GRID, missing, "repair")
-        return Reading(curves.usable.size, rows_of(curves))
+        return Outcome(curves.usable.size, rows_of(curves))
 
     return read
 
 
-def covariance(X: Any) -> Reading:
+def covariance(X: Any) -> Outcome:
     """The curves that outer products are made of."""
-    estimator = PrivateCovariance(1.0, center=0.0, radius=1.0, basis=BASIS, invalid="repair")
+    estimator = PrivateCovariance(
+        1.0, center=Center(0.0, radius=1.0), basis=BASIS, reading=Reading(invalid="repair")
+    )
     prepared = prepare(estimator, X, None)
-    return Reading(prepared.curves.usable.size, rows_of(prepared.curves))
+    return Outcome(prepared.curves.usable.size, rows_of(prepared.curves))
 
 
-def two_stages(X: Any) -> Reading:
+def two_stages(X: Any) -> Outcome:
     """The curves of both stages."""
-    estimator = TwoStageMean(1.0, 1e-6, bounds=(-1, 1), basis=BASIS, invalid="repair", spread=0.5)
+    estimator = PrivateMean(
+        1.0,
+        1e-6,
+        bounds=(-1, 1),
+        basis=BASIS,
+        reading=Reading(invalid="repair"),
+        mechanism=TwoStages(spread=0.5),
+    )
     curves = estimator._curves(X, None)[0]
-    return Reading(curves.usable.size, rows_of(curves))
+    return Outcome(curves.usable.size, rows_of(curves))
 
 
-def comparison(X: Any) -> Reading:
+def comparison(X: Any) -> Outcome:
     """The sums of two groups; a record's group is public."""
     estimator = PrivateComparison(
-        1.0, bounds=(-1, 1), basis=BASIS, invalid="repair", mechanism="laplace"
+        1.0, bounds=(-1, 1), basis=BASIS, reading=Reading(invalid="repair"), mechanism="laplace"
     )
     parts = estimator.prepare(X, ["a", "b"] * (RECORDS // 2))[1]
     totals = [sum(column) for column in zip(*(part.total._total for part in parts), strict=True)]
-    return Reading(sum(part.total._count for part in parts), total=tuple(totals))
+    return Outcome(sum(part.total._count for part in parts), total=tuple(totals))
 
 
-def density(X: Any) -> Reading:
+def density(X: Any) -> Outcome:
     """Points of a box of as many sides as a record has cells."""
     box = ((-1.0, 1.0),) * POINTS
-    prepared = PrivateDensity(1.0, domain_range=box, cells=2, invalid="repair").prepare(X)
-    return Reading(prepared.public["public_size"], total=tuple(prepared.total._total))
+    prepared = PrivateDensity(1.0, domain=box, cells=2, reading=Reading(invalid="repair")).prepare(X)
+    return Outcome(prepared.public["public_size"], total=tuple(prepared.total._total))
 
 
-def machine(X: Any) -> Reading:
+def machine(X: Any) -> Outcome:
     """Features of a kernel machine."""
     estimator = PrivateKernelRegressor(
-        1.0, bounds=(-1, 1), target_bounds=(-1, 1), loss="squared", features="linear", invalid="repair"
+        1.0,
+        bounds=(-1, 1),
+        target_bounds=(-1, 1),
+        loss="squared",
+        features="linear",
+        reading=Reading(invalid="repair"),
     )
     data = estimator.prepare(X, [0.5] * RECORDS).data
     rows = [
         row.tobytes() + target.tobytes() for row, target in zip(data.rows, data.targets, strict=True)
     ]
-    return Reading(data.units, rows)
+    return Outcome(data.units, rows)
 
 
-MODES: dict[str, Callable[[Any], Reading]] = {
+MODES: dict[str, Callable[[Any], Outcome]] = {
     "mean": mean_mode(),
     "mean, completed": mean_mode(missing="complete"),
     "mean, standardised": mean_mode(standardize=True, bounds=None),
@@ -462,9 +477,13 @@ def long_curves(ids: Any, times: Any, values: Any) -> list[bytes]:
 
 def targets(y: Any) -> Any:
     """Real targets as a regressor reads them."""
-    return PrivateKernelRegressor(1.0, target_bounds=(-1, 1), invalid="repair")._targets(y, RECORDS)[0]
+    return PrivateKernelRegressor(
+        1.0, target_bounds=(-1, 1), reading=Reading(invalid="repair")
+    )._targets(y, RECORDS)[0]
 
 
 def classes(y: Any) -> Any:
     """Signs of classes as a classifier reads them."""
-    return PrivateKernelClassifier(1.0, classes=(0, 1), invalid="repair")._targets(y, RECORDS)[0]
+    return PrivateKernelClassifier(1.0, classes=(0, 1), reading=Reading(invalid="repair"))._targets(
+        y, RECORDS
+    )[0]

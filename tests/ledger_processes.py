@@ -5,14 +5,14 @@ import time
 
 from dpfda.errors import BudgetError, LedgerError
 from dpfda.privacy.guarantees import PureDP
-from dpfda.privacy.ledger import FileLedger
+from dpfda.privacy.ledger import Ledger
 
 ENTRY = {"neighbours": "replace-one", "privacy_unit": "record"}
 
 
 def race(path, gate, results, amount):
     """Charge six times, all processes at once; report the rows accepted and the number refused."""
-    ledger = FileLedger(path)
+    ledger = Ledger(path)
     accepted, refused = [], 0
     gate.wait()
     for _ in range(6):
@@ -25,7 +25,7 @@ def race(path, gate, results, amount):
 
 def charge_until_killed(path, told):
     """Charge for ever; after each charge tell its number through a pipe."""
-    ledger = FileLedger(path)
+    ledger = Ledger(path)
     while True:
         try:
             number = ledger.charge("scans", PureDP("0.001"), ENTRY).number
@@ -40,7 +40,7 @@ def charge_by_any_name(names, told):
     while True:
         for name in names:
             try:
-                number = FileLedger(name).charge("scans", PureDP("0.001"), ENTRY).number
+                number = Ledger(name).charge("scans", PureDP("0.001"), ENTRY).number
             except LedgerError:
                 continue
             except BudgetError:

@@ -21,7 +21,8 @@ import dpfda.summaries.tuning
 import dpfda.testing
 import dpfda.views
 from dpfda import (
-    L2Ball,
+    Domain,
+    PrivacyUnit,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
@@ -29,11 +30,16 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
-    TwoStageMean,
+    Reading,
 )
+from dpfda.bounds import L2Ball
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
-from dpfda.privacy.ledger import FileLedger, MemoryLedger
+from dpfda.privacy.ledger import Ledger, MemoryLedger
+from dpfda.summaries.machines import Features
+from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
+from dpfda.summaries.streams import MeanStream
+from dpfda.summaries.two_stage import TwoStages
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dpfda-surface-"))
 GRID = np.linspace(0, 1, 8)
@@ -46,23 +52,23 @@ CLASSES = np.where(POINTS > 0.5, "up", "down")
 # Estimators: arguments that work, and how they are fitted.
 ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateMean": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
-    "TwoStageMean": (
-        {"epsilon": 1.0, "bounds": (-1, 1), "spread": 0.3},
-        lambda made: made.fit(CURVES),
-    ),
     "PrivateCovariance": (
-        {"epsilon": 1.0, "radius": 0.5, "center": 0.0},
+        {"epsilon": 1.0, "center": Center(0.0, radius=0.5)},
         lambda made: made.fit(CURVES),
     ),
     "PrivateFPCA": (
-        {"epsilon": 1.0, "radius": 0.5, "center": 0.0, "method": "exponential", "components": 4},
+        {
+            "epsilon": 1.0,
+            "center": Center(0.0, radius=0.5),
+            "mechanism": Exponential(functions=4),
+        },
         lambda made: made.fit(CURVES),
     ),
     "PrivateComparison": (
         {"epsilon": 1.0, "bounds": (-1, 1)},
         lambda made: made.fit(CURVES, GROUPS),
     ),
-    "PrivateDensity": ({"epsilon": 1.0, "domain_range": (0, 1)}, lambda made: made.fit(POINTS)),
+    "PrivateDensity": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
     "PrivateKernelRegressor": (
         {"epsilon": 1.0, "bounds": (0, 1), "target_bounds": (0, 1)},
         lambda made: made.fit(INPUTS, POINTS),
@@ -72,27 +78,47 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         lambda made: made.fit(INPUTS, CLASSES),
     ),
 }
+# Objects that gather parameters: the parameter that takes each.
+OWNERS = {
+    "Domain": ("domain", Domain), "PrivacyUnit": ("unit", PrivacyUnit), "Reading": ("reading", Reading),
+    "TwoStages": ("mechanism", TwoStages), "Center": ("center", Center),
+    "MatrixNoise": ("mechanism", MatrixNoise), "Exponential": ("mechanism", Exponential),
+    "Features": ("features", Features),
+}  # fmt: skip
+
+
+def _inside(owner: str, name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A fit with an object, by the fields of the object."""
+    settled, fit = ESTIMATORS[name]
+    parameter, kind = OWNERS[owner]
+
+    def call(**k: Any) -> Any:
+        return fit(getattr(dpfda, name)(**{**settled, parameter: kind(**k)}))
+
+    return call, {**kind().get_params(), **given}
+
+
 # Other things to call: arguments that work.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "L1Ball": (dpfda.L1Ball, {"radius": 1.0}),
-    "L2Ball": (dpfda.L2Ball, {"radius": 1.0}),
-    "ValueBounds": (dpfda.ValueBounds, {"lower": 0.0, "upper": 1.0}),
-    "BoxBound": (dpfda.BoxBound, {"half_widths": [1.0, 0.5]}),
-    "Ellipsoid": (dpfda.Ellipsoid, {"semi_axes": [1.0, 0.5]}),
-    "Ellipsoid of a kernel": (dpfda.Ellipsoid, {"radius": 1.0, "power": 1.0}),
-    "DensityKernel": (dpfda.DensityKernel, {}),
-    "CosineBasis": (dpfda.CosineBasis.on_grid, {"components": 3, "grid_points": GRID}),
-    "SineBasis": (dpfda.SineBasis.on_grid, {"components": 3, "grid_points": GRID}),
-    "FourierBasis": (dpfda.FourierBasis.on_grid, {"components": 3, "grid_points": GRID}),
-    "LegendreBasis": (dpfda.LegendreBasis.on_grid, {"components": 3, "grid_points": GRID}),
-    "BernsteinBasis": (dpfda.BernsteinBasis.on_grid, {"degree": 3, "grid_points": GRID}),
+    "L1Ball": (dpfda.bounds.L1Ball, {"radius": 1.0}),
+    "L2Ball": (dpfda.bounds.L2Ball, {"radius": 1.0}),
+    "ValueBounds": (dpfda.bounds.ValueBounds, {"lower": 0.0, "upper": 1.0}),
+    "BoxBound": (dpfda.bounds.BoxBound, {"half_widths": [1.0, 0.5]}),
+    "Ellipsoid": (dpfda.bounds.Ellipsoid, {"semi_axes": [1.0, 0.5]}),
+    "Ellipsoid of a kernel": (dpfda.bounds.Ellipsoid, {"radius": 1.0, "power": 1.0}),
+    "DensityKernel": (dpfda.summaries.density_kernel.DensityKernel, {}),
+    "CosineBasis": (dpfda.bases.CosineBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "SineBasis": (dpfda.bases.SineBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "FourierBasis": (dpfda.bases.FourierBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "LegendreBasis": (dpfda.bases.LegendreBasis.on_grid, {"components": 3, "grid_points": GRID}),
+    "BernsteinBasis": (dpfda.bases.BernsteinBasis.on_grid, {"degree": 3, "grid_points": GRID}),
     "KernelBasis": (
-        dpfda.KernelBasis.on_grid,
+        dpfda.bases.KernelBasis.on_grid,
         {"kernel": dpfda.bases.kernels.default_kernel((0.0, 1.0)), "grid_points": GRID},
     ),
-    "plug_in": (dpfda.plug_in, {"size": 100, "epsilon": 1.0, "decay": 3.0}),
-    "release_bernstein": (
-        dpfda.release_bernstein,
+    "plug_in": (dpfda.summaries.tuning.plug_in, {"size": 100, "epsilon": 1.0, "decay": 3.0}),
+    "release_function": (
+        dpfda.release_function,
         {
             "target": np.zeros(4),
             "sensitivity": 0.1,
@@ -102,7 +128,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "cross_validate": (
-        dpfda.cross_validate,
+        dpfda.summaries.tuning.cross_validate,
         {
             "curves": CURVES,
             "candidates": [PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace")],
@@ -111,7 +137,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "private_selection": (
-        dpfda.private_selection,
+        dpfda.summaries.tuning.private_selection,
         {
             "candidates": [1, 2],
             "fit": lambda candidate, epsilon: PrivateMean(
@@ -122,7 +148,23 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "load": (dpfda.load, {"path": "no such file"}),
-    "row_blocks": (lambda **k: list(dpfda.row_blocks(**k)), {"array": CURVES, "rows": 7}),
+    **{
+        f"{owner} in {name}": _inside(owner, name, given)
+        for owner, name, given in (
+            ("Domain", "PrivateMean", {"grid_points": GRID}),
+            ("Domain", "PrivateDensity", {"domain_range": (0, 1)}),
+            ("PrivacyUnit", "PrivateMean", {"neighbours": "add-remove", "public_size": 20}),
+            ("PrivacyUnit", "PrivateComparison", {}),
+            ("PrivacyUnit", "PrivateDensity", {"neighbours": "add-remove", "public_size": 20}),
+            ("Reading", "PrivateMean", {}),
+            ("Reading", "PrivateDensity", {}),
+            ("TwoStages", "PrivateMean", {"spread": 0.3}),
+            ("Center", "PrivateCovariance", {"curve": 0.0, "radius": 0.5}),
+            ("MatrixNoise", "PrivateCovariance", {"functions": 4}),
+            ("Exponential", "PrivateFPCA", {"functions": 4}),
+            ("Features", "PrivateKernelRegressor", {"kind": "fourier", "components": 5}),
+        )
+    },
     "guarantee_for": (dpfda.privacy.guarantees.guarantee_for, {"epsilon": 1, "delta": 0}),
     "PureDP": (dpfda.privacy.guarantees.PureDP, {"epsilon": 1}),
     "ApproximateDP": (dpfda.privacy.guarantees.ApproximateDP, {"epsilon": 1, "delta": "1e-6"}),
@@ -152,7 +194,7 @@ CALLS |= {
             "for_replace_one": {"guarantee": PureDP(1)},
         },
         dpfda.privacy.ledger: {
-            "FileLedger": {"path": FOLDER / "some.ledger"},
+            "Ledger": {"path": FOLDER / "some.ledger"},
             "Budget": {"guarantee": PureDP(1), "neighbours": "replace-one", "unit": "record"},
             "named_ledger": {},
         },
@@ -240,7 +282,7 @@ OWN: dict[str, dict[str, Any]] = {
     "density estimator": {"X": POINTS, "counts": [3, 4, 0, 1, 5, 2], "edges": np.linspace(0, 1, 7)},
     "comparing estimator": {"X": CURVES, "y": GROUPS},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
-    "mean estimator": {"X": CURVES, "blocks": [CURVES]},
+    "mean estimator": {"X": CURVES},
     "memory ledger.create": {"dataset": "b"},
     "file ledger.create": {"dataset": "b"},
     "session.open": {
@@ -260,23 +302,29 @@ NEVER = {
 def objects() -> dict[str, Any]:
     """One public object of every kind, made once."""
     images = np.random.default_rng(1).uniform(size=(30, 4, 4))
-    box = dpfda.BoxBasis.on_grid("cosine", (4, 4), [(0, 1), (0, 1)])
+    box = dpfda.bases.BoxBasis.on_grid("cosine", (4, 4), [(0, 1), (0, 1)])
     mean = PrivateMean(1.0, bounds=(-1, 1)).fit(CURVES)
-    covariance = PrivateCovariance(1.0, center=0.0, radius=0.5, components=3).fit(CURVES)
+    covariance = PrivateCovariance(
+        1.0, center=Center(0.0, radius=0.5), mechanism=MatrixNoise(functions=3)
+    ).fit(CURVES)
     comparison = PrivateComparison(1.0, bounds=(-1, 1)).fit(CURVES, GROUPS)
-    components = PrivateFPCA(1.0, n_components=1, center=0.0, radius=0.5, components=3).fit(CURVES)
-    density = PrivateDensity(1.0, domain_range=(0, 1), cells=6).fit(POINTS)
-    plane = PrivateDensity(1.0, domain_range=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
+    components = PrivateFPCA(
+        1.0, n_components=1, center=Center(0.0, radius=0.5), mechanism=MatrixNoise(functions=3)
+    ).fit(CURVES)
+    density = PrivateDensity(1.0, domain=(0, 1), cells=6).fit(POINTS)
+    plane = PrivateDensity(1.0, domain=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
     classes = PrivateKernelClassifier(1.0, bounds=(0, 1), classes=("down", "up"), loss="logistic")
     targets = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 1)).fit(INPUTS, POINTS)
     gaussian = PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian")
     memory = MemoryLedger().create("a", PureDP(50))
-    basis = dpfda.CosineBasis.on_grid(3, GRID)
+    basis = dpfda.bases.CosineBasis.on_grid(3, GRID)
     return {
         "function": mean.release_,
         "derivative": mean.release_.derivative(),
         "gaussian": PrivateMean(1.0, 1e-6, bounds=L2Ball(1), mechanism="gaussian").fit(CURVES).release_,
-        "two stages": TwoStageMean(1.0, bounds=L2Ball(1), spread="private").fit(CURVES).release_,
+        "two stages": PrivateMean(1.0, bounds=L2Ball(1), mechanism=TwoStages(spread="private"))
+        .fit(CURVES)
+        .release_,
         "field": PrivateMean(1.0, bounds=(0, 1), basis=box).fit(images).release_,
         "covariance": covariance.release_,
         "components": components.release_,
@@ -288,23 +336,23 @@ def objects() -> dict[str, Any]:
         "histogram": density.release_.raw,
         "machine": classes.fit(INPUTS, CLASSES).release_,
         "regression": targets.release_,
-        "lattice": dpfda.release_bernstein(np.zeros(4), 0.1, 1.0, 3, (0, 1)),
+        "lattice": dpfda.release_function(np.zeros(4), 0.1, 1.0, 3, (0, 1)),
         "band": mean.release_.band(),
         "certificate": mean.release_.certificate,
         "session": gaussian.open_session(CURVES, FOLDER / "session"),
         "memory ledger": memory,
-        "file ledger": FileLedger(FOLDER / "ledger").create("a", PureDP(50)),
+        "file ledger": Ledger(FOLDER / "ledger").create("a", PureDP(50)),
         "reservation": memory.reserve("a", PureDP("0.001"), 3),
-        "stream": PrivateMean(1.0, bounds=(-1, 1)).stream(),
+        "stream": MeanStream(PrivateMean(1.0, bounds=(-1, 1))),
         "mean estimator": mean,
         "covariance estimator": covariance,
         "component estimator": components,
         "comparing estimator": comparison,
-        "density estimator": PrivateDensity(1.0, domain_range=(0, 1)).fit(POINTS),
+        "density estimator": PrivateDensity(1.0, domain=(0, 1)).fit(POINTS),
         "classifier": classes,
         "regressor": targets,
         "cosine basis": basis,
-        "bernstein basis": dpfda.BernsteinBasis.on_grid(3, GRID),
+        "bernstein basis": dpfda.bases.BernsteinBasis.on_grid(3, GRID),
         "kernel basis": mean.release_.basis,
         "box basis": box.truncate(2),
         "guarantee": ApproximateDP(1, "1e-6"),

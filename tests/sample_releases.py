@@ -9,11 +9,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from dpfda import (
-    BoxBasis,
-    CosineBasis,
-    DensityKernel,
-    L1Ball,
-    L2Ball,
+    Domain,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
@@ -21,16 +17,18 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
-    ReleasedFunction,
-    TwoStageMean,
-    ValueBounds,
     load,
-    release_bernstein,
+    release_function,
 )
-from dpfda.bases import FourierBasis
+from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.two_stage import TwoStages
 
 GRID = np.linspace(0.0, 2.0, 21)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (61, 1))
@@ -53,10 +51,10 @@ def _fit(**parameters: Any) -> ReleasedFunction:
         "epsilon": 1.0,
         "bounds": (-3.0, 3.0),
         "grid_points": GRID,
-        "kernel": Matern(0.3, nu=1.5),
+        "basis": Matern(0.3, nu=1.5),
         **parameters,
     }
-    release: ReleasedFunction = PrivateMean(**made).fit(CURVES).release_
+    release: ReleasedFunction = from_words(PrivateMean, **made).fit(CURVES).release_
     return release
 
 
@@ -70,20 +68,18 @@ RELEASES: dict[str, Callable[[], ReleasedFunction]] = {
     "add-remove, public size": lambda: _fit(neighbours="add-remove", public_size=50),
     "curved bounds": lambda: _fit(bounds=ValueBounds(np.sin(GRID) - 2, 2 + GRID**2)),
     "wider domain": lambda: _fit(domain_range=(-0.5, 2.5), quadrature="uniform"),
-    "composed kernel": lambda: _fit(kernel=ConstantKernel(2.0) * RBF(0.5) + Matern(0.2, nu=2.5)),
+    "composed kernel": lambda: _fit(basis=ConstantKernel(2.0) * RBF(0.5) + Matern(0.2, nu=2.5)),
     "standardized": lambda: _fit(
         bounds=None, standardize=True, labels={"domain": "t (h)"}, unit="person"
     ),
-    "cosine": lambda: _fit(
-        kernel=None, basis=CosineBasis.on_grid(9, GRID, (0.0, 2.0)), bounds=L2Ball(3.0)
-    ),
+    "cosine": lambda: _fit(basis=CosineBasis.on_grid(9, GRID, (0.0, 2.0)), bounds=L2Ball(3.0)),
     "cosine, add-remove": lambda: _fit(
-        kernel=None, basis=CosineBasis.on_grid(9, GRID), delta=1e-5, neighbours="add-remove"
+        basis=CosineBasis.on_grid(9, GRID), delta=1e-5, neighbours="add-remove"
     ),
     "student-t": lambda: _fit(mechanism="student-t"),
     "l1 estimate": lambda: _fit(mechanism="iclp-l1"),
-    "bernstein": lambda: _fit(mechanism="bernstein", kernel=None),
-    "fourier": lambda: _fit(kernel=None, basis=FourierBasis.on_grid(7, GRID, (0.0, 2.1))),
+    "bernstein": lambda: _fit(mechanism="bernstein", basis=None),
+    "fourier": lambda: _fit(basis=FourierBasis.on_grid(7, GRID, (0.0, 2.1))),
     "derivative": lambda: _fit().derivative(),
 }
 
@@ -97,7 +93,7 @@ IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
 
 def _second(kind: Any, **parameters: Any) -> Any:
     made = {"epsilon": 2.0, "center": 0.0, "radius": 0.4, **parameters}
-    return kind(**made).fit(WAVES).release_
+    return from_words(kind, **made).fit(WAVES).release_
 
 
 def _machine(kind: Any, targets: Any, inputs: Any = PLACES[:, None], **parameters: Any) -> Any:
@@ -111,16 +107,18 @@ def _box(images: Any, *cells: int) -> Any:
 
 def _density(points: Any, **parameters: Any) -> Any:
     domain = [(0.0, 1.0)] * np.ndim(points)
-    return PrivateDensity(1.0, domain_range=domain, **parameters).fit(points).release_
+    return from_words(PrivateDensity, 1.0, domain_range=domain, **parameters).fit(points).release_
 
 
 def _compared() -> Any:
-    made = PrivateComparison(1.0, bounds=(-3, 3), grid_points=GRID, unit="home", labels=LABELS)
+    made = PrivateComparison(
+        1.0, bounds=(-3, 3), domain=Domain(grid_points=GRID, labels=LABELS), unit="home"
+    )
     return made.fit(CURVES, GROUPS).release_
 
 
 def _answered() -> Any:
-    estimator = PrivateMean(1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, mechanism="gaussian")
+    estimator = PrivateMean(1.0, 1e-6, bounds=(-3, 3), domain=Domain(GRID), mechanism="gaussian")
     with (
         tempfile.TemporaryDirectory() as folder,
         estimator.open_session(CURVES, Path(folder) / "session") as session,
@@ -139,7 +137,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mean in a ball": lambda: _fit(bounds=L2Ball(3.0), mechanism="laplace"),
     "mean of a private number": lambda: _fit(neighbours="add-remove", delta=1e-6),
     "two stages": lambda: (
-        TwoStageMean(1.0, bounds=(-3, 3), grid_points=GRID, spread="private").fit(CURVES).release_
+        PrivateMean(1.0, bounds=(-3, 3), domain=Domain(GRID), mechanism=TwoStages(spread="private"))
+        .fit(CURVES)
+        .release_
     ),
     "curve on a box": lambda: _box(np.linspace(0, 1, 20) * np.ones((50, 1)), 20),
     "image": lambda: _box(IMAGES, 8, 8),
@@ -155,7 +155,7 @@ KINDS: dict[str, Callable[[], Any]] = {
         PrivateCovariance, bounds=(-1, 1), center="private", neighbours="add-remove"
     ),
     "components": lambda: _second(PrivateFPCA, n_components=2),
-    "directions": lambda: _second(PrivateFPCA, n_components=1, method="exponential"),
+    "directions": lambda: _second(PrivateFPCA, n_components=1, mechanism="exponential"),
     "comparison": _compared,
     "difference": lambda: _compared().difference("case", "control"),
     "answers": _answered,
@@ -165,8 +165,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "classification": lambda: _machine(PrivateKernelClassifier, CLASSES, **BOTH),
     "probabilities": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="logistic", **BOTH),
-    "lattice": lambda: release_bernstein(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
-    "lattice in the plane": lambda: release_bernstein(
+    "lattice": lambda: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
+    "lattice in the plane": lambda: release_function(
         lambda at: at[:, 0] * at[:, 1], 0.1, 1.0, 2, [(0, 1), (0, 1)]
     ),
 }

@@ -13,18 +13,19 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import (
-    BoxBasis,
-    DensityKernel,
-    KroneckerBasis,
+    Domain,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
     PrivateFPCA,
     PrivateKernelRegressor,
     PrivateMean,
-    TwoStageMean,
-    release_bernstein,
+    release_function,
 )
+from dpfda.bases import BoxBasis, KroneckerBasis
+from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.matrix_noise import Center
 from sample_releases import CURVES, GRID, RELEASES
 
 POINTS = np.linspace(0.1, 0.9, 60)
@@ -36,33 +37,37 @@ PRODUCT = KroneckerBasis.on_grid(Matern(0.3, nu=1.5), (np.linspace(0, 1, 8),) * 
 
 
 def _staged(**parameters: Any) -> Any:
-    return TwoStageMean(1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, **parameters).fit(CURVES).release_
+    return (
+        from_words(PrivateMean, 1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, **parameters)
+        .fit(CURVES)
+        .release_
+    )
 
 
 KINDS: dict[str, Callable[[], Any]] = {
     **{name: RELEASES[name] for name in ("pure", "process", "add-remove", "cosine", "student-t")},
     **{name: RELEASES[name] for name in ("composed kernel", "standardized", "bernstein")},
-    "lattice": lambda: release_bernstein(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
+    "lattice": lambda: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
     "box": lambda: PrivateMean(1.0, bounds=(0, 1), basis=BOX).fit(IMAGES).release_,
     "product": lambda: PrivateMean(1.0, bounds=(0, 1), basis=PRODUCT).fit(IMAGES).release_,
-    "density": lambda: PrivateDensity(1, domain_range=(0, 1)).fit(POINTS).release_,
+    "density": lambda: PrivateDensity(1, domain=(0, 1)).fit(POINTS).release_,
     "ages": lambda: PrivateDensity(1).fit_counts([5, 30, 100], [0, 1, 15, 100]).release_,
-    "square": lambda: PrivateDensity(1, domain_range=[(0, 1), (0, 2)], cells=4).fit(PAIRS).release_,
+    "square": lambda: PrivateDensity(1, domain=[(0, 1), (0, 2)], cells=4).fit(PAIRS).release_,
     "smooth density": lambda: (
-        PrivateDensity(1, domain_range=[(0, 1), (0, 2)], mechanism=DensityKernel(components=8))
+        PrivateDensity(1, domain=[(0, 1), (0, 2)], mechanism=DensityKernel(components=8))
         .fit(PAIRS)
         .release_
     ),
     "two stages": lambda: _staged(spread=0.3),
     "two stages, private spread": lambda: _staged(spread="private"),
-    "covariance": lambda: PrivateCovariance(5.0, center=0.0, radius=0.4).fit(WAVES).release_,
+    "covariance": lambda: PrivateCovariance(5.0, center=Center(0.0, radius=0.4)).fit(WAVES).release_,
     "components": lambda: (
-        PrivateFPCA(5.0, n_components=2, center="private", bounds=(-1, 1), radius=0.4)
+        PrivateFPCA(5.0, n_components=2, center=Center("private", radius=0.4), bounds=(-1, 1))
         .fit(WAVES)
         .release_
     ),
     "comparison": lambda: (
-        PrivateComparison(1.0, bounds=(-3, 3), grid_points=GRID)
+        PrivateComparison(1.0, bounds=(-3, 3), domain=Domain(GRID))
         .fit(CURVES, np.where(np.arange(len(CURVES)) % 2, "a", "b"))
         .release_
     ),

@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 
 import dpfda
-from dpfda import BoxBound, DensityKernel, Ellipsoid, L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda import PrivateMean
 from dpfda.bases import CosineBasis, FourierBasis, LegendreBasis
+from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
 from dpfda.errors import DpfdaError
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.estimator import from_words
 
 MECHANISMS = (
     "auto", "auto", "bernstein", "cells", "gaussian", "gaussian-process", "iclp", "iclp-l1",
@@ -106,7 +109,7 @@ class Draw:
             **self.budget(),
             **self.relation(),
             "bounds": self.bounds(size, points),
-            "kernel": self.one_of(*KERNELS),
+            "basis": self.one_of(*KERNELS),
             "domain_range": domain,
             "standardize": self.one_of(False, False, False, True),
             **self.basis(points, domain),
@@ -131,16 +134,23 @@ def choose_mechanism(draw: Draw, choices: dict[str, Any]) -> None:
         choices["bounds"] = draw.one_of((-1, 1), (0.0, 0.5))
 
 
+def in_blocks(estimator: PrivateMean, blocks: list[np.ndarray]) -> PrivateMean:
+    """The mean of records that come in blocks."""
+    for block in blocks:
+        estimator.partial_fit(block)
+    return estimator.finish()
+
+
 def mean(draw: Draw) -> Make:
     curves, choices, groups = curves_for(draw)
     choose_mechanism(draw, choices)
     if draw.one_of(False, True) and groups is None:
         blocks = np.array_split(curves, 3)
-        return lambda ledger: (
-            PrivateMean(**choices, **kept(ledger)).fit_blocks(blocks).release_(choices["domain_range"])
-        )
+        return lambda ledger: in_blocks(
+            from_words(PrivateMean, **choices, **kept(ledger)), blocks
+        ).release_(choices["domain_range"])
     return lambda ledger: (
-        PrivateMean(**choices, **kept(ledger))
+        from_words(PrivateMean, **choices, **kept(ledger))
         .fit(curves, groups=groups)
         .release_(choices["domain_range"])
     )
@@ -151,7 +161,9 @@ def two_stage(draw: Draw) -> Make:
     if choices.get("neighbours"):
         choices["public_size"] = draw.whole(1, 300)
     choices["spread"] = draw.one_of("private", 0.3, draw.scale(-6, 6))
-    return lambda ledger: dpfda.TwoStageMean(**choices, **kept(ledger)).fit(curves, groups=groups)
+    return lambda ledger: from_words(dpfda.PrivateMean, **choices, **kept(ledger)).fit(
+        curves, groups=groups
+    )
 
 
 def covariance_choices(draw: Draw, choices: dict[str, Any]) -> None:
@@ -161,7 +173,7 @@ def covariance_choices(draw: Draw, choices: dict[str, Any]) -> None:
     choices["radius"] = draw.one_of(None, 0.3, draw.scale(-6, 6))
     choices["shrinkage"] = draw.one_of("prior", "none")
     choices["mechanism"] = draw.one_of("auto", "auto", "wishart", "knorm", "gaussian")
-    choices["components"] = draw.one_of(None, None, 1, 2, 3)
+    choices["functions"] = draw.one_of(None, None, 1, 2, 3)
     choices["mean_share"] = draw.one_of(0.5, 0.1)
 
 
@@ -169,7 +181,7 @@ def covariance(draw: Draw) -> Make:
     curves, choices, groups = curves_for(draw)
     covariance_choices(draw, choices)
     return lambda ledger: (
-        dpfda.PrivateCovariance(**choices, **kept(ledger))
+        from_words(dpfda.PrivateCovariance, **choices, **kept(ledger))
         .fit(curves, groups=groups)
         .release_.components()
     )
@@ -179,12 +191,12 @@ def components(draw: Draw) -> Make:
     curves, choices, groups = curves_for(draw)
     covariance_choices(draw, choices)
     choices["n_components"] = draw.one_of(None, 1, 1, 2)
-    choices["method"] = draw.one_of("noisy", "exponential")
-    if choices["method"] == "exponential":
-        choices |= {"mechanism": "auto", "components": draw.one_of(None, 3, 4)}
+    if draw.one_of(False, True):
+        choices |= {"mechanism": "exponential", "functions": draw.one_of(None, 3, 4)}
+        del choices["shrinkage"]
 
     def fit(ledger: MemoryLedger) -> Any:
-        found = dpfda.PrivateFPCA(**choices, **kept(ledger))
+        found = from_words(dpfda.PrivateFPCA, **choices, **kept(ledger))
         if groups is None and np.isfinite(curves).all():
             return found.inverse_transform(found.fit_transform(curves))
         return found.fit(curves, groups=groups)
@@ -201,7 +213,9 @@ def comparison(draw: Draw) -> Make:
     if choices.get("neighbours"):
         choices["levels"] = (0, 1, 2)
     made = {**choices, "design_size": draw.one_of(None, 30)}
-    return lambda ledger: dpfda.PrivateComparison(**made, **kept(ledger)).fit(curves, y, groups)
+    return lambda ledger: from_words(dpfda.PrivateComparison, **made, **kept(ledger)).fit(
+        curves, y, groups
+    )
 
 
 def density(draw: Draw) -> Make:
@@ -218,17 +232,19 @@ def density(draw: Draw) -> Make:
         "mechanism": draw.one_of("histogram", "histogram", "kernel", DensityKernel(noise=noise)),
         "cells": draw.one_of(None, None, 5, 16),
         "noise": draw.one_of("auto", "laplace", "gaussian"),
-        "smoothing": draw.one_of(None, None, "adaptive", 0.1, "monotone" if dimensions == 1 else 0.2),
+        "bandwidth": draw.one_of(None, None, "adaptive", 0.1, "monotone" if dimensions == 1 else 0.2),
     }
     if draw.one_of(True, False, False):
         table = draw.random.integers(0, draw.one_of(2, 1000), 6).tolist()
         choices |= {"domain_range": None, "cells": None}
         return lambda ledger: used(
-            dpfda.PrivateDensity(**choices, **kept(ledger)).fit_counts(table, [0, 1, 2, 4, 8, 16, 32])
+            from_words(dpfda.PrivateDensity, **choices, **kept(ledger)).fit_counts(
+                table, [0, 1, 2, 4, 8, 16, 32]
+            )
         )
     groups = draw.groups(len(points))
     return lambda ledger: used(
-        dpfda.PrivateDensity(**choices, **kept(ledger)).fit(points, groups=groups)
+        from_words(dpfda.PrivateDensity, **choices, **kept(ledger)).fit(points, groups=groups)
     )
 
 
@@ -252,24 +268,26 @@ def machine(draw: Draw) -> Make:
         **draw.budget(),
         **spoiled,
         "bounds": (-1, 1),
-        "width": draw.one_of(0.5, 0.01, 2),
-        "road": draw.one_of("auto", "output", "objective", "sums"),
+        "solver": draw.one_of("auto", "output", "objective", "sums"),
         "features": draw.one_of("auto", "linear", "fourier", "grid"),
         "components": draw.one_of(None, None, 2, 6),
-        "psi": draw.one_of(None, None, 0.01, 1.0, draw.scale(-5, 3)),
+        "penalty": draw.one_of(None, None, 0.01, 1.0, draw.scale(-5, 3)),
     }
     if draw.one_of(True, False):
         y = np.where(draw.random.random(len(X)) < 0.3, "a", "b")
-        choices |= {"classes": ("a", "b"), "loss": draw.one_of("hinge", "logistic", "squared")}
+        choices |= {
+            "classes": ("a", "b"),
+            "loss": draw.one_of("hinge:0.01", "hinge", "logistic", "squared"),
+        }
         return lambda ledger: (
-            dpfda.PrivateKernelClassifier(**choices, **kept(ledger))
+            from_words(dpfda.PrivateKernelClassifier, **choices, **kept(ledger))
             .fit(X, y, groups)
             .predict(np.zeros((2, inputs)))
         )
     y = draw.records(len(X), 1, 3.0)[:, 0]
-    choices |= {"target_bounds": (-2, 5), "loss": draw.one_of("huber", "squared")}
+    choices |= {"target_bounds": (-2, 5), "loss": draw.one_of("huber:2", "huber", "squared")}
     return lambda ledger: (
-        dpfda.PrivateKernelRegressor(**choices, **kept(ledger))
+        from_words(dpfda.PrivateKernelRegressor, **choices, **kept(ledger))
         .fit(X, y, groups)
         .predict(np.zeros((2, inputs)))
     )
@@ -285,7 +303,7 @@ def bernstein(draw: Draw) -> Make:
         "neighbours": draw.one_of("replace-one", "add-remove"),
     }
     epsilon = draw.budget()["epsilon"]
-    return lambda ledger: dpfda.release_bernstein(
+    return lambda ledger: dpfda.release_function(
         values, sensitivity, epsilon, degree, [(0, 1)] * dimensions, **choices, **kept(ledger)
     )
 
@@ -300,7 +318,7 @@ def session(draw: Draw) -> Make:
 
     def answers(ledger: MemoryLedger) -> Any:
         with tempfile.TemporaryDirectory() as folder:
-            opened = PrivateMean(**choices, **kept(ledger)).open_session(
+            opened = from_words(PrivateMean, **choices, **kept(ledger)).open_session(
                 curves, Path(folder) / "s", groups
             )
             with opened:
@@ -315,7 +333,7 @@ SUMMARIES = (
 
 
 def kept(ledger: MemoryLedger) -> dict[str, Any]:
-    return {"ledger": ledger, "dataset": "data"}
+    return {"ledger": ledger.of("data")}
 
 
 class Watched(MemoryLedger):

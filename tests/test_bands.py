@@ -12,13 +12,16 @@ import pytest
 from scipy.stats import binom, norm
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import CosineBasis, L1Ball, PrivateMean, ReleasedFunction
+from dpfda import PrivateMean
+from dpfda.bases import CosineBasis
+from dpfda.bounds import L1Ball
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import EllipticalNoise
 from dpfda.publication import publish
 from dpfda.releases.bands import DRAWS, Band
-from dpfda.releases.function import NoisyCount
+from dpfda.releases.function import NoisyCount, ReleasedFunction
+from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 16)
 CURVES = np.cos(4 * GRID) + np.random.default_rng(1).normal(0, 0.4, (300, 1))
@@ -35,7 +38,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "gaussian": {"mechanism": "gaussian", "delta": 1e-6},
     "gaussian-process": {"mechanism": "gaussian-process", "delta": 1e-6},
     "student-t": {"mechanism": "student-t"},
-    "bernstein": {"mechanism": "bernstein", "kernel": None},
+    "bernstein": {"mechanism": "bernstein", "basis": None},
     "cosine": {"basis": CosineBasis.on_grid(8, GRID), "bounds": L1Ball(2.0)},
 }
 
@@ -48,9 +51,9 @@ class Study:
             "epsilon": 1.0,
             "bounds": (-2.0, 2.0),
             "grid_points": GRID,
-            "kernel": Matern(0.2, nu=1.5),
+            "basis": Matern(0.2, nu=1.5),
         }
-        estimator = PrivateMean(**(made | MECHANISMS[name]))
+        estimator = from_words(PrivateMean, **(made | MECHANISMS[name]))
         self.prepared = estimator.prepare(CURVES)
         # The band is about what was measured, before a prior comes in.
         self.release: ReleasedFunction = publish(self.prepared.total, self.prepared.request).unshrunk
@@ -187,7 +190,7 @@ class TestNoisyCount:
     def releases(self, units: int, epsilon: float) -> Iterator[tuple[ReleasedFunction, np.ndarray]]:
         curves = np.cos(4 * GRID) + np.random.default_rng(2).normal(0, 0.4, (units, 1))
         kept = {"bounds": (-2, 2), "grid_points": GRID, "neighbours": "add-remove"}
-        prepared = PrivateMean(epsilon, mechanism="knorm", **kept).prepare(curves)
+        prepared = from_words(PrivateMean, epsilon, mechanism="knorm", **kept).prepare(curves)
         exact = np.array(prepared.total._total, dtype=float)
         while True:
             release = publish(prepared.total, prepared.request)

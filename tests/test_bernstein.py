@@ -19,20 +19,10 @@ from scipy import integrate, stats
 from sklearn.gaussian_process.kernels import Matern
 from typer.testing import CliRunner
 
-from dpfda import (
-    BernsteinBasis,
-    KernelBasis,
-    L1Ball,
-    L2Ball,
-    LatticeRelease,
-    PrivateMean,
-    ReleasedFunction,
-    ValueBounds,
-    load,
-    release_bernstein,
-)
+from dpfda import Domain, PrivateMean, load, release_function
+from dpfda.bases import BernsteinBasis, KernelBasis
 from dpfda.bases.bernstein import bernstein_square_norms, bernstein_values, lattice
-from dpfda.bounds import IntegerBall, LatticeBounds
+from dpfda.bounds import IntegerBall, L1Ball, L2Ball, LatticeBounds, ValueBounds
 from dpfda.errors import (
     BudgetError,
     DataError,
@@ -50,7 +40,10 @@ from dpfda.numerics.embedding import Rows, project
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish, publish_integers
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.lattice import LatticeRelease
 from dpfda.summaries.bernstein import _rounded
+from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 from sample_releases import certificate_of
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
@@ -378,7 +371,7 @@ def prepared(curves: np.ndarray, **parameters: Any) -> Any:
         "mechanism": "bernstein",
         **parameters,
     }
-    return PrivateMean(**settled).prepare(curves)
+    return from_words(PrivateMean, **settled).prepare(curves)
 
 
 def exact_sum(made: Any) -> tuple[int, ...]:
@@ -532,11 +525,11 @@ def test_audit_of_the_mean():
 def test_audit_in_two_dimensions():
     box, trials, level = [(0.0, 1.0), (0.0, 1.0)], 24_000, 1.65
     values = (np.full((2, 2), 0.25), np.full((2, 2), 0.35))
-    first = release_bernstein(values[0], "0.1", 2.0, 1, box)
+    first = release_function(values[0], "0.1", 2.0, 1, box)
     sums = tuple([_rounded(Fraction(float(v)), first.exponent) for v in each.ravel()] for each in values)
 
     def released(index: int) -> np.ndarray:
-        made = [release_bernstein(values[index], "0.1", 2.0, 1, box) for _ in range(trials)]
+        made = [release_function(values[index], "0.1", 2.0, 1, box) for _ in range(trials)]
         return np.array([release.noisy_values for release in made], dtype=float)
 
     assert audited(released, (sums[0], sums[1]), first.scale, level) <= 2.0
@@ -562,7 +555,7 @@ def curves_of(count: int) -> np.ndarray:
 
 def test_with_little_noise_the_release_is_the_polynomial_of_the_clipped_mean():
     curves = curves_of(40)
-    mean = PrivateMean(1e9, bounds=(-0.5, 1.2), grid_points=GRID, mechanism=Bernstein(16))
+    mean = PrivateMean(1e9, bounds=(-0.5, 1.2), domain=Domain(GRID), mechanism=Bernstein(16))
     release = mean.fit(curves).release_
     clipped = np.clip(curves, -0.5, 1.2).mean(axis=0)
     points = np.linspace(0.0, 2.0, 50)
@@ -577,7 +570,7 @@ def test_with_little_noise_the_release_is_the_polynomial_of_the_clipped_mean():
 
 def test_bounds_that_are_curves_keep_their_center():
     bounds = ValueBounds(np.sin(2 * GRID) - 1, np.sin(2 * GRID) + 1)
-    mean = PrivateMean(1e9, bounds=bounds, grid_points=GRID, mechanism=Bernstein(16))
+    mean = PrivateMean(1e9, bounds=bounds, domain=Domain(GRID), mechanism=Bernstein(16))
     # The center is added back as it is: it is no polynomial of low degree.
     np.testing.assert_allclose(
         mean.fit(np.tile(np.sin(2 * GRID) + 0.25, (7, 1))).release_(GRID),
@@ -594,7 +587,7 @@ def test_lattice_bounds_are_the_largest_half_range():
 
 
 def test_stated_noise_is_the_noise_of_simulated_releases():
-    mean = PrivateMean(1.0, bounds=(-2.0, 2.0), grid_points=GRID, mechanism=Bernstein(7))
+    mean = PrivateMean(1.0, bounds=(-2.0, 2.0), domain=Domain(GRID), mechanism=Bernstein(7))
     curves = curves_of(60)
     request = mean.prepare(curves).request
     error = expected_error(request.problem(60), request.design(60), request.basis)
@@ -653,8 +646,8 @@ def test_a_request_is_adapted_once():
 
 def test_private_sizes_are_released_with_the_curve():
     curves = curves_of(300)
-    mean = PrivateMean(50.0, bounds=(-2.0, 2.0), grid_points=GRID, mechanism="bernstein")
-    mean.set_params(neighbours="add-remove").fit(curves)
+    mean = PrivateMean(50.0, bounds=(-2.0, 2.0), domain=Domain(GRID), mechanism="bernstein")
+    mean.set_params(unit__neighbours="add-remove").fit(curves)
     assert mean.release_.count == pytest.approx(300, abs=8)
     smooth = BernsteinBasis.on_grid(10, GRID)
     expected = smooth.evaluate(GRID) @ (curves.mean(axis=0) @ smooth.analysis)
@@ -772,7 +765,7 @@ BOXES: list[list[tuple[float, float]]] = [
 @pytest.mark.parametrize("box", BOXES)
 def test_with_little_noise_it_is_the_bernstein_polynomial(box):
     degree, generator = 6, np.random.default_rng(13)
-    release = release_bernstein(surface, 1e-12, 1.0, degree, box)
+    release = release_function(surface, 1e-12, 1.0, degree, box)
     points = np.stack([generator.uniform(*ends, 15) for ends in box], axis=1)
     expected = np.zeros(15)
     for index in itertools.product(range(degree + 1), repeat=len(box)):
@@ -789,9 +782,9 @@ def test_with_little_noise_it_is_the_bernstein_polynomial(box):
 @pytest.mark.parametrize("box", BOXES)
 def test_the_values_may_be_given_on_the_lattice(box):
     values = np.random.default_rng(14).normal(size=(4,) * len(box))
-    release = release_bernstein(values, 1e-12, 1.0, 3, box)
+    release = release_function(values, 1e-12, 1.0, 3, box)
     np.testing.assert_allclose(release.values, values, atol=1e-7)
-    called = release_bernstein(lambda points: values.ravel(), 1e-12, 1.0, 3, box)
+    called = release_function(lambda points: values.ravel(), 1e-12, 1.0, 3, box)
     np.testing.assert_allclose(called.values, values, atol=1e-7)
     # Polynomials pass through the corners of the lattice.
     ends = np.array(box)
@@ -809,21 +802,21 @@ def test_large_degrees_evaluate_without_overflow(degree, box):
     assert np.abs(ones(points) - 1).max() <= 1e-12
     volume = math.prod(b - a for a, b in box)
     assert ones.integral() == pytest.approx(volume, rel=1e-12)
-    line = release_bernstein(lambda at: at[:, -1], 1e-15, 1.0, degree, box)
+    line = release_function(lambda at: at[:, -1], 1e-15, 1.0, degree, box)
     np.testing.assert_allclose(line(points), points[:, -1], atol=1e-7)
 
 
 def test_it_approaches_a_smooth_function_like_one_over_the_degree():
     box, points = BOXES[1], lattice(9, BOXES[1])
     errors = [
-        np.abs(release_bernstein(surface, 1e-14, 1.0, k, box)(points) - surface(points)).max()
+        np.abs(release_function(surface, 1e-14, 1.0, k, box)(points) - surface(points)).max()
         for k in (8, 16, 32)
     ]
     assert all(1.8 < before / after < 2.2 for before, after in itertools.pairwise(errors))
 
 
 def test_partial_derivatives_and_integral():
-    release = release_bernstein(surface, 1e-12, 1.0, 7, BOXES[1])
+    release = release_function(surface, 1e-12, 1.0, 7, BOXES[1])
     at, step = np.array([0.4, 1.0]), np.array([0.0, 1e-4])
     slope = (release(at + step) - release(at - step)) / 2e-4
     assert release(at, order=(0, 1)) == pytest.approx(slope, rel=1e-5)
@@ -854,7 +847,7 @@ def test_rounding_adds_less_than_a_grid_unit(value, move, exponent):
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 9])
 def test_the_loss_of_functions_as_far_apart_as_allowed(dimensions, sensitivity, epsilon):
     shape = (3,) * dimensions
-    release = release_bernstein(np.zeros(shape), sensitivity, epsilon, 2, [(0, 1)] * dimensions)
+    release = release_function(np.zeros(shape), sensitivity, epsilon, 2, [(0, 1)] * dimensions)
     count, move = 3**dimensions, Fraction(sensitivity if sensitivity != 1e-200 else "1e-200")
     move = Fraction("1e200") if sensitivity == 1e200 else move
     # Both functions move by the sensitivity at every lattice point; a grid unit is for rounding.
@@ -870,7 +863,7 @@ def test_noise_on_the_lattice_has_the_claimed_law():
     # Scale: sensitivity (k + 1)^d / epsilon = 0.5 * 9 / 2.
     draws = np.concatenate(
         [
-            release_bernstein(np.full((3, 3), 7.0), 0.5, 2.0, 2, BOXES[1]).values.ravel() - 7.0
+            release_function(np.full((3, 3), 7.0), 0.5, 2.0, 2, BOXES[1]).values.ravel() - 7.0
             for _ in range(1200)
         ]
     )
@@ -879,10 +872,10 @@ def test_noise_on_the_lattice_has_the_claimed_law():
 
 def test_the_band_contains_what_the_noise_hid():
     truth, points = np.random.default_rng(15).normal(size=(3, 3)), lattice(3, BOXES[1])
-    exact = release_bernstein(truth, 1e-14, 1.0, 2, BOXES[1])(points)
+    exact = release_function(truth, 1e-14, 1.0, 2, BOXES[1])(points)
     trials, everywhere, here = 160, 0, 0
     for _ in range(trials):
-        release = release_bernstein(truth, 0.1, 1.0, 2, BOXES[1])
+        release = release_function(truth, 0.1, 1.0, 2, BOXES[1])
         everywhere += release.band(0.8, points=points).contains(exact)
         pointwise = release.band(0.8, simultaneous=False, points=points)
         here += bool(pointwise.lower[7] <= exact[7] <= pointwise.upper[7])
@@ -899,9 +892,7 @@ def test_the_band_contains_what_the_noise_hid():
 
 
 def test_released_functions_survive_their_file(tmp_path):
-    release = release_bernstein(
-        surface, 0.01, "0.3", 4, BOXES[2], neighbours="add-remove", unit="person"
-    )
+    release = release_function(surface, 0.01, "0.3", 4, BOXES[2], neighbours="add-remove", unit="person")
     path = release.save(tmp_path / "surface.json")
     again = LatticeRelease.load(path)
     assert again.noisy_values == release.noisy_values
@@ -931,7 +922,7 @@ def test_released_functions_survive_their_file(tmp_path):
 
 
 def test_released_functions_are_public_and_frozen():
-    release = release_bernstein(surface, 0.25, 2, 3, BOXES[1], unit="household")
+    release = release_function(surface, 0.25, 2, 3, BOXES[1], unit="household")
     assert repr(release).splitlines() == [
         "LatticeRelease on [0, 1] x [-1, 3], Bernstein polynomials of degree 3",
         "  guarantee:    2-differential privacy (pure)",
@@ -952,7 +943,7 @@ def test_released_functions_are_public_and_frozen():
 
 
 def test_points_of_one_variable_may_be_numbers():
-    release = release_bernstein(lambda at: at[:, 0], 1e-12, 1, 5, (0, 10))
+    release = release_function(lambda at: at[:, 0], 1e-12, 1, 5, (0, 10))
     assert isinstance(release(2.5), float)
     assert release(2.5) == pytest.approx(2.5, abs=1e-6)
     for points in ([2.0, 4.0], [[2.0], [4.0]]):
@@ -961,23 +952,23 @@ def test_points_of_one_variable_may_be_numbers():
 
 def test_the_ledger_is_charged_before_noise_and_not_for_refusals(monkeypatch):
     ledger = MemoryLedger().create("town", PureDP(1), unit="household")
-    settled: dict[str, Any] = {"unit": "household", "ledger": ledger, "dataset": "town"}
+    settled: dict[str, Any] = {"unit": "household", "ledger": ledger.of("town")}
     drawn = []
     draw = KNormNoise.draw
     monkeypatch.setattr(
         KNormNoise, "draw", lambda self: drawn.append(ledger.history("town")[-1].action) or draw(self)
     )
     with pytest.raises(DataError):
-        release_bernstein(np.full((3,), np.nan), 1, "0.5", 2, (0, 1), **settled)
+        release_function(np.full((3,), np.nan), 1, "0.5", 2, (0, 1), **settled)
     with pytest.raises(ParameterError):
-        release_bernstein(np.zeros(3), 0, "0.5", 2, (0, 1), **settled)
+        release_function(np.zeros(3), 0, "0.5", 2, (0, 1), **settled)
     with pytest.raises(ParameterError, match="dataset must name the data set"):
-        release_bernstein(np.zeros(3), 1, "0.5", 2, (0, 1), unit="household", ledger=ledger)
+        release_function(np.zeros(3), 1, "0.5", 2, (0, 1), unit="household", ledger=ledger)
     assert drawn == []
-    release_bernstein(np.zeros(3), 1, "0.75", 2, (0, 1), **settled)
+    release_function(np.zeros(3), 1, "0.75", 2, (0, 1), **settled)
     assert drawn == ["charge"]
     with pytest.raises(BudgetError):
-        release_bernstein(np.zeros(3), 1, "0.75", 2, (0, 1), **settled)
+        release_function(np.zeros(3), 1, "0.75", 2, (0, 1), **settled)
     assert drawn == ["charge"]
 
 
@@ -992,14 +983,14 @@ def test_integers_with_too_little_noise_are_not_published():
 def test_values_that_are_not_finite_are_refused_or_count_as_zero():
     spoilt = np.array([1.0, np.nan, np.inf, 4.0])
     with pytest.raises(DataError, match=r"at position 1\. Use invalid='repair'.*outside the privacy"):
-        release_bernstein(spoilt, 1e-12, 1, 3, (0, 1))
-    repaired = release_bernstein(spoilt, 1e-12, 1, 3, (0, 1), invalid="repair")
+        release_function(spoilt, 1e-12, 1, 3, (0, 1))
+    repaired = release_function(spoilt, 1e-12, 1, 3, (0, 1), invalid="repair")
     np.testing.assert_allclose(repaired.values, [1.0, 0.0, 0.0, 4.0], atol=1e-6)
 
 
 def test_values_of_any_size_are_held_exactly():
     values = np.array([1.7e308, -1.7e308, 0.0, 1e-300])
-    release = release_bernstein(values, 1e-300, 1, 3, (0, 1))
+    release = release_function(values, 1e-300, 1, 3, (0, 1))
     np.testing.assert_allclose(release.values[:2], values[:2], rtol=1e-15)
     assert np.isfinite(release(np.linspace(0, 1, 9))).all()
 
@@ -1034,7 +1025,7 @@ def test_unusable_arguments_are_refused_in_words(change, words):
         "target": np.zeros(3), "sensitivity": 1, "epsilon": 1, "degree": 2, "domain_range": (0, 1),
     }  # fmt: skip
     with pytest.raises((ParameterError, DataError), match=words):
-        release_bernstein(**(settled | change))
+        release_function(**(settled | change))
 
 
 @pytest.mark.parametrize(
@@ -1048,11 +1039,11 @@ def test_unusable_arguments_are_refused_in_words(change, words):
 )
 def test_unusable_points_are_refused_in_words(points, words):
     with pytest.raises(ParameterError, match=words):
-        release_bernstein(surface, 1, 1, 2, BOXES[1])(points)
+        release_function(surface, 1, 1, 2, BOXES[1])(points)
 
 
 def test_a_lattice_release_must_have_all_values():
-    release = release_bernstein(np.zeros(3), 1, 1, 2, (0, 1))
+    release = release_function(np.zeros(3), 1, 1, 2, (0, 1))
     with pytest.raises(ParameterError, match="noisy_values must be 3; found 2"):
         replace(release, noisy_values=(1, 2))
 
@@ -1072,7 +1063,7 @@ def test_electricity_with_value_bounds(electricity):
     truth = np.clip(electricity, 0.0, 3500.0).mean(axis=0)
     errors = {}
     for name, mechanism in [("default", Bernstein()), ("rough", Bernstein(2)), ("fine", Bernstein(80))]:
-        mean = PrivateMean(1.0, mechanism=mechanism, **settled)
+        mean = from_words(PrivateMean, 1.0, mechanism=mechanism, **settled)
         request = mean.prepare(electricity).request
         draws = np.asarray(simulate_releases(mean, electricity, 4000, 16))
         errors[name] = float(np.mean((draws - truth) ** 2 @ request.basis.weights))

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import BoxBound, Ellipsoid, KernelBasis, PrivateMean, ReleasedFunction
-from dpfda.bounds import IntegerBody, read_bounds
+from dpfda import Domain, PrivateMean
+from dpfda.bases import KernelBasis
+from dpfda.bounds import BoxBound, Ellipsoid, IntegerBody, read_bounds
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.design import choose, make_plan, make_problem
@@ -44,6 +45,8 @@ from dpfda.privacy.guarantees import (
     within,
 )
 from dpfda.publication import Request
+from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.estimator import from_words
 from statistical import (
     FALSE_ALARM,
     fits,
@@ -460,7 +463,7 @@ def test_bounds_that_are_none_are_refused_in_words(make, match):
 @pytest.mark.parametrize("bound", BODIES, ids=words)
 def test_a_release_is_made_saved_and_described(bound, tmp_path):
     curves = np.sin(5 * GRID) + np.random.default_rng(5).normal(size=(60, 1))
-    mean = PrivateMean(1.0, bounds=bound, grid_points=GRID, kernel=Matern(0.2, nu=1.5))
+    mean = PrivateMean(1.0, bounds=bound, domain=Domain(GRID), basis=Matern(0.2, nu=1.5))
     release = mean.fit(curves).release_
     again = ReleasedFunction.load(release.save(tmp_path / "body.json"))
     assert again.noise == release.noise
@@ -475,10 +478,10 @@ def test_a_bound_that_holds_leaves_records_alone_and_a_narrow_one_pulls_them_in(
     curves = np.outer(np.linspace(-1, 1, 41), np.cos(3 * GRID)) + np.sin(2 * GRID)
     for make in (BoxBound, Ellipsoid):
         loose, tight = make(np.full(24, 50.0)), make(np.full(24, 0.1))
-        settings_ = {"grid_points": GRID, "kernel": Matern(0.2, nu=1.5), "mechanism": KNorm(24)}
-        found = PrivateMean(1e8, bounds=loose, **settings_).fit(curves).release_(GRID)
+        settings_ = {"grid_points": GRID, "basis": Matern(0.2, nu=1.5), "mechanism": KNorm(24)}
+        found = from_words(PrivateMean, 1e8, bounds=loose, **settings_).fit(curves).release_(GRID)
         np.testing.assert_allclose(found, curves.mean(axis=0), rtol=0, atol=1e-3)
-        pulled = PrivateMean(1e8, bounds=tight, **settings_).fit(curves).release_
+        pulled = from_words(PrivateMean, 1e8, bounds=tight, **settings_).fit(curves).release_
         sizes = np.abs(pulled.coefficients)
         assert sizes.max() <= 0.1 + 1e-4
         assert sizes.max() > 0.05
@@ -490,7 +493,7 @@ def test_a_bound_that_holds_leaves_records_alone_and_a_narrow_one_pulls_them_in(
 def audit_on(bound, worst, epsilon, cut=1.0):
     """Records at opposite ends of the body; the noise is that of the design, or cut."""
     mean = PrivateMean(
-        float(epsilon), bounds=bound, grid_points=GRID, kernel=Matern(0.2, nu=1.5), mechanism="knorm"
+        float(epsilon), bounds=bound, domain=Domain(GRID), basis=Matern(0.2, nu=1.5), mechanism="knorm"
     )
     functions = BASIS.evaluate(GRID)
     sides = [sign * 3 * functions[:, : len(worst)] @ worst for sign in (1, -1)]

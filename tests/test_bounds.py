@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
-from dpfda.bounds import IntegerBall, read_bounds
+from dpfda import PrivacyUnit, PrivateMean, Reading
+from dpfda.bases import KernelBasis
+from dpfda.bounds import IntegerBall, L1Ball, L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.numerics.embedding import Rows, project
@@ -299,7 +300,13 @@ ALL = {"replace-one": Laplace(), "add-remove": Laplace()}
 
 def integer_sum(curves: np.ndarray, bound, neighbours: str, groups=None) -> tuple[list[int], int]:
     """Exact sum of a data set, and the width that its noise is calibrated to."""
-    mean = PrivateMean(1.0, bounds=bound, basis=BASIS, mechanism=ALL[neighbours], neighbours=neighbours)
+    mean = PrivateMean(
+        1.0,
+        bounds=bound,
+        basis=BASIS,
+        mechanism=ALL[neighbours],
+        unit=PrivacyUnit(neighbours=neighbours),
+    )
     prepared = mean.prepare(curves, groups)
     width = prepared.request.problem(5).width
     return list(prepared.total.with_noise([0] * BASIS.eigenvalues.size)), width
@@ -386,7 +393,9 @@ def test_replacing_all_records_of_a_unit_moves_the_sum_by_at_most_the_width(kind
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_an_unusable_record_counts_as_the_center(kind):
     bound = BOUNDS[kind]
-    mean = PrivateMean(1.0, bounds=bound, basis=BASIS, mechanism=Laplace(), invalid="repair")
+    mean = PrivateMean(
+        1.0, bounds=bound, basis=BASIS, mechanism=Laplace(), reading=Reading(invalid="repair")
+    )
     rows = np.random.default_rng(6).normal(size=(4, 8))
     spoilt = np.vstack([rows, np.full(8, np.nan), np.where(GRID > 0.5, np.inf, 1.0)])
     centers = np.vstack([rows, bound.center_on(GRID), bound.center_on(GRID)])

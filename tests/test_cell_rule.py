@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfda import (
-    LongCurves,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
@@ -25,13 +24,14 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
-    row_blocks,
+    Reading,
 )
 from dpfda.errors import DataError, OrientationError, ParameterError
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.native_arrays import doubles
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records import LongCurves
 from dpfda.records.cells import (
     NO_NUMBER,
     TOO_LARGE_INTEGER,
@@ -43,6 +43,9 @@ from dpfda.records.cells import (
 )
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import label_key, read_label
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.matrix_noise import Center
+from dpfda.summaries.streams import MeanStream
 from tests.doors import CELLS, HOSTILE, LOST, NUMBERS
 
 GRID = np.linspace(0.0, 1.0, 5)
@@ -50,7 +53,7 @@ CURVES = np.random.default_rng(0).uniform(-1, 1, (12, 5))
 
 
 def mean(**parameters):
-    return PrivateMean(1.0, **{"bounds": (-1, 1), "mechanism": "laplace"} | parameters)
+    return from_words(PrivateMean, 1.0, **{"bounds": (-1, 1), "mechanism": "laplace"} | parameters)
 
 
 def total(X, groups=None, **parameters):
@@ -300,7 +303,7 @@ class TestMasked:
         shown = CURVES.copy()
         shown[3] = np.nan
         parts = [
-            PrivateComparison(1.0, bounds=(-1, 1), invalid="repair").prepare(X, y)[1]
+            PrivateComparison(1.0, bounds=(-1, 1), reading=Reading(invalid="repair")).prepare(X, y)[1]
             for X in (hidden, shown)
         ]
         assert [p.total._total for p in parts[0]] == [p.total._total for p in parts[1]]
@@ -313,7 +316,7 @@ class TestMasked:
         machine = PrivateKernelRegressor(1.0, bounds=(-1, 1), target_bounds=(-1, 1))
         with pytest.raises(DataError, match=r"missing value \(NaN\) in row 1"):
             machine.fit(CURVES[:, :1], y)
-        targets = machine.set_params(invalid="repair").prepare(CURVES[:, :1], y).data.targets
+        targets = machine.set_params(reading__invalid="repair").prepare(CURVES[:, :1], y).data.targets
         assert targets[1] == 0
 
     def test_classes(self):
@@ -326,13 +329,19 @@ class TestMasked:
         counts = np.ma.masked_array([3, 4, 5], mask=[0, 1, 0])
         with pytest.raises(DataError, match="position 1 that is negative, missing"):
             PrivateDensity(1.0).fit_counts(counts, [0, 1, 2, 3])
-        weights = PrivateDensity(1.0, invalid="repair").prepare_counts(counts, [0, 1, 2, 3]).total._total
+        weights = (
+            PrivateDensity(1.0, reading=Reading(invalid="repair"))
+            .prepare_counts(counts, [0, 1, 2, 3])
+            .total._total
+        )
         assert weights[1] == 0 < weights[0]
 
     def test_points(self):
         points = np.ma.masked_array([0.1, 0.2, 0.3], mask=[0, 1, 0])
-        prepared = PrivateDensity(1.0, domain_range=(0, 1), cells=1, invalid="repair").prepare(points)
-        shown = PrivateDensity(1.0, domain_range=(0, 1), cells=1).prepare([0.1, 0.3])
+        prepared = PrivateDensity(
+            1.0, domain=(0, 1), cells=1, reading=Reading(invalid="repair")
+        ).prepare(points)
+        shown = PrivateDensity(1.0, domain=(0, 1), cells=1).prepare([0.1, 0.3])
         assert prepared.total._total == shown.total._total
 
     def test_observations(self):
@@ -346,9 +355,9 @@ class TestMasked:
     def test_blocks(self):
         hidden = np.ma.masked_array(CURVES, mask=np.zeros((12, 5)))
         hidden[3] = np.ma.masked
-        stream = mean(invalid="repair").stream()
-        for block in row_blocks(hidden, rows=5):
-            stream.add(block)
+        stream = MeanStream(mean(invalid="repair"))
+        for start in range(0, 12, 5):
+            stream.add(hidden[start : start + 5])
         assert stream.prepared().total._total == total(hidden, invalid="repair")
 
 
@@ -378,7 +387,7 @@ class TestSequences:
         ledger = MemoryLedger().create("d", PureDP(10), Neighbours.REPLACE_ONE, "record")
         for invalid in ("refuse", "repair"):
             with pytest.raises(DataError, match=words):
-                mean(invalid=invalid, ledger=ledger, dataset="d").fit(values)
+                mean(invalid=invalid, ledger=ledger.of("d")).fit(values)
         assert ledger.spent("d")["epsilon"] == 0
 
     def test_a_native_matrix_is_not_copied(self):
@@ -429,7 +438,7 @@ class TestFrames:
         machine.fit(frame, CURVES[:, 0], groups="ID")
         assert machine.release_.size == 6
         assert machine.predict(self.FRAME).shape == (12,)
-        density = PrivateDensity(1.0, domain_range=((-1, 1),) * 2)
+        density = PrivateDensity(1.0, domain=((-1, 1),) * 2)
         assert density.prepare(frame[["p0", "p1", "ID"]], "ID").public["public_size"] == 6
 
     def test_a_column_that_is_not_there(self):
@@ -528,12 +537,16 @@ class TestLabelledArrays:
 
 class TestScores:
     @pytest.mark.parametrize("cell", [math.nan, "abc", Decimal("sNaN"), [1.0], 1j, None, 10**400])
-    @pytest.mark.parametrize("method", ["noisy", "exponential"])
+    @pytest.mark.parametrize("method", ["auto", "exponential"])
     def test_scores_of_repaired_records_come_after_the_charge_and_do_not_raise(self, cell, method):
         X = CURVES.astype(object)
         X[3, 2] = cell
         fpca = PrivateFPCA(
-            n_components=1, method=method, epsilon=1.0, center=0.0, radius=1.0, invalid="repair"
+            n_components=1,
+            mechanism=method,
+            epsilon=1.0,
+            center=Center(0.0, radius=1.0),
+            reading=Reading(invalid="repair"),
         )
         scores = fpca.fit_transform(X)
         assert scores.shape == (12, 1)
@@ -544,7 +557,7 @@ class TestScores:
     def test_what_is_refused_is_refused_before_the_charge(self):
         ledger = MemoryLedger().create("d", PureDP(10), Neighbours.REPLACE_ONE, "record")
         fpca = PrivateFPCA(
-            n_components=1, epsilon=1.0, center=0.0, radius=1.0, ledger=ledger, dataset="d"
+            n_components=1, epsilon=1.0, center=Center(0.0, radius=1.0), ledger=ledger.of("d")
         )
         X = CURVES.copy()
         X[3, 2] = np.nan
@@ -556,14 +569,17 @@ class TestScores:
         X = CURVES.copy()
         X[3, 2] = np.nan
         scores = PrivateFPCA(
-            n_components=1, epsilon=1.0, center=0.0, radius=1.0, missing="complete"
+            n_components=1,
+            epsilon=1.0,
+            center=Center(0.0, radius=1.0),
+            reading=Reading(missing="complete"),
         ).fit_transform(X)
         assert scores[3, 0] != 0.0
 
     def test_long_curves_and_a_named_unit(self):
         times = np.tile(np.linspace(0, 1, 5), 12)
         long = LongCurves(np.repeat(np.arange(12), 5), times, CURVES.ravel())
-        fpca = PrivateFPCA(n_components=1, epsilon=1.0, center=0.0, radius=1.0, domain_range=(0, 1))
+        fpca = PrivateFPCA(n_components=1, epsilon=1.0, center=Center(0.0, radius=1.0), domain=(0, 1))
         assert fpca.fit_transform(long).shape == (12, 1)
         frame = pd.DataFrame(CURVES, columns=[f"p{j}" for j in range(5)]).assign(ID=list("aabbccddeeff"))
         assert fpca.fit_transform(frame, groups="ID").shape == (12, 1)

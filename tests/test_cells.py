@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import CosineBasis, KernelBasis, L2Ball, PrivateMean, ReleasedFunction, ValueBounds
+from dpfda import Domain, PrivacyUnit, PrivateMean
+from dpfda.bases import CosineBasis, KernelBasis
+from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.mechanisms.cells import Cells, measured_error, measured_forms
 from dpfda.mechanisms.design import choose, expected_error, least_error, make_problem
@@ -26,6 +28,8 @@ from dpfda.numerics.aggregate import exact_product
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import Request
+from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 from experiments import bodies
 from test_privacy import Audit
@@ -52,7 +56,7 @@ def problem_of(guarantee=None, grid=GRID, bound=None, neighbours=Neighbours.REPL
 def test_every_record_lies_in_the_box_of_the_cells_exactly(count, seed, size):
     """Real records, through clipping and rounding: extreme ones, wild ones, vertices."""
     mean = PrivateMean(
-        1.0, bounds=(-1.0, 3.0), grid_points=UNEVEN, kernel=KERNEL, mechanism=Cells(count)
+        1.0, bounds=(-1.0, 3.0), domain=Domain(UNEVEN), basis=KERNEL, mechanism=Cells(count)
     )
     generator = np.random.default_rng(seed)
     records = generator.normal(size=(2, UNEVEN.size)) * size
@@ -71,7 +75,7 @@ def test_every_record_lies_in_the_box_of_the_cells_exactly(count, seed, size):
 
 
 def test_the_box_is_attained():
-    mean = PrivateMean(1.0, bounds=(-1.0, 3.0), grid_points=UNEVEN, kernel=KERNEL, mechanism=Cells(5))
+    mean = PrivateMean(1.0, bounds=(-1.0, 3.0), domain=Domain(UNEVEN), basis=KERNEL, mechanism=Cells(5))
     ends = []
     for value in (-9.0, 9.0):
         prepared = mean.prepare(np.vstack([np.ones((2, UNEVEN.size)), np.full(UNEVEN.size, value)]))
@@ -139,7 +143,7 @@ def test_refusals_say_what_to_do_instead():
     with pytest.raises(ParameterError, match="cells must be from 1 to 25 grid points; found 26"):
         Cells(26).design(problem_of())
     curves = np.zeros((9, 25))
-    mean = PrivateMean(1.0, bounds=(-1, 1), neighbours="add-remove", mechanism="cells")
+    mean = PrivateMean(1.0, bounds=(-1, 1), unit=PrivacyUnit(neighbours="add-remove"), mechanism="cells")
     with pytest.raises(ParameterError, match="cells must be given where the number of units is private"):
         mean.fit(curves)
     with pytest.raises(ParameterError, match=r"an integer matrix \(M, m\) and a synthesis \(K, M\)"):
@@ -226,15 +230,15 @@ CURVES = np.sin(4 * GRID) + np.linspace(-0.4, 0.4, 200)[:, None]
 def test_a_large_budget_gives_the_mean_of_the_clipped_curves():
     bounds = (-0.8, 1.1)
     for basis in (None, CosineBasis.on_grid(25, GRID)):
-        made = {"grid_points": GRID, "kernel": KERNEL, "basis": basis, "mechanism": "cells"}
-        release = PrivateMean(1e8, bounds=bounds, **made).fit(CURVES).release_
+        made = {"grid_points": GRID, "basis": basis, "mechanism": "cells"}
+        release = from_words(PrivateMean, 1e8, bounds=bounds, **made).fit(CURVES).release_
         assert release.mechanism["cells"] == 25
         expected = np.clip(CURVES, *bounds).mean(axis=0)
         np.testing.assert_allclose(release(GRID), expected, rtol=0, atol=1e-3)
 
 
 def test_a_release_reads_back_the_same_and_simulates_its_own_noise(tmp_path):
-    mean = PrivateMean(1.0, bounds=(-2, 2), grid_points=GRID, kernel=KERNEL, mechanism="cells")
+    mean = PrivateMean(1.0, bounds=(-2, 2), domain=Domain(GRID), basis=KERNEL, mechanism="cells")
     release = mean.fit(CURVES).release_
     again = ReleasedFunction.load(release.save(tmp_path / "cells.json"))
     assert again.noise == release.noise
@@ -254,7 +258,7 @@ def test_a_release_reads_back_the_same_and_simulates_its_own_noise(tmp_path):
 
 
 def test_the_band_covers_what_would_have_been_released_without_noise():
-    mean = PrivateMean(1.0, bounds=(-2, 2), grid_points=GRID, kernel=KERNEL, mechanism="cells")
+    mean = PrivateMean(1.0, bounds=(-2, 2), domain=Domain(GRID), basis=KERNEL, mechanism="cells")
     prepared = mean.prepare(CURVES)
     design = prepared.request.public_design
     exact = np.array(prepared.total.with_noise([0] * design.components), dtype=float)
@@ -266,7 +270,7 @@ def test_the_band_covers_what_would_have_been_released_without_noise():
 
 
 def test_simulated_releases_have_the_error_of_exact_ones():
-    mean = PrivateMean(1.0, bounds=(-2, 2), grid_points=GRID, kernel=KERNEL, mechanism="cells")
+    mean = PrivateMean(1.0, bounds=(-2, 2), domain=Domain(GRID), basis=KERNEL, mechanism="cells")
     simulated = np.asarray(simulate_releases(mean, CURVES, 20_000, seed=3))
     exact = np.array([mean.fit(CURVES).release_(GRID) for _ in range(400)])
     spread = simulated.std(axis=0)
@@ -278,13 +282,13 @@ def test_simulated_releases_have_the_error_of_exact_ones():
 
 
 def test_a_private_number_of_units_goes_with_a_public_number_of_cells():
-    made = {"bounds": (-2, 2), "grid_points": GRID, "kernel": KERNEL, "neighbours": "add-remove"}
-    release = PrivateMean(1e7, mechanism=Cells(25), **made).fit(CURVES).release_
+    made = {"bounds": (-2, 2), "grid_points": GRID, "basis": KERNEL, "neighbours": "add-remove"}
+    release = from_words(PrivateMean, 1e7, mechanism=Cells(25), **made).fit(CURVES).release_
     np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.01)
     assert release.count == pytest.approx(200, abs=1)
     # "auto" would choose their number by the count, after the sum is made: it does without.
-    assert PrivateMean(1.0, **made).fit(CURVES).release_.mechanism["name"] != "cells"
-    public = PrivateMean(1.0, public_size=200, **made).fit(CURVES).release_
+    assert from_words(PrivateMean, 1.0, **made).fit(CURVES).release_.mechanism["name"] != "cells"
+    public = from_words(PrivateMean, 1.0, public_size=200, **made).fit(CURVES).release_
     assert public.mechanism["name"] == "cells"
 
 
@@ -303,8 +307,10 @@ def test_noise_that_does_not_fit_the_sums_is_never_added_nor_charged(monkeypatch
     monkeypatch.setattr(BoxNoise, "draw", lambda law: drawn.append(law) or [0])
     ledger = MemoryLedger()
     ledger.create("data", PureDP(1000), neighbours="add-remove")
-    kept = {"ledger": ledger, "dataset": "data"}
-    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount(), **kept)
+    kept = {"ledger": ledger.of("data")}
+    mean = from_words(
+        PrivateMean, 100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount(), **kept
+    )
     with pytest.raises(ParameterError, match="measure the same sums whatever the number of units"):
         mean.fit(CURVES)
     assert not drawn
@@ -323,7 +329,9 @@ class Picky:
 
 
 def test_a_mechanism_that_fails_for_the_released_count_has_its_design_for_one_unit():
-    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=Picky())
+    mean = PrivateMean(
+        100.0, bounds=(-2, 2), unit=PrivacyUnit(neighbours="add-remove"), mechanism=Picky()
+    )
     release = mean.fit(CURVES).release_
     assert 199 < release.count < 201
     assert release.noise == mean.prepare(CURVES).request.trial.noise
@@ -333,7 +341,7 @@ def test_a_mechanism_that_fails_for_the_released_count_has_its_design_for_one_un
 
 
 def audit_of_cells(cut):
-    mean = PrivateMean(1.0, bounds=(-1, 1), grid_points=GRID, kernel=KERNEL, mechanism=Cells(3))
+    mean = PrivateMean(1.0, bounds=(-1, 1), domain=Domain(GRID), basis=KERNEL, mechanism=Cells(3))
     # The most that one record can do: from one end of the bounds to the other, everywhere.
     prepared = [mean.prepare(np.vstack([np.zeros((2, 25)), np.full(25, v)])) for v in (-7.0, 7.0)]
     noise = prepared[0].request.public_design.noise
@@ -390,7 +398,7 @@ def test_electricity_is_published_with_less_error_than_by_the_block(electricity)
     for kernel, most in (("matern:50%:1.5", 0.85), ("matern:10%:1.5", 0.95)):
         errors = {}
         for name in ("cells", "knorm"):
-            mean = PrivateMean(1.0, bounds=(0, 3000), kernel=kernel, mechanism=name)
+            mean = PrivateMean(1.0, bounds=(0, 3000), basis=kernel, mechanism=name)
             releases = np.asarray(simulate_releases(mean, electricity, 2000, seed=4))
             errors[name] = math.sqrt(np.mean((releases - truth) ** 2))
         assert errors["cells"] < most * errors["knorm"]

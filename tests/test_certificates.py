@@ -15,9 +15,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpfda import (
-    BoxBasis,
-    DensityKernel,
-    FunctionalSession,
+    Domain,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
@@ -25,15 +23,19 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
-    TwoStageMean,
+    Session,
     load,
-    release_bernstein,
+    release_function,
 )
+from dpfda.bases import BoxBasis
 from dpfda.errors import ConversionError, ParameterError, StorageError
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added, within
+from dpfda.privacy.ledger import DatasetLedger
+from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.estimator import from_words
 from dpfda.summaries.tuning import private_selection
 from sample_releases import CURVES, GRID, certificate_of
 
@@ -53,38 +55,41 @@ class Recorder:
     def __init__(self) -> None:
         self.charges: list[tuple[Cost, ...]] = []
 
+    def of(self, dataset):
+        return DatasetLedger(self, dataset)
+
     def charge(self, dataset: str, costs: Any, entry: Any) -> None:
         self.charges.append(tuple(costs))
 
 
 def _mean(**parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
-    return lambda **kept: PrivateMean(**made, **kept).fit(CURVES).release_
+    return lambda **kept: from_words(PrivateMean, **made, **kept).fit(CURVES).release_
 
 
 def _staged(curves: Any = CURVES, **parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
-    return lambda **kept: TwoStageMean(**made, **kept).fit(curves).release_
+    return lambda **kept: from_words(PrivateMean, **made, **kept).fit(curves).release_
 
 
 def _compared(**parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
-    return lambda **kept: PrivateComparison(**made, **kept).fit(CURVES, GROUPS).release_
+    return lambda **kept: from_words(PrivateComparison, **made, **kept).fit(CURVES, GROUPS).release_
 
 
 def _density(**parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1, "domain_range": (0, 1), **parameters}
-    return lambda **kept: PrivateDensity(**made, **kept).fit(POINTS).release_
+    return lambda **kept: from_words(PrivateDensity, **made, **kept).fit(POINTS).release_
 
 
 def _second(kind: Any, *args: Any, **parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 2.0, "bounds": (-1, 1), "radius": 0.4, **parameters}
-    return lambda **kept: kind(*args, **made, **kept).fit(WAVES).release_
+    return lambda **kept: from_words(kind, *args, **made, **kept).fit(WAVES).release_
 
 
 def _machine(kind: Any, target: Any, **parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 2.0, "bounds": (-1, 1), **parameters}
-    return lambda **kept: kind(**made, **kept).fit(POINTS[:, None], target).release_
+    return lambda **kept: from_words(kind, **made, **kept).fit(POINTS[:, None], target).release_
 
 
 def _selected(**kept: Any) -> Any:
@@ -106,8 +111,10 @@ KINDS: dict[str, Callable[..., Any]] = {
     "elliptical": _mean(mechanism="student-t"),
     "count": _mean(neighbours="add-remove"),
     "count, gaussian": _mean(neighbours="add-remove", delta=1e-6, mechanism="gaussian"),
-    "box": lambda **kept: PrivateMean(1.0, bounds=(0, 1), basis=BOX, **kept).fit(IMAGES).release_,
-    "lattice": lambda **kept: release_bernstein(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)], **kept),
+    "box": lambda **kept: (
+        from_words(PrivateMean, 1.0, bounds=(0, 1), basis=BOX, **kept).fit(IMAGES).release_
+    ),
+    "lattice": lambda **kept: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)], **kept),
     "one stage": _staged(spread=40.0),
     "two stages": _staged(MANY, spread=0.05),
     "two stages, private spread": _staged(spread="private"),
@@ -121,16 +128,16 @@ KINDS: dict[str, Callable[..., Any]] = {
     ),
     "covariance, mean and count": _second(PrivateCovariance, center="private", neighbours="add-remove"),
     "components": _second(PrivateFPCA, n_components=2, center="private"),
-    "directions": _second(PrivateFPCA, n_components=2, center=0.0, bounds=None, method="exponential"),
+    "directions": _second(PrivateFPCA, n_components=2, center=0.0, bounds=None, mechanism="exponential"),
     "comparison": _compared(),
     "comparison, gaussian": _compared(delta=1e-6, mechanism="gaussian"),
     "comparison, counts": _compared(neighbours="add-remove", levels=["a", "b"]),
-    "regression, output": _machine(PrivateKernelRegressor, POINTS, road="output", **REGRESSOR),
+    "regression, output": _machine(PrivateKernelRegressor, POINTS, solver="output", **REGRESSOR),
     "regression, sums": _machine(
-        PrivateKernelRegressor, POINTS, road="sums", loss="squared", **REGRESSOR
+        PrivateKernelRegressor, POINTS, solver="sums", loss="squared", **REGRESSOR
     ),
     "classification, objective": _machine(
-        PrivateKernelClassifier, np.where(POINTS > 0.5, "a", "b"), road="objective", classes=("a", "b")
+        PrivateKernelClassifier, np.where(POINTS > 0.5, "a", "b"), solver="objective", classes=("a", "b")
     ),
     "selection": _selected,
 }
@@ -143,7 +150,7 @@ def made(request: pytest.FixtureRequest) -> tuple[Any, Recorder]:
     name = request.param
     if name not in MADE:
         ledger = Recorder()
-        MADE[name] = (KINDS[name](ledger=ledger, dataset="d"), ledger)
+        MADE[name] = (KINDS[name](ledger=ledger.of("d")), ledger)
     return MADE[name]
 
 
@@ -277,13 +284,13 @@ def test_laws_are_known_where_nothing_that_is_drawn_decides_them() -> None:
 def test_a_session_carries_the_certificate_of_its_path(tmp_path: Path) -> None:
     ledger = Recorder()
     mean = PrivateMean(
-        1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, mechanism="gaussian", ledger=ledger, dataset="d"
+        1.0, 1e-6, bounds=(-3, 3), domain=Domain(GRID), mechanism="gaussian", ledger=ledger.of("d")
     )
     session = mean.open_session(CURVES, tmp_path / "mean.session")
     certificate = session.certificate
     assert ledger.charges == [certificate.costs]
     session.suspend()
-    with FunctionalSession.resume(tmp_path / "mean.session") as again:
+    with Session.resume(tmp_path / "mean.session") as again:
         assert again.certificate == certificate
         assert compose([session, again]) == session.guarantee == ApproximateDP(1, "1e-6")
         again.close()

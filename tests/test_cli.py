@@ -15,7 +15,9 @@ from sklearn.gaussian_process.kernels import Matern
 from typer.testing import CliRunner
 
 import dpfda
-from dpfda import KernelBasis, PrivateMean, ValueBounds, load
+from dpfda import PrivateMean, load
+from dpfda.bases import KernelBasis
+from dpfda.bounds import ValueBounds
 from dpfda.datasets import load_temperatures
 from dpfda.front.command import main
 from dpfda.front.command.app import app
@@ -24,6 +26,7 @@ from dpfda.front.command.verbs.plan import plan_view
 from dpfda.mechanisms.design import make_plan
 from dpfda.numerics import drawing
 from dpfda.privacy.guarantees import PureDP
+from dpfda.summaries.estimator import from_words
 from dpfda.testing import simulate_releases
 from dpfda.views import draw
 
@@ -406,9 +409,7 @@ def test_plan_agrees_with_simulated_noise(folder):
     assert result.exit_code == 0, result.stderr
     expected = json.loads(result.stdout)["expected"]
     # Curves in the middle of the bounds: what is released is the noise alone.
-    estimator = PrivateMean(
-        2, bounds=(0, 4), domain_range=(0, 23), kernel="matern:3:1.5", mechanism="knorm"
-    )
+    estimator = PrivateMean(2, bounds=(0, 4), domain=(0, 23), basis="matern:3:1.5", mechanism="knorm")
     errors = np.asarray(simulate_releases(estimator, np.full((40, 24), 2.0), 4000, 3)) - 2.0
     squares = errors**2 @ np.r_[0.5, np.ones(22), 0.5] / 23
     standard_error = squares.std() / np.sqrt(squares.size)
@@ -882,7 +883,7 @@ def test_scans_of_persons(data_dir, dti, folder):
     assert (release.unit, release.count) == ("ID", np.unique(dti["person"]).size)
     assert release.grid_points.size == 93
     settings = {"standardize": True, "missing": "complete", "unit": "ID"}
-    estimator = PrivateMean(float(LOUD), **settings)
+    estimator = from_words(PrivateMean, float(LOUD), **settings)
     expected = simulate_releases(estimator, dti["curves"], 1, 0, groups=dti["person"])[0]
     np.testing.assert_allclose(release(release.grid_points), expected, atol=1e-5)
     assert "one ID" in flat(run("show", "out.json").stdout)

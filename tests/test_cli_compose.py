@@ -25,9 +25,7 @@ def run(tmp_path, monkeypatch):
 def made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mean = PrivateMean(1.0, bounds=(-2, 2), mechanism="knorm").fit(CURVES).release_
-    density = (
-        PrivateDensity(0.25, domain_range=(0, 1), unit="record").fit(np.linspace(0, 1, 50)).release_
-    )
+    density = PrivateDensity(0.25, domain=(0, 1), unit="record").fit(np.linspace(0, 1, 50)).release_
     mean.save("mean.json")
     density.save("density.json")
     return mean, density

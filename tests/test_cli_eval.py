@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import BoxBasis, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
+from dpfda import PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
+from dpfda.bases import BoxBasis
 from dpfda.front.command.app import app
+from dpfda.summaries.matrix_noise import Center
 
 GENERATOR = np.random.default_rng(4)
 CURVES = np.sin(np.linspace(0, 3, 12)) + GENERATOR.uniform(-0.2, 0.2, (40, 1))
@@ -16,7 +18,7 @@ CLOUD = GENERATOR.uniform(size=(200, 2))
 
 
 def density(points):
-    return PrivateDensity(1.0, domain_range=[(0, 1)] * points.shape[1], cells=8).fit(points).release_
+    return PrivateDensity(1.0, domain=[(0, 1)] * points.shape[1], cells=8).fit(points).release_
 
 
 RELEASES = {
@@ -59,7 +61,9 @@ def test_values_are_those_of_the_release(kind, run):
 
 
 def test_a_covariance_takes_two_coordinates(run):
-    release = PrivateCovariance(1.0, bounds=(-1.5, 1.5), center=0.0, radius=2.0).fit(CURVES).release_
+    release = (
+        PrivateCovariance(1.0, bounds=(-1.5, 1.5), center=Center(0.0, radius=2.0)).fit(CURVES).release_
+    )
     release.save("out.json")
     answer = json.loads(run("out.json", "--at", "0.1:0.9,0.5:0.5", "--json").stdout)
     assert answer["covariance"] == release([0.1, 0.5], [0.9, 0.5]).tolist()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from dpfda.errors import LedgerError
 from dpfda.front.command.app import app
 from dpfda.numerics import exactness
-from dpfda.privacy.ledger import FileLedger
+from dpfda.privacy.ledger import Ledger
 
 
 @pytest.fixture
@@ -106,14 +106,14 @@ def test_a_concentrated_budget_takes_laplace_noise_at_its_own_cost(run, curves):
 
 def test_the_file_is_noted_on_its_own_charge(run, curves, monkeypatch):
     run("ledger", "create", "b.db", "--dataset", "d", "--epsilon", "9")
-    charge = FileLedger.charge
+    charge = Ledger.charge
 
     def charged_in_between(self, dataset, guarantee, entry):
         row = charge(self, dataset, guarantee, entry)
         charge(self, dataset, guarantee, entry)
         return row
 
-    monkeypatch.setattr(FileLedger, "charge", charged_in_between)
+    monkeypatch.setattr(Ledger, "charge", charged_in_between)
     assert mean(run, curves, "a.json", "--ledger", "b.db", "--dataset", "d").exit_code == 0
     rows = [json.loads(line) for line in run("ledger", "export", "b.db").stdout.splitlines()]
     assert [row["number"] for row in rows if row["action"] == "charge"] == [2, 3]
@@ -126,7 +126,7 @@ def test_what_fails_after_the_release_says_that_it_counts(run, curves, tmp_path,
     def broken(self, *arguments):
         raise LedgerError("the disk is full")
 
-    monkeypatch.setattr(FileLedger, "note_file", broken)
+    monkeypatch.setattr(Ledger, "note_file", broken)
     failed = mean(run, curves, "a.json", "--ledger", "b.db", "--dataset", "d")
     assert failed.exit_code == 1
     assert "The release is published in a.json and counts, but then: the disk is full" in failed.stderr

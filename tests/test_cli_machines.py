@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import ReleasedPredictor
 from dpfda.front.command.app import app
 from dpfda.numerics import drawing
+from dpfda.releases.predictor import ReleasedPredictor
 
 # So little noise that the release can be compared with the truth.
 LOUD = "1000000000"
@@ -50,7 +50,7 @@ CLASSIFY = ("classify", "t.csv", "--input", "in_a:0:10", "--input", "in_b:0:10",
 
 
 def test_regress_finds_the_function(table):
-    result = run(*REGRESS, "--epsilon", LOUD, "--psi", 1e-4, "--components", 25, "--out", "f.json",
+    result = run(*REGRESS, "--epsilon", LOUD, "--penalty", 1e-4, "--components", 25, "--out", "f.json",
                  "--plot", "f.png")  # fmt: skip
     assert result.exit_code == 0, result.output
     inputs, target = table
@@ -62,7 +62,7 @@ def test_regress_finds_the_function(table):
 
 def test_classify_protects_the_person(table):
     result = run(
-        *CLASSIFY, "--epsilon", LOUD, "--psi", 1e-3, "--groups", "who", "--out", "c.json", "--json"
+        *CLASSIFY, "--epsilon", LOUD, "--penalty", 1e-3, "--groups", "who", "--out", "c.json", "--json"
     )
     assert result.exit_code == 0, result.output
     written = json.loads(result.stdout)
@@ -91,7 +91,7 @@ def test_a_ledger_is_charged_and_refuses(table, draws):
         ((*REGRESS, "--epsilon", 1, "--input", "age:0:9"), "input must be the label of a column"),
         ((*REGRESS, "--epsilon", 1, "--input", "y:0:9"), "input must match a column that is not target"),
         ((*REGRESS, "--epsilon", 1, "--groups", "y"), "groups must differ from the target"),
-        ((*REGRESS, "--epsilon", 1, "--road", "sums"), "'sums' for the huber loss"),
+        ((*REGRESS, "--epsilon", 1, "--solver", "sums"), "'sums' for the huber loss"),
         (
             (*REGRESS, "--epsilon", 1, "--features", "grid", "--norm-bound", 2),
             "--norm-bound must go with",

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import BoxBasis, PrivateDensity, PrivateMean, load
+from dpfda import PrivateDensity, PrivateMean, load
+from dpfda.bases import BoxBasis
 from dpfda.front.command import verbs
 from dpfda.front.command.app import app, build
 from dpfda.front.command.documented import documented
@@ -98,7 +99,9 @@ def test_a_verb_that_publishes_is_one_declaration(with_files, tmp_path):
 )
 def test_parameters_are_read_without_importing_the_estimator(homes, made):
     found = documented(homes)
-    stated = made.get_params() | {"epsilon": found["epsilon"].default}
+    objects = made.settings
+    fields = {**objects.domain.get_params(), **objects.unit.get_params(), **objects.reading.get_params()}
+    stated = fields | made.get_params() | {"epsilon": found["epsilon"].default}
     assert {name: parameter.default for name, parameter in found.items()} == stated
     for name, parameter in found.items():
         assert parameter.words, name
@@ -109,8 +112,8 @@ def test_words_of_another_estimator_are_found_there():
     homes = ("dpfda.summaries.comparison:PrivateComparison", "dpfda.summaries.mean:PrivateMean")
     own, both = documented(homes[:1]), documented(homes)
     assert own.keys() == both.keys()
-    assert not own["kernel"].words
-    assert both["kernel"].words == documented(homes[1:])["kernel"].words
+    assert not own["basis"].words
+    assert both["basis"].words == documented(homes[1:])["basis"].words
     assert both["levels"].words == own["levels"].words
 
 

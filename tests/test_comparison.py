@@ -9,12 +9,16 @@ from scipy import stats
 from sklearn.gaussian_process.kernels import Matern
 
 import dpfda
-from dpfda import KernelBasis, LongCurves, PrivateComparison, PrivateMean, ReleasedComparison
+from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, Reading
+from dpfda.bases import KernelBasis
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms.cells import Cells
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish_parallel
+from dpfda.records import LongCurves
+from dpfda.releases.comparison import ReleasedComparison
+from dpfda.summaries.estimator import from_words
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 GRID = np.linspace(0, 1, 21)
@@ -34,7 +38,7 @@ def compared(X=None, y=None, groups=None, **parameters):
     if X is None:
         X, y = two_groups()
     settings = {"epsilon": 2.0, "bounds": (-1.5, 1.5), **parameters}
-    return PrivateComparison(**settings).fit(X, y, groups).release_
+    return from_words(PrivateComparison, **settings).fit(X, y, groups).release_
 
 
 class TestParallelComposition:
@@ -43,9 +47,7 @@ class TestParallelComposition:
         ledger = MemoryLedger().create("d", PureDP(5), neighbours, "record")
         levels = ["case", "control"]
         size = None if neighbours == "replace-one" else {"case": 80, "control": 120}
-        release = compared(
-            neighbours=neighbours, levels=levels, public_size=size, ledger=ledger, dataset="d"
-        )
+        release = compared(neighbours=neighbours, levels=levels, public_size=size, ledger=ledger.of("d"))
         assert ledger.spent("d")["epsilon"] == 2 == release.guarantee.epsilon
         assert [row.action for row in ledger.history("d")] == ["create", "charge"]
         entry = ledger.history("d")[-1].details
@@ -68,9 +70,9 @@ class TestParallelComposition:
         estimator = PrivateComparison(
             1.0,
             bounds=(-1.5, 1.5),
-            neighbours="add-remove",
+            unit=PrivacyUnit(neighbours="add-remove"),
             levels=["case", "control"],
-            invalid="repair",
+            reading=Reading(invalid="repair"),
         )
         both = [estimator.prepare(x, w)[1] for x, w in ((X, y), (X[:-1], y[:-1]))]
         assert both[0][0].total._total == both[1][0].total._total
@@ -109,7 +111,7 @@ class TestParallelComposition:
 
     def test_gaussian_releases_are_charged_as_gaussian(self):
         ledger = MemoryLedger().create("d", ApproximateDP(5, "1e-3"), REPLACE, "record")
-        compared(delta=1e-6, mechanism="gaussian", ledger=ledger, dataset="d")
+        compared(delta=1e-6, mechanism="gaussian", ledger=ledger.of("d"))
         row = ledger.history("d")[-1]
         assert row.asked["costs"][0]["loss"]["kind"] == "gaussian"
         assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
@@ -120,7 +122,7 @@ class TestParallelComposition:
         monkeypatch.setattr(drawing, "draw_array", None)
         ledger = MemoryLedger().create("d", PureDP(1), REPLACE, "record")
         with pytest.raises(BudgetError):
-            compared(ledger=ledger, dataset="d")
+            compared(ledger=ledger.of("d"))
         assert ledger.spent("d")["epsilon"] == 0
 
 
@@ -221,7 +223,7 @@ class TestUnits:
     def test_the_first_record_decides_under_repair(self):
         X, y = two_groups(4, 4)
         people = np.array(["p", "q", "r", "s", "t", "u", "v", "p"])
-        estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5), invalid="repair")
+        estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5), reading=Reading(invalid="repair"))
         parts = estimator.prepare(X, y, people)[1]
         assert [part.total._count for part in parts] == [4, 3]
 
@@ -237,7 +239,11 @@ class TestUnits:
         with pytest.raises(DataError, match="found another label in row 80"):
             compared(X, y, levels=["case", "other"])
         estimator = PrivateComparison(
-            1.0, bounds=(-1.5, 1.5), levels=["case", "other"], neighbours="add-remove", invalid="repair"
+            1.0,
+            bounds=(-1.5, 1.5),
+            levels=["case", "other"],
+            unit=PrivacyUnit(neighbours="add-remove"),
+            reading=Reading(invalid="repair"),
         )
         names, parts = estimator.prepare(X, y)
         # Nobody in a group is a number like another: it neither fails nor shows.
@@ -256,9 +262,13 @@ class TestUnits:
             records = LongCurves(np.repeat(np.arange(12), 21), np.tile(grid, 12), X.ravel())
         people = np.arange(12) if kind == "persons" else None
         estimator = PrivateComparison(
-            1.0, bounds=(-1.5, 1.5), levels=["a", "b"], neighbours="add-remove", invalid="repair",
-            domain_range=(5.0, 9.0),
-        )  # fmt: skip
+            1.0,
+            bounds=(-1.5, 1.5),
+            levels=["a", "b"],
+            unit=PrivacyUnit(neighbours="add-remove"),
+            reading=Reading(invalid="repair"),
+            domain=(5.0, 9.0),
+        )
         alone, some = (np.array(["a"] * 12), np.array(["a"] * 11 + ["b"]))
         sides = []
         for y in (alone, some):
@@ -276,9 +286,13 @@ class TestUnits:
     def test_an_empty_group_gets_as_much_noise_as_any_other(self, mechanism, size):
         # Fewer functions than cells: the sums over cells are what gets noise.
         estimator = PrivateComparison(
-            1.0, bounds=(-1.5, 1.5), basis=KernelBasis.on_grid(Matern(0.3), GRID).truncate(5),
-            levels=["a", "b"], neighbours="add-remove", public_size=size, mechanism=mechanism,
-        )  # fmt: skip
+            1.0,
+            bounds=(-1.5, 1.5),
+            basis=KernelBasis.on_grid(Matern(0.3), GRID).truncate(5),
+            levels=["a", "b"],
+            unit=PrivacyUnit(neighbours="add-remove", public_size=size),
+            mechanism=mechanism,
+        )
         lengths = [
             [len(mean.noisy_sum) for mean in estimator.fit(curves(12), y).release_.means.values()]
             for y in (["a"] * 12, ["a"] * 10 + ["b"] * 2)
@@ -329,7 +343,7 @@ class TestRefusals:
     def test_by_their_words_and_free_of_charge(self, parameters, words):
         ledger = MemoryLedger().create("d", PureDP(10), REPLACE, "record")
         with pytest.raises((ParameterError, DataError), match=words):
-            compared(**parameters, ledger=ledger, dataset="d")
+            compared(**parameters, ledger=ledger.of("d"))
         assert ledger.spent("d")["epsilon"] == 0
 
     def test_data(self):
@@ -396,7 +410,7 @@ def test_cases_and_controls(dti):
         dti["curves"], group, people, missing="complete", bounds=(0.2, 0.9), epsilon=1e4, unit="person"
     )
     assert sum(mean.count for mean in release.means.values()) == 142
-    completed = PrivateMean(1e5, bounds=(0.2, 0.9), missing="complete")
+    completed = PrivateMean(1e5, bounds=(0.2, 0.9), reading=Reading(missing="complete"))
     alone = {
         name: completed.fit(dti["curves"][group == name], groups=people[group == name]).release_
         for name in ("cases", "controls")

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from dpfda import L2Ball, PrivateMean
+from dpfda import PrivateMean
+from dpfda.bounds import L2Ball
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
 from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
@@ -38,6 +39,7 @@ from dpfda.privacy.composition import (
 )
 from dpfda.privacy.composition.rounding import at_least, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 15)
 CURVES = np.sin(3 * GRID) * np.linspace(-1, 1, 40)[:, None]
@@ -399,7 +401,9 @@ def test_what_has_no_common_kind_is_refused_in_words():
 
 
 def released(**parameters):
-    estimator = PrivateMean(**{"epsilon": 1.0, "bounds": L2Ball(1.0), "grid_points": GRID, **parameters})
+    estimator = from_words(
+        PrivateMean, **{"epsilon": 1.0, "bounds": L2Ball(1.0), "grid_points": GRID, **parameters}
+    )
     return estimator, estimator.fit(CURVES).release_
 
 

@@ -5,8 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda import PrivateMean
+from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.noise import KNormNoise

@@ -12,16 +12,10 @@ from scipy import integrate, stats
 from scipy.special import gammaln, kv
 
 import dpfda
-from dpfda import (
-    KernelBasis,
-    L1Ball,
-    LongCurves,
-    PrivateCovariance,
-    PrivateMean,
-    ReleasedCovariance,
-)
-from dpfda.bases import CosineBasis
+from dpfda import PrivacyUnit, PrivateCovariance, PrivateMean
+from dpfda.bases import BernsteinBasis, CosineBasis, KernelBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.bounds import L1Ball
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.mechanisms.design.covariance import choose_symmetric, nearest_positive
 from dpfda.noise.symmetric import (
@@ -35,8 +29,12 @@ from dpfda.noise.symmetric import (
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
+from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries.covariance import first_stage, outer_sum, prepare
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.matrix_noise import Center, MatrixNoise
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -57,7 +55,9 @@ def waves(count, points=25, seed=0):
 
 def released(curves=None, **parameters):
     settings_ = {"epsilon": 5.0, "center": 0.0, "radius": 0.4, **parameters}
-    return PrivateCovariance(**settings_).fit(waves(300) if curves is None else curves).release_
+    return (
+        from_words(PrivateCovariance, **settings_).fit(waves(300) if curves is None else curves).release_
+    )
 
 
 def symmetric(entries, size):
@@ -349,7 +349,7 @@ class TestEstimate:
     def test_with_little_noise_it_is_the_second_moment(self):
         curves = waves(400)
         grid = np.linspace(0, 1, 25)
-        release = released(curves, epsilon=1e6, components=8, shrinkage="none")
+        release = released(curves, epsilon=1e6, functions=8, shrinkage="none")
         basis = KernelBasis.on_grid(release.basis.kernel, grid, (0, 1)).truncate(8)
         coefficients = curves @ basis.analysis
         functions = basis.evaluate(grid)
@@ -387,7 +387,7 @@ class TestEstimate:
             name: np.mean(
                 [
                     np.linalg.norm(
-                        released(curves, epsilon=0.3, components=8, shrinkage=name).on_grid() - truth
+                        released(curves, epsilon=0.3, functions=8, shrinkage=name).on_grid() - truth
                     )
                     for _ in range(12)
                 ]
@@ -397,11 +397,11 @@ class TestEstimate:
         assert errors["prior"] < errors["none"]
 
     def test_noise_that_is_wrong_by_root_two_would_show(self):
-        release = released(epsilon=1.0, components=3, shrinkage="none")
-        exact = released(epsilon=1e9, components=3, shrinkage="none").noisy_coordinates
+        release = released(epsilon=1.0, functions=3, shrinkage="none")
+        exact = released(epsilon=1e9, functions=3, shrinkage="none").noisy_coordinates
         errors = np.array(
             [
-                released(epsilon=1.0, components=3, mechanism="wishart").noisy_coordinates - exact
+                released(epsilon=1.0, functions=3, mechanism="wishart").noisy_coordinates - exact
                 for _ in range(150)
             ]
         )
@@ -440,11 +440,11 @@ class TestEstimate:
         add = OuterSum.add
         monkeypatch.setattr(OuterSum, "add", lambda self, r: rows.append(r.copy()) or add(self, r))
         curves, people = waves(12), np.repeat([f"p{i}" for i in range(6)], 2)
-        fixed = {"center": "pairs", "components": 3}
-        PrivateCovariance(1.0, radius=0.4, **fixed).fit(curves, groups=people)
+        fixed = {"center": "pairs", "functions": 3}
+        from_words(PrivateCovariance, 1.0, radius=0.4, **fixed).fit(curves, groups=people)
         other = np.vstack([waves(1, seed=9), curves[people != "p3"]])
         labels = np.append(["p3"], people[people != "p3"])
-        PrivateCovariance(1.0, radius=0.4, **fixed).fit(other, groups=labels)
+        from_words(PrivateCovariance, 1.0, radius=0.4, **fixed).fit(other, groups=labels)
         assert rows[0].shape == (3, 3)
         assert (rows[0] != rows[1]).any(axis=1).tolist() == [False, True, False]
 
@@ -458,7 +458,7 @@ class TestEstimate:
             order = np.argsort(times)
             people = ids[order] if named else None
             long = LongCurves(ids[order], times[order], values[order], people)
-            estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="pairs", domain_range=(0, 1))
+            estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="pairs", domain=(0, 1))
             prepared = prepare(estimator, long, None)
             stage = first_stage(prepared, prepared.request.certified())
             size = prepared.request.noise(stage.size).size
@@ -475,15 +475,17 @@ class TestEstimate:
     def test_persons_are_averaged_into_one_record(self):
         curves = np.repeat(waves(60), 3, axis=0)
         people = np.repeat(np.arange(60), 3)
-        estimator = PrivateCovariance(1e6, center=0.0, radius=0.4, components=4)
+        estimator = PrivateCovariance(
+            1e6, center=Center(0.0, radius=0.4), mechanism=MatrixNoise(functions=4)
+        )
         grouped = estimator.fit(curves, groups=people).release_
         assert (grouped.count, grouped.unit) == (60.0, "group")
-        alone = released(waves(60), epsilon=1e6, components=4)
+        alone = released(waves(60), epsilon=1e6, functions=4)
         np.testing.assert_allclose(grouped.on_grid(), alone.on_grid(), atol=1e-6)
 
     def test_a_band_covers_the_release_without_noise(self):
         curves = waves(200)
-        parameters = {"components": 4, "shrinkage": "none", "epsilon": 1.0}
+        parameters = {"functions": 4, "shrinkage": "none", "epsilon": 1.0}
         exact = released(curves, **{**parameters, "epsilon": 1e9})
         points = np.linspace(0, 1, 9)
         functions = exact.tensor.evaluate(points, points)
@@ -495,7 +497,7 @@ class TestEstimate:
         assert stats.binom.ppf(1e-4, 120, 0.8) <= hits <= stats.binom.isf(1e-4, 120, 0.8)
 
     def test_pointwise_and_simultaneous_bands(self):
-        release = released(components=3)
+        release = released(functions=3)
         first, second = [0.1, 0.5, 0.9], [0.2, 0.2, 0.7]
         wide = release.band(0.9, True, first, second)
         narrow = release.band(0.9, False, first, second)
@@ -504,7 +506,7 @@ class TestEstimate:
         middle = (wide.upper + wide.lower) / 2
         np.testing.assert_allclose(middle, (narrow.upper + narrow.lower) / 2)
         # A pointwise band of one quadratic form of Gaussian noise has a closed form.
-        gauss = released(delta=1e-6, mechanism="gaussian", components=3)
+        gauss = released(delta=1e-6, mechanism="gaussian", functions=3)
         band = gauss.band(0.9, False, [0.3], [0.6])
         deviation = math.sqrt(
             float((gauss.tensor.evaluate([0.3], [0.6]) ** 2).sum()) * gauss.noise_power
@@ -534,10 +536,9 @@ class TestTensorBasis:
         np.testing.assert_allclose(tensor.matrix(coordinates), matrix, atol=1e-14)
 
     def test_functions_that_are_not_orthonormal_are_refused(self):
-        from dpfda import BernsteinBasis
 
         with pytest.raises(ParameterError, match="basis must be orthonormal"):
-            PrivateCovariance(1.0, center=0.0, radius=1.0, basis=BernsteinBasis.on_grid(
+            PrivateCovariance(1.0, center=Center(0.0, radius=1.0), basis=BernsteinBasis.on_grid(
                 3, np.linspace(0, 1, 9), (0, 1))).fit(np.zeros((5, 9)))  # fmt: skip
 
 
@@ -547,7 +548,7 @@ class TestBudget:
         ledger.create("waves", PureDP(100))
         monkeypatch.setattr("dpfda.publication.covariances.within", lambda stated, part: False)
         with pytest.raises(DpfdaError, match="which is more than"):
-            released(ledger=ledger, dataset="waves")
+            released(ledger=ledger.of("waves"))
         assert [row.action for row in ledger.history("waves")] == ["create"]
 
     def ledger(self, guarantee=None, neighbours=REPLACE):
@@ -563,16 +564,19 @@ class TestBudget:
     )
     def test_the_whole_is_charged_once(self, parameters):
         ledger = self.ledger()
-        PrivateCovariance(1.5, ledger=ledger, dataset="d", **parameters).fit(waves(50))
+        from_words(PrivateCovariance, 1.5, ledger=ledger.of("d"), **parameters).fit(waves(50))
         assert ledger.spent("d")["epsilon"] == Fraction(3, 2)
         assert [r.action for r in ledger.history("d")] == ["create", "charge"]
 
     def test_shares_are_stated_and_add_up(self):
         ledger = self.ledger(neighbours=ADD)
         estimator = PrivateCovariance(
-            2.0, bounds=(-1.0, 1.0), center="private", mean_share=0.25, neighbours="add-remove",
-            ledger=ledger, dataset="d",
-        )  # fmt: skip
+            2.0,
+            bounds=(-1.0, 1.0),
+            center=Center("private", mean_share=0.25),
+            unit=PrivacyUnit(neighbours="add-remove"),
+            ledger=ledger.of("d"),
+        )
         release = estimator.fit(waves(80)).release_
         budget = dict(release.mechanism["budget"])
         assert budget == dict(ledger.history("d")[-1].details["budget"])
@@ -585,10 +589,10 @@ class TestBudget:
 
     def test_pure_noise_under_an_approximate_guarantee_costs_no_delta(self):
         ledger = MemoryLedger().create("d", ApproximateDP(10, "0.1"), REPLACE, "record")
-        parameters = {"center": 0.0, "radius": 0.4, "ledger": ledger, "dataset": "d"}
-        PrivateCovariance(1.0, 1e-6, mechanism="wishart", **parameters).fit(waves(50))
+        parameters = {"center": 0.0, "radius": 0.4, "ledger": ledger.of("d")}
+        from_words(PrivateCovariance, 1.0, 1e-6, mechanism="wishart", **parameters).fit(waves(50))
         assert ledger.spent("d")["delta"] == 0
-        PrivateCovariance(1.0, 1e-6, mechanism="gaussian", **parameters).fit(waves(50))
+        from_words(PrivateCovariance, 1.0, 1e-6, mechanism="gaussian", **parameters).fit(waves(50))
         assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
 
     @pytest.mark.parametrize("center", [0.0, "private", "pairs"])
@@ -599,8 +603,7 @@ class TestBudget:
         ledger = self.ledger(PureDP("0.1"))
         with pytest.raises(BudgetError):
             PrivateCovariance(
-                1.0, bounds=(-1, 1), center=center, ledger=ledger, dataset="d"
-            ).fit(waves(50))  # fmt: skip
+                1.0, bounds=(-1, 1), center=center, ledger=ledger.of("d")).fit(waves(50))  # fmt: skip
         assert ledger.spent("d")["epsilon"] == 0
 
     def test_releases_compose(self):
@@ -622,7 +625,10 @@ class TestBudget:
         draws = []
         for record in (functions[0] * 5, functions[1] * 5):
             estimator = PrivateCovariance(
-                1.0, center=0.0, radius=1.0, basis=basis, components=size, mechanism="wishart"
+                1.0,
+                center=Center(0.0, radius=1.0),
+                basis=basis,
+                mechanism=MatrixNoise("wishart", functions=size),
             )
             prepared = prepare(estimator, np.vstack([record, 0 * record]), None)
             noise = prepared.request.noise(2)
@@ -658,7 +664,7 @@ class TestFiles:
     def test_other_kinds_and_damage_are_refused(self, tmp_path):
         file = released().save(tmp_path / "c.json")
         with pytest.raises(DpfdaError, match="must be a dpfda release; found dpfda-covariance"):
-            dpfda.ReleasedFunction.load(file)
+            dpfda.releases.function.ReleasedFunction.load(file)
         written = json.loads(file.read_text())
         written["noisy_sum"] = written["noisy_sum"][:-1]
         file.write_text(json.dumps(written))
@@ -704,8 +710,8 @@ class TestRefusals:
             ({"center": [["a"]]}, "center must be a curve, a number or a function"),
             ({"bounds": L1Ball(1.0)}, "ValueBounds or L2Ball for a covariance; found L1Ball"),
             ({"radius": 0.0}, "radius must be positive and finite"),
-            ({"components": 0}, "components must be an integer from 1 to 24; found 0"),
-            ({"components": 2.5}, "components must be an integer"),
+            ({"functions": 0}, "functions must be an integer from 1 to 24; found 0"),
+            ({"functions": 2.5}, "functions must be an integer"),
             ({"mechanism": "laplace"}, "mechanism must be 'auto' or one of wishart, knorm, gaussian"),
             ({"mechanism": "gaussian"}, "delta must be positive"),
             ({"shrinkage": "lots"}, "shrinkage must be one of"),
@@ -718,7 +724,7 @@ class TestRefusals:
     def test_by_their_words_and_free_of_charge(self, parameters, words):
         ledger = MemoryLedger().create("d", PureDP(10), REPLACE, "record")
         with pytest.raises(ParameterError, match=words):
-            released(**parameters, ledger=ledger, dataset="d")
+            released(**parameters, ledger=ledger.of("d"))
         assert ledger.spent("d")["epsilon"] == 0
 
     def test_data_errors_name_places_and_no_values(self):
@@ -732,8 +738,8 @@ class TestRefusals:
 
     def test_unusable_records_count_as_the_center(self):
         curves = np.vstack([waves(30), np.full((30, 25), np.nan)])
-        halved = released(curves, invalid="repair", epsilon=1e6, components=4)
-        whole = released(waves(30), epsilon=1e6, components=4)
+        halved = released(curves, invalid="repair", epsilon=1e6, functions=4)
+        whole = released(waves(30), epsilon=1e6, functions=4)
         np.testing.assert_allclose(halved.on_grid(), whole.on_grid() / 2, atol=1e-5)
 
     def test_points_outside_the_domain(self):

@@ -11,7 +11,8 @@ import dpfda
 from dpfda import PrivateMean
 from dpfda.front.command.app import app
 from dpfda.numerics import exactness
-from dpfda.privacy.ledger import FileLedger
+from dpfda.privacy.ledger import Ledger
+from dpfda.summaries.matrix_noise import Center
 
 GRID = np.linspace(0, 1, 12)
 
@@ -76,7 +77,7 @@ class TestCovariance:
         answer = json.loads(result.stdout)
         assert answer["guarantee"]["words"] == "4-differential privacy (pure)"
         assert answer["mechanism"]["budget"] == {"second moments": "4-differential privacy (pure)"}
-        note = FileLedger("l.db").history("d")[-1]
+        note = Ledger("l.db").history("d")[-1]
         assert note.action == "note"
         assert note.details["file"].endswith("c.json")
 
@@ -88,7 +89,7 @@ class TestCovariance:
         assert (dpfda.load("c.json").mean is not None) is (center == "private")
 
     def test_an_earlier_release_as_center(self, run, table):
-        mean = PrivateMean(10.0, bounds=(-1, 1), domain_range=(0, 1)).fit(np.zeros((30, 12))).release_
+        mean = PrivateMean(10.0, bounds=(-1, 1), domain=(0, 1)).fit(np.zeros((30, 12))).release_
         mean.save("mean.json")
         result = run(
             "covariance", table, "--columns", "p_*", "--epsilon", 4, "--center", "mean.json",
@@ -201,7 +202,11 @@ class TestShow:
     def test_a_private_mean_and_directions_are_accounted_for(self):
         curves = np.outer(np.linspace(-0.5, 0.5, 60), np.sin(np.pi * GRID))
         fpca = dpfda.PrivateFPCA(
-            2.0, n_components=1, method="exponential", center="private", bounds=(-1, 1), radius=0.6
+            2.0,
+            n_components=1,
+            mechanism="exponential",
+            center=Center("private", radius=0.6),
+            bounds=(-1, 1),
         ).fit(curves)
         words = " ".join(fpca.release_.describe().split())
         assert "mean, 1-differential privacy (pure); second moments, 1-differential" in words

@@ -10,7 +10,7 @@ from scipy import special, stats
 from sklearn.exceptions import NotFittedError
 
 import dpfda
-from dpfda import PrivateFPCA, ReleasedComponents
+from dpfda import PrivateFPCA
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
@@ -22,7 +22,8 @@ from dpfda.publication.covariances import (
     frame_bound,
     integer_frame,
 )
-from dpfda.releases.components import with_signs
+from dpfda.releases.components import ReleasedComponents, with_signs
+from dpfda.summaries.estimator import from_words
 from statistical import fits
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -50,7 +51,7 @@ def waves(count, points=25, seed=0):
 
 def fpca(n_components=None, curves=None, **parameters):
     settings_ = {"epsilon": 5.0, "center": 0.0, "radius": 0.4, **parameters}
-    return PrivateFPCA(n_components=n_components, **settings_).fit(
+    return from_words(PrivateFPCA, n_components=n_components, **settings_).fit(
         waves(400) if curves is None else curves
     )
 
@@ -180,7 +181,7 @@ class TestGuarantee:
 
     def test_the_whole_is_charged_once_and_its_parts_are_stated(self):
         ledger = MemoryLedger().create("d", PureDP(3), REPLACE, "record")
-        parameters = {"method": "exponential", "epsilon": 2.0, "ledger": ledger, "dataset": "d"}
+        parameters = {"mechanism": "exponential", "epsilon": 2.0, "ledger": ledger.of("d")}
         release = fpca(2, **parameters).release_
         assert ledger.spent("d")["epsilon"] == 2
         budget = dict(release.mechanism["budget"])
@@ -191,10 +192,10 @@ class TestGuarantee:
 
 
 class TestEstimator:
-    @pytest.mark.parametrize("method", ["noisy", "exponential"])
+    @pytest.mark.parametrize("method", ["auto", "exponential"])
     def test_with_little_noise_they_are_the_principal_components(self, method):
         curves = waves(2000)
-        found = fpca(2, curves, method=method, epsilon=1e5, components=8)
+        found = fpca(2, curves, mechanism=method, epsilon=1e5, functions=8)
         grid = np.linspace(0, 1, 25)
         weights = np.full(25, 1 / 24)
         weights[[0, -1]] /= 2
@@ -205,9 +206,9 @@ class TestEstimator:
         np.testing.assert_allclose(found.explained_variance_, values[::-1][:2], rtol=0.02)
         assert found.release_.function(0)(grid[3]) == pytest.approx(found.components_[0, 3])
 
-    @pytest.mark.parametrize("method", ["noisy", "exponential"])
+    @pytest.mark.parametrize("method", ["auto", "exponential"])
     def test_they_are_orthonormal_ordered_and_signed(self, method):
-        found = fpca(3, method=method, epsilon=1.0, components=6)
+        found = fpca(3, mechanism=method, epsilon=1.0, functions=6)
         gram = found.release_.vectors.T @ found.release_.vectors
         np.testing.assert_allclose(gram, np.eye(3), atol=1e-10)
         assert (np.diff(found.explained_variance_) <= 0).all()
@@ -219,7 +220,7 @@ class TestEstimator:
             assert values[np.argmax(np.abs(values) > np.abs(values).max() / 2)] > 0
 
     def test_scores_and_curves_lead_to_each_other(self):
-        found = fpca(2, components=6)
+        found = fpca(2, functions=6)
         scores = np.random.default_rng(0).standard_normal((7, 2))
         np.testing.assert_allclose(found.transform(found.inverse_transform(scores)), scores, atol=1e-8)
         curves = waves(5)
@@ -241,20 +242,20 @@ class TestEstimator:
         flat = np.zeros((50, 25))
         below = 0
         for _ in range(150):
-            release = fpca(1, flat, epsilon=1.0, components=4, shrinkage="none").covariance_
+            release = fpca(1, flat, epsilon=1.0, functions=4, shrinkage="none").covariance_
             noise = np.abs(np.linalg.eigvalsh(release.tensor.matrix(release.noisy_coordinates))).max()
             below += noise <= release.noise_floor()
         assert stats.binom.ppf(1e-5, 150, 0.95) <= below <= stats.binom.isf(1e-5, 150, 0.95)
 
     def test_explained_ratios(self):
-        found = fpca(2, components=6)
+        found = fpca(2, functions=6)
         ratios = found.explained_variance_ / np.trace(found.covariance_.matrix)
         np.testing.assert_allclose(found.explained_variance_ratio_, ratios)
-        assert np.isnan(fpca(2, method="exponential").explained_variance_ratio_).all()
+        assert np.isnan(fpca(2, mechanism="exponential").explained_variance_ratio_).all()
 
-    @pytest.mark.parametrize("method", ["noisy", "exponential"])
+    @pytest.mark.parametrize("method", ["auto", "exponential"])
     def test_a_release_comes_back_exactly(self, method, tmp_path):
-        release = fpca(2, method=method, center="private", bounds=(-1.0, 1.0)).release_
+        release = fpca(2, mechanism=method, center="private", bounds=(-1.0, 1.0)).release_
         file = release.save(tmp_path / "p.json")
         points = np.linspace(0, 1, 11)
         for back in (dpfda.load(file), ReleasedComponents.load(file)):
@@ -283,17 +284,16 @@ class TestEstimator:
         [
             ({"n_components": 0}, "n_components must be None or a positive integer"),
             ({"n_components": 30}, "be at most the number of basis functions that the budget allows"),
-            ({"method": "gibbs"}, "method must be one of 'noisy', 'exponential'"),
-            ({"method": "joint"}, "matrix Bingham law; no sampler of it is both exact"),
-            ({"method": "exponential", "direction_share": 1}, "direction_share must lie strictly"),
+            ({"mechanism": "gibbs"}, "mechanism must be 'auto' or one of"),
+            ({"mechanism": "joint"}, "matrix Bingham law; no sampler of it is both exact"),
+            ({"mechanism": "exponential", "direction_share": 1}, "direction_share must lie strictly"),
             (
-                {"method": "exponential", "n_components": 5, "components": 5},
+                {"mechanism": "exponential", "n_components": 5, "functions": 5},
                 "must be below the number",
             ),
-            ({"method": "exponential", "mechanism": "knorm"}, "mechanism must be 'auto' for method"),
             (
                 {
-                    "method": "exponential",
+                    "mechanism": "exponential",
                     "epsilon": 1e9,
                     "neighbours": "add-remove",
                     "public_size": 10**6,
@@ -305,12 +305,12 @@ class TestEstimator:
     def test_refusals_are_free_of_charge(self, parameters, words):
         ledger = MemoryLedger().create("d", PureDP(10**13), REPLACE, "record")
         with pytest.raises(ParameterError, match=words):
-            fpca(**parameters, ledger=ledger, dataset="d")
+            fpca(**parameters, ledger=ledger.of("d"))
         assert ledger.spent("d")["epsilon"] == 0
 
     def test_the_joint_law_is_refused_with_its_source(self):
         with pytest.raises(RefusedMechanismError) as caught:
-            fpca(2, method="joint")
+            fpca(2, mechanism="joint")
         assert "Awan" in caught.value.theorem
 
     def test_other_errors(self):

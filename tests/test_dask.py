@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import L1Ball, L2Ball, PrivateMean
+from dpfda import PrivateMean
+from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import DataError
 from dpfda.summaries.clusters import PrivateSum
+from dpfda.summaries.estimator import from_words
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -23,7 +25,9 @@ BOUNDS = {"values": (-1.0, 1.5), "length": L2Ball(0.6), "l1": L1Ball(1.1)}
 
 
 def mean(**parameters) -> PrivateMean:
-    return PrivateMean(**{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters})
+    return from_words(
+        PrivateMean, **{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters}
+    )
 
 
 def exact(prepared) -> tuple[list[int], int]:
@@ -42,7 +46,7 @@ def test_arrays_give_the_integers_of_one_fit(kind, chunks):
 @pytest.mark.parametrize("parts", [1, 2, 7, 30])
 def test_data_frames_give_the_integers_of_one_fit(parts):
     frame = pd.DataFrame(RECORDS, columns=[f"{t:.2f}" for t in np.linspace(0, 24, POINTS)])
-    estimator = mean(kernel="matern:20%:1.5")
+    estimator = mean(basis="matern:20%:1.5")
     prepared = estimator.prepare(dd.from_pandas(frame, npartitions=parts))
     assert exact(prepared) == exact(estimator.prepare(frame))
     assert prepared.request.basis.domain_range == (0.0, 24.0)

@@ -16,7 +16,7 @@ from scipy.integrate import quad
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import DensityKernel, PrivateDensity, ReleasedDensity, load
+from dpfda import Domain, PrivacyUnit, PrivateDensity, Reading, load
 from dpfda.bases.cells import CellGrid, analyse
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.mechanisms.design.density import EXPONENT, count_noise
@@ -24,8 +24,10 @@ from dpfda.mechanisms.posteriors.histospline import nearest_probabilities, smoot
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records.points import points_from_array
-from dpfda.releases.density import NODES
+from dpfda.releases.density import NODES, ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
+from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.estimator import from_words
 from sample_releases import certificate_of
 from statistical import fits, lower_limit, upper_limit
 
@@ -194,7 +196,7 @@ class TestFunction:
         assert wide.raw.noisy_counts == line.raw.noisy_counts
         assert wide.guarantee == line.guarantee
         assert wide.on_grid().max() < 0.7 * line.on_grid().max()
-        kernel = PrivateDensity(1, domain_range=(0, 1), mechanism="kernel").fit([0.1, 0.5]).release_
+        kernel = PrivateDensity(1, domain=(0, 1), mechanism="kernel").fit([0.1, 0.5]).release_
         with pytest.raises(ParameterError, match="smoothing must be changed on a histogram only"):
             kernel.smoothed(0.1)
 
@@ -300,20 +302,20 @@ class TestMonotone:
 
 class TestFit:
     def test_points_are_counted_in_the_nearest_cell(self) -> None:
-        density = PrivateDensity(1, domain_range=(0, 4), cells=4)
+        density = PrivateDensity(1, domain=(0, 4), cells=4)
         points = [-7.0, 0.0, 1.0, 1.5, 3.999, 4.0, 1e300]
         assert counted(density.prepare(points)) == [2, 2, 0, 3]
 
     def test_columns_and_rows(self) -> None:
         points = np.random.default_rng(41).uniform(size=(30, 2))
-        density = PrivateDensity(1, domain_range=[(0, 1), (0, 1)], cells=(2, 3))
+        density = PrivateDensity(1, domain=[(0, 1), (0, 1)], cells=(2, 3))
         counts = counted(density.prepare(points))
         direct = np.histogram2d(points[:, 0], points[:, 1], bins=(2, 3), range=[(0, 1), (0, 1)])[0]
         assert counts == direct.astype(int).ravel().tolist()
         assert counts == counted(density.prepare(points[np.random.default_rng(1).permutation(30)]))
 
     def test_a_person_with_many_points_counts_once(self) -> None:
-        density = PrivateDensity(1, domain_range=(0, 3), cells=3)
+        density = PrivateDensity(1, domain=(0, 3), cells=3)
         prepared = density.prepare([0.5, 0.5, 1.5, 2.5, 2.5], groups=["a", "a", "a", "b", "b"])
         third = 2**EXPONENT // 3
         assert list(prepared.total.with_noise([0] * 3)) == [2 * 2**EXPONENT // 3, third, 2**EXPONENT]
@@ -321,7 +323,7 @@ class TestFit:
         assert prepared.public["unit"] == "group"
 
     def test_unusable_points_add_nothing(self) -> None:
-        density = PrivateDensity(1, domain_range=(0, 3), cells=3, invalid="repair")
+        density = PrivateDensity(1, domain=(0, 3), cells=3, reading=Reading(invalid="repair"))
         points = [0.5, math.nan, math.inf, None, 2.5]
         prepared = density.prepare(np.array(points, dtype=object))
         assert counted(prepared) == [1, 0, 1]
@@ -329,22 +331,22 @@ class TestFit:
         with pytest.raises(
             DataError, match="X must be finite; found a missing or infinite value in row 1"
         ):
-            PrivateDensity(1, domain_range=(0, 3)).prepare([0.5, math.nan])
+            PrivateDensity(1, domain=(0, 3)).prepare([0.5, math.nan])
 
     def test_nobody_at_all_under_add_remove(self) -> None:
         """How many there are is private, so that there are none is no error."""
-        density = PrivateDensity(1, domain_range=(0, 1), cells=5, neighbours="add-remove")
+        density = PrivateDensity(1, domain=(0, 1), cells=5, unit=PrivacyUnit(neighbours="add-remove"))
         for groups in (None, []):
             release = density.fit([], groups=groups).release_
             assert abs(release.integral() - 1) < 1e-12
-        repaired = density.set_params(invalid="repair").fit([math.nan, math.inf]).release_
+        repaired = density.set_params(reading__invalid="repair").fit([math.nan, math.inf]).release_
         assert np.all(np.isfinite(repaired.on_grid()))
 
     def test_counts_are_the_same_problem_as_points(self) -> None:
         edges, counts = np.linspace(0, 1, 6), [3, 0, 7, 2, 1]
         points = np.repeat((edges[1:] + edges[:-1]) / 2, counts)
         by_counts = PrivateDensity(1).prepare_counts(counts, edges)
-        by_points = PrivateDensity(1, domain_range=(0, 1), cells=5).prepare(points)
+        by_points = PrivateDensity(1, domain=(0, 1), cells=5).prepare(points)
         assert counted(by_counts) == counted(by_points) == counts
         assert by_counts.noise == by_points.noise
         assert by_counts.public["public_size"] == 13
@@ -366,12 +368,12 @@ class TestFit:
         ) as info:
             PrivateDensity(1).prepare_counts(table, [0, 1, 2])
         assert "4.5" not in str(info.value)
-        repaired = PrivateDensity(1, invalid="repair").prepare_counts(table, [0, 1, 2])
+        repaired = PrivateDensity(1, reading=Reading(invalid="repair")).prepare_counts(table, [0, 1, 2])
         assert counted(repaired) == [5 if table[0] == 4.5 else 0, table[1]]
 
     def test_one_person_more_is_one_more_however_a_share_is_written(self) -> None:
         # Thirds in floats: 0.6666666666666666 times 3 is not whole, and 1.0 times 3 is.
-        density = PrivateDensity(1, invalid="repair")
+        density = PrivateDensity(1, reading=Reading(invalid="repair"))
         found = [counted(density.prepare_counts([n / 3, 5], [0, 1, 2], 3))[0] for n in range(200)]
         assert found == list(range(200))
 
@@ -382,7 +384,7 @@ class TestFit:
         assert usable.tolist() == [False, False, False, True, other == 1.0]
 
     def test_the_divisor_under_add_remove_is_the_noisy_number(self) -> None:
-        density = PrivateDensity(1, domain_range=(0, 1), cells=4, neighbours="add-remove")
+        density = PrivateDensity(1, domain=(0, 1), cells=4, unit=PrivacyUnit(neighbours="add-remove"))
         raw = density.fit(np.linspace(0, 1, 500)).release_.raw
         assert raw.public_size is None
         assert math.isclose(raw.size, raw.counts.sum())
@@ -391,7 +393,10 @@ class TestFit:
 
     def test_a_kernel_estimate_under_add_remove_is_divided_by_its_integral(self) -> None:
         density = PrivateDensity(
-            1, domain_range=(0, 1), mechanism="kernel", neighbours="add-remove", public_size=400
+            1,
+            domain=(0, 1),
+            mechanism="kernel",
+            unit=PrivacyUnit(neighbours="add-remove", public_size=400),
         )
         raw = density.fit(np.full(1000, 0.5)).release_.raw
         assert math.isclose(raw.integral(), 1, rel_tol=1e-9)
@@ -402,7 +407,7 @@ class TestFit:
         monkeypatch.setattr(KNormNoise, "draw", lambda self: [0] * self.components)
         kernel = DensityKernel(eta=1.0, bandwidth=0.07)
         points = np.random.default_rng(43).uniform(size=50)
-        raw = PrivateDensity(1, domain_range=(0, 1), mechanism=kernel).fit(points).release_.raw
+        raw = PrivateDensity(1, domain=(0, 1), mechanism=kernel).fit(points).release_.raw
         moved = (np.floor(points * 512) + 0.5) / 512
         at = np.linspace(0, 1, 9)
         direct = sum(
@@ -417,7 +422,7 @@ class TestFit:
         draws = noise.simulate(np.random.default_rng(44), 20_000) / 2**EXPONENT / 1000
         coefficients = np.array([analyse(row * 16)[3] for row in draws])
         stated = 8 * 16 / (1000 * 2) ** 2
-        raw = PrivateDensity(2, domain_range=(0, 1), cells=16).fit(np.linspace(0, 1, 1000)).release_.raw
+        raw = PrivateDensity(2, domain=(0, 1), cells=16).fit(np.linspace(0, 1, 1000)).release_.raw
         assert math.isclose(raw.share_variance * 16, stated, rel_tol=1e-5)
         # The kurtosis of a sum of 16 is below 3.4: the standard error of a variance is 1.1 per cent.
         assert abs(coefficients.var() / stated - 1) < 0.06
@@ -431,7 +436,7 @@ class TestFit:
             bumps = [0.6 * np.exp(-((t - 0.3) ** 2) / 0.02), 0.4 * np.exp(-((t - 0.7) ** 2) / 0.02)]
             return sum(bumps) / (0.1 * math.sqrt(2 * math.pi))
 
-        release = PrivateDensity(1, domain_range=(0, 1)).fit(points).release_
+        release = PrivateDensity(1, domain=(0, 1)).fit(points).release_
         middle = release.midpoints()[0]
         error = np.mean((release(middle) - truth(middle)) ** 2)
         # Ten times the usual error of about 6e-4; a histogram of 16 cells without smoothing has 3e-2.
@@ -440,7 +445,7 @@ class TestFit:
     def test_a_large_square_within_a_gigabyte(self) -> None:
         points = np.random.default_rng(46).normal(size=(2000, 2))
         tracemalloc.start()
-        density = PrivateDensity(1, domain_range=[(-4, 4), (-4, 4)], cells=128)
+        density = PrivateDensity(1, domain=[(-4, 4), (-4, 4)], cells=128)
         grid = density.fit(points).release_.on_grid((256, 256))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -449,7 +454,7 @@ class TestFit:
 
     def test_scikit_learn_conventions(self) -> None:
         parameters = {"epsilon": 0.5, "domain_range": (0, 1), "mechanism": DensityKernel(eta=1.2)}
-        density = PrivateDensity(**parameters)
+        density = from_words(PrivateDensity, **parameters)
         copied = clone(density)
         fitted = copied.fit(np.linspace(0, 1, 50))
         assert fitted is copied
@@ -479,7 +484,7 @@ BAD = {
     "noise": ({"noise": "white"}, "noise must be one of 'auto', 'laplace', 'gaussian'"),
     "gaussian": ({"noise": "gaussian"}, "delta must be positive for Gaussian noise"),
     "smoothing": (
-        {"smoothing": -1.0},
+        {"bandwidth": -1.0},
         "smoothing must be 'adaptive', 'monotone' or a positive bandwidth",
     ),
     "epsilon": ({"epsilon": 0}, "epsilon must be positive"),
@@ -511,10 +516,9 @@ BAD = {
 def test_bad_parameters_are_refused_before_anything_is_drawn(name, monkeypatch) -> None:
     changes, words = BAD[name]
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
-    density = PrivateDensity(**{"epsilon": 1.0, "domain_range": (0, 1), **changes})
     points = np.stack([POINTS, POINTS], axis=1) if name == "kernel on a box" else POINTS
     with pytest.raises(ParameterError, match=words):
-        density.fit(points)
+        from_words(PrivateDensity, **{"epsilon": 1.0, "domain_range": (0, 1), **changes}).fit(points)
 
 
 @pytest.mark.parametrize(
@@ -534,7 +538,7 @@ def test_bad_kernels_are_refused(changes: dict, words: str) -> None:
 
 
 def test_gaussian_noise_on_elements_needs_a_delta() -> None:
-    density = PrivateDensity(1, domain_range=(0, 1), mechanism=DensityKernel(noise="gaussian"))
+    density = PrivateDensity(1, domain=(0, 1), mechanism=DensityKernel(noise="gaussian"))
     with pytest.raises(RefusedMechanismError, match="delta must be positive"):
         density.fit(POINTS)
     release = density.set_params(delta=1e-6).fit(POINTS).release_
@@ -554,7 +558,7 @@ def test_gaussian_noise_on_elements_needs_a_delta() -> None:
 )
 def test_bad_points(points, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        PrivateDensity(1, domain_range=(0, 1)).fit(points)
+        PrivateDensity(1, domain=(0, 1)).fit(points)
 
 
 @pytest.mark.parametrize(
@@ -571,23 +575,21 @@ def test_bad_points(points, words: str) -> None:
 )
 def test_bad_counts(arguments, changes, words: str) -> None:
     with pytest.raises((DataError, ParameterError), match=words):
-        PrivateDensity(1, **changes).fit_counts(*arguments)
+        from_words(PrivateDensity, 1, **changes).fit_counts(*arguments)
 
 
 MADE = {
-    "interval": lambda: PrivateDensity(1, domain_range=(0, 1), unit="person").fit(POINTS),
-    "bandwidth": lambda: PrivateDensity(1, domain_range=(0, 1), smoothing=0.1, cells=9).fit(POINTS),
+    "interval": lambda: PrivateDensity(1, domain=(0, 1), unit="person").fit(POINTS),
+    "bandwidth": lambda: PrivateDensity(1, domain=(0, 1), bandwidth=0.1, cells=9).fit(POINTS),
     "ages": lambda: PrivateDensity(1).fit_counts([5, 30, 100], [0, 1, 15, 100]),
-    "square": lambda: PrivateDensity(1, domain_range=[(0, 1), (0, 2)]).fit(
-        np.stack([POINTS, POINTS], axis=1)
-    ),
-    "gaussian": lambda: PrivateDensity(0.5, 0.01, domain_range=(0, 1), noise="gaussian").fit(POINTS),
-    "kernel": lambda: PrivateDensity(1, domain_range=(0, 1), mechanism="kernel").fit(POINTS),
+    "square": lambda: PrivateDensity(1, domain=[(0, 1), (0, 2)]).fit(np.stack([POINTS, POINTS], axis=1)),
+    "gaussian": lambda: PrivateDensity(0.5, 0.01, domain=(0, 1), noise="gaussian").fit(POINTS),
+    "kernel": lambda: PrivateDensity(1, domain=(0, 1), mechanism="kernel").fit(POINTS),
     "kernel, Matern": lambda: PrivateDensity(
-        1, domain_range=(0, 1), mechanism=DensityKernel(kernel=Matern(0.2, nu=1.5)), cells=50
+        1, domain=(0, 1), mechanism=DensityKernel(kernel=Matern(0.2, nu=1.5)), cells=50
     ).fit(POINTS),
     "kernel, square": lambda: PrivateDensity(
-        1, domain_range=[(0, 1), (0, 2)], mechanism=DensityKernel(components=20)
+        1, domain=[(0, 1), (0, 2)], mechanism=DensityKernel(components=20)
     ).fit(np.stack([POINTS, POINTS], axis=1)),
 }
 
@@ -680,7 +682,7 @@ def deaths(data_dir: Path) -> dict[str, list[float]]:
 class TestDeaths:
     def test_all_regions_at_epsilon_one(self, deaths) -> None:
         assert len(deaths) == 19
-        density = PrivateDensity(1, unit="person", labels={"domain": "age (years)"})
+        density = PrivateDensity(1, unit="person", domain=Domain(labels={"domain": "age (years)"}))
         for counts in deaths.values():
             release = density.fit_counts(counts, AGES, multiplier=1000).release_
             total = round(sum(counts) * 1000)

@@ -14,7 +14,7 @@ from dpfda.front.command.app import app
 from dpfda.front.command.reading import parse_points, parse_ranges
 from dpfda.mechanisms.design.density import EXPONENT
 from dpfda.noise import KNormNoise
-from dpfda.privacy.ledger import FileLedger
+from dpfda.privacy.ledger import Ledger
 
 
 def run(*arguments):
@@ -119,7 +119,7 @@ def test_a_table_of_counts_and_a_ledger(deaths, folder, monkeypatch):
     release = load(folder / "d.json")
     assert release.raw.counts.tolist() == [4612439.0, 599401.0]
     assert release.raw.smoothing == "monotone"
-    history = FileLedger(folder / "budget.jsonl").history("d")
+    history = Ledger(folder / "budget.jsonl").history("d")
     assert [row.action for row in history] == ["create", "charge", "note"]
     again = run("density", deaths, "--epsilon", 1, *asked, *ledger, "--out", "e.json")
     assert again.exit_code == 2

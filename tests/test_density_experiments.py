@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
 
-from dpfda import DensityKernel
 from dpfda.bases.cells import CellGrid
 from dpfda.privacy.guarantees import Neighbours
+from dpfda.summaries.density_kernel import DensityKernel
 from experiments import common, density_recipe, figure3, figure4, table3
 from experiments.density_recipe import Kernel, gaussian
 from test_docs import block_with

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import DensityKernel, PrivateDensity
+from dpfda import PrivacyUnit, PrivateDensity
 from dpfda.bases.cells import CellGrid
 from dpfda.errors import BudgetError, RefusedMechanismError
 from dpfda.mechanisms.design.density import EXPONENT, choose_cells, count_noise
@@ -23,6 +23,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.points import cell_weights
+from dpfda.summaries.density_kernel import DensityKernel
 from statistical import fits_only_at_its_scale
 from test_privacy import Audit, cut_noise, epsilon_bound, log_density
 
@@ -113,7 +114,7 @@ def test_gaussian_noise_where_it_is_asked_for_and_where_it_is_better() -> None:
 
 
 def test_released_counts_have_the_stated_law_and_no_other() -> None:
-    density = PrivateDensity(0.5, domain_range=(0, 1), cells=50)
+    density = PrivateDensity(0.5, domain=(0, 1), cells=50)
     points = np.repeat((np.arange(50) + 0.5) / 50, np.arange(50))
     errors = []
     for _ in range(60):
@@ -158,13 +159,13 @@ def worst_pair(density: PrivateDensity) -> tuple[float, float]:
 
 def kernel_density(noise: str, epsilon: float, components: int) -> PrivateDensity:
     kernel = DensityKernel(noise=noise, components=components, bandwidth=0.2)
-    return PrivateDensity(epsilon, domain_range=(0, 1), mechanism=kernel, cells=20)
+    return PrivateDensity(epsilon, domain=(0, 1), mechanism=kernel, cells=20)
 
 
 AUDITED = {
-    "histogram": (PrivateDensity(1.5, domain_range=(0, 1), cells=3), 12_000),
+    "histogram": (PrivateDensity(1.5, domain=(0, 1), cells=3), 12_000),
     "histogram, gaussian": (
-        PrivateDensity(1.0, 0.05, domain_range=(0, 1), cells=3, noise="gaussian"),
+        PrivateDensity(1.0, 0.05, domain=(0, 1), cells=3, noise="gaussian"),
         20_000,
     ),
     "kernel, iclp": (kernel_density("iclp", 1.5, 3), 12_000),
@@ -199,7 +200,7 @@ def test_an_audit_through_fit(cut: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     """Whole fits; the event is that the cells of the two points lie far apart, as one of them has it."""
     if cut:
         cut_noise(monkeypatch, KNormNoise)
-    density = PrivateDensity(1.5, domain_range=(0, 1), cells=2)
+    density = PrivateDensity(1.5, domain=(0, 1), cells=2)
     trials = 6000
     hits = []
     for point in (0.25, 0.75):
@@ -285,7 +286,7 @@ def test_elements_integrate_to_one(name: str) -> None:
 def test_the_ledger_is_charged_first_and_without_unused_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = MemoryLedger()
     ledger.create("ages", guarantee_for(3, 1e-5), "replace-one", "record")
-    density = PrivateDensity(1, 1e-6, domain_range=(0, 1), cells=4, ledger=ledger, dataset="ages")
+    density = PrivateDensity(1, 1e-6, domain=(0, 1), cells=4, ledger=ledger.of("ages"))
     release = density.fit([0.1, 0.2, 0.9]).release_
     assert release.guarantee == PureDP(1)
     assert release.achieved.epsilon <= 1
@@ -299,7 +300,7 @@ def test_a_release_depends_on_the_noisy_integers_alone(
     mechanism: str, monkeypatch: pytest.MonkeyPatch, tmp_path
 ) -> None:
     density = PrivateDensity(
-        1, domain_range=(0, 1), mechanism=mechanism, neighbours="add-remove", public_size=100
+        1, domain=(0, 1), mechanism=mechanism, unit=PrivacyUnit(neighbours="add-remove", public_size=100)
     )
     files = []
     for name, points in (("few", [0.1, 0.2]), ("many", np.linspace(0, 1, 700))):
@@ -319,7 +320,7 @@ def test_a_release_depends_on_the_noisy_integers_alone(
 
 
 def test_a_seed_of_numpy_does_not_reach_the_noise() -> None:
-    density = PrivateDensity(1, domain_range=(0, 1), cells=4)
+    density = PrivateDensity(1, domain=(0, 1), cells=4)
     found = set()
     for _ in range(3):
         np.random.seed(0)
@@ -328,7 +329,7 @@ def test_a_seed_of_numpy_does_not_reach_the_noise() -> None:
 
 
 def test_cells_are_chosen_from_public_numbers() -> None:
-    density = PrivateDensity(1, domain_range=(0, 1))
+    density = PrivateDensity(1, domain=(0, 1))
     ends = [density.prepare(np.full(500, x)).cells.shape for x in (0.0, 0.5)]
     spread = density.prepare(np.random.default_rng(1).uniform(size=500)).cells.shape
     assert ends == [spread, spread]

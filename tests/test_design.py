@@ -14,10 +14,10 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from dpfda import CosineBasis, KernelBasis, L1Ball, L2Ball, ValueBounds
-from dpfda.bases import Basis
+from dpfda.bases import Basis, CosineBasis, KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bases.priors import Prior
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Problem, mechanisms
 from dpfda.mechanisms.design import (

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpfda import PrivateDensity, PrivateMean
+from dpfda import PrivacyUnit, PrivateDensity, PrivateMean, Reading
 from dpfda.errors import DataError
 from dpfda.records.labels import label_key, read_keys
 from tests.doors import (
@@ -201,7 +201,9 @@ def test_the_other_records_of_observations_stay_as_they_are():
 
 def test_the_other_counts_of_a_table_stay_as_they_are():
     rng = random.Random(SEED)
-    estimator = PrivateDensity(1.0, invalid="repair", neighbours="add-remove", public_size=5)
+    estimator = PrivateDensity(
+        1.0, reading=Reading(invalid="repair"), unit=PrivacyUnit(neighbours="add-remove", public_size=5)
+    )
     for _ in range(COLUMNS // 12):
         counts = [rng.choice([0, 1, 7.0, 4, rng.choice(CELLS)]) for _ in range(4)]
         place = rng.randrange(4)
@@ -219,7 +221,9 @@ def grouped():
     """A mean of persons."""
     from tests.doors import BASIS
 
-    return PrivateMean(1.0, bounds=(-1, 1), basis=BASIS, mechanism="laplace", invalid="repair")
+    return PrivateMean(
+        1.0, bounds=(-1, 1), basis=BASIS, mechanism="laplace", reading=Reading(invalid="repair")
+    )
 
 
 def test_a_person_with_a_hostile_label_moves_one_unit():

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda import PrivateMean
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.testing import simulate_releases
 from experiments import __main__ as everything
 from experiments import common, elliptical, errata, figure1, honest, recipe, simulated

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, stats
 
-from dpfda import L2Ball, PrivateMean
+from dpfda import PrivateMean
+from dpfda.bounds import L2Ball
 from dpfda.mechanisms.gaussian import GaussianProcess
 from dpfda.testing import simulate_releases
 from experiments import common, dti, errata_gaussian, scenarios

@@ -8,9 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from dpfda import FourierFeatures, KernelBasis, LandmarkFeatures, LinearFeatures
+from dpfda.bases import KernelBasis
 from dpfda.errors import ParameterError, StorageError
-from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
+from dpfda.records.features import (
+    FeatureMap,
+    FourierFeatures,
+    InputBox,
+    LandmarkFeatures,
+    LinearFeatures,
+    embedded,
+    feature_ball,
+    features_from_json,
+)
 
 POINTS = np.random.default_rng(4).uniform(size=(300, 3))
 MAPS: dict[str, FeatureMap] = {

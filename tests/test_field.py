@@ -7,9 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpfda import BoxBasis, L2Ball, PrivateMean, ReleasedField, ReleasedFunction, load
+from dpfda import Domain, PrivateMean, Reading, load
+from dpfda.bases import BoxBasis
+from dpfda.bounds import L2Ball
 from dpfda.errors import DataError, ParameterError, StorageError
 from dpfda.numerics.embedding import transform
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import non_private_mean, simulate_releases
 
 DOMAIN = [(0.0, 2.0), (-1.0, 1.0)]
@@ -30,7 +34,9 @@ def basis() -> BoxBasis:
 
 @pytest.fixture(scope="module")
 def release(images: np.ndarray, basis: BoxBasis) -> ReleasedField:
-    made = PrivateMean(2.0, bounds=(0, 1), basis=basis, labels={"value": "grey level"}).fit(images)
+    made = PrivateMean(
+        2.0, bounds=(0, 1), basis=basis, domain=Domain(labels={"value": "grey level"})
+    ).fit(images)
     assert made.n_features_in_ == 48
     return made.release_
 
@@ -189,7 +195,7 @@ def test_wrong_images_are_refused_by_their_words(images, basis):
     with pytest.raises(DataError, match="must have two dimensions"):
         estimator.fit(images[:, :5])
     with pytest.raises(ParameterError, match="missing must be 'refuse' on a box"):
-        PrivateMean(1.0, bounds=(0, 1), basis=basis, missing="complete").fit(images)
+        PrivateMean(1.0, bounds=(0, 1), basis=basis, reading=Reading(missing="complete")).fit(images)
     holes = images.copy()
     holes[4, 0, 3] = np.nan
     with pytest.raises(DataError, match="row 4"):

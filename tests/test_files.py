@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from dpfda import PrivateMean
+from dpfda import PrivateMean, Reading
 from dpfda.errors import (
     DataError,
     DpfdaError,
@@ -430,7 +430,7 @@ class TestBadCells:
         lines = ["y1,y2,y3"] + ["0.5,0.25,0.75"] * 40 + ["0.5,oops,0.75", "0.5"]
         table = read_curves(write("\n".join(lines)), invalid="repair")
         assert table.data.shape == (42, 3)
-        mean = PrivateMean(epsilon=1.0, bounds=(0.0, 1.0), invalid="repair")
+        mean = PrivateMean(epsilon=1.0, bounds=(0.0, 1.0), reading=Reading(invalid="repair"))
         assert mean.prepare(table.data).request.public_size == 42
         assert np.isfinite(mean.fit(table.data).release_([0.0, 1.0])).all()
 
@@ -786,7 +786,7 @@ class TestLongLayout:
     def test_released(self, write: Write) -> None:
         lines = ["who,t,y"] + [f"{i},{t / 4},{math.sin(t)}" for i in range(30) for t in range(5)]
         table = read_curves(write("\n".join(lines)), id="who", time="t", value="y")
-        mean = PrivateMean(epsilon=1.0, bounds=(-1, 1), domain_range=(0, 1)).fit(table.data)
+        mean = PrivateMean(epsilon=1.0, bounds=(-1, 1), domain=(0, 1)).fit(table.data)
         assert np.isfinite(mean.release_([0.1, 0.9])).all()
 
 

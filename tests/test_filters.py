@@ -28,7 +28,7 @@ from dpfda.privacy.composition import (
 )
 from dpfda.privacy.composition.distributions import distribution
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.privacy.ledger import FileLedger, MemoryLedger
+from dpfda.privacy.ledger import Ledger, MemoryLedger
 from dpfda.privacy.ledger.base import audit
 from dpfda.privacy.ledger.filters import SPARE, Filter
 
@@ -244,13 +244,13 @@ def test_a_raised_budget_is_filled_by_the_same_filter():
 
 
 def test_a_file_keeps_the_filter_and_charges_fast(tmp_path):
-    ledger = FileLedger(tmp_path / "ledger").create("scans", ApproximateDP(1, "1e-6"))
+    ledger = Ledger(tmp_path / "ledger").create("scans", ApproximateDP(1, "1e-6"))
     times = []
     for _ in range(60):
         begin = time.perf_counter()
         ledger.charge("scans", small(), ENTRY)
         times.append(time.perf_counter() - begin)
-    again = FileLedger(tmp_path / "ledger")
+    again = Ledger(tmp_path / "ledger")
     again.check()
     assert again.history()[-1].filter == ledger.history()[-1].filter
     assert again.history()[-1].filter.length == 60 * filter_charge(

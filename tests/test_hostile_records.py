@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import L1Ball, L2Ball, LongCurves, PrivateMean, ValueBounds, release_bernstein
-from dpfda.bounds import IntegerBall
+from dpfda import PrivateMean, Reading, release_function
+from dpfda.bounds import IntegerBall, L1Ball, L2Ball, ValueBounds
 from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.mechanisms import Design
 from dpfda.noise import (
@@ -27,6 +27,7 @@ from dpfda.numerics.aggregate import IntegerSum, soft_threshold
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import PureDP, guarantee_for
+from dpfda.records import LongCurves
 
 LARGEST = np.finfo(float).max
 NORMS = ("l1", "l2", "linf")
@@ -62,7 +63,7 @@ def test_integers_that_would_wrap_around_are_outside(norm):
 def test_the_average_of_a_units_largest_doubles_stays_finite_and_in_the_ball(bounds, copies):
     curves = np.vstack([np.zeros((2, 20)), np.full((copies, 20), LARGEST)])
     groups = [0, 1] + [2] * copies
-    mean = PrivateMean(1.0, bounds=bounds, invalid="repair")
+    mean = PrivateMean(1.0, bounds=bounds, reading=Reading(invalid="repair"))
     whole = mean.prepare(curves, groups).total._total
     rest = mean.prepare(curves[:2], groups[:2]).total._total
     ball = mean.prepare(curves, groups).request.ball
@@ -78,8 +79,10 @@ def test_repair_is_silent_even_where_numpy_is_set_to_raise(cell):
     matrix = np.zeros((4, 6), dtype=object)
     matrix[2, 3] = cell
     with np.errstate(all="raise"):
-        mean = PrivateMean(1.0, bounds=(-1, 1), invalid="repair", standardize=False).fit(matrix)
-        PrivateMean(1.0, standardize=True, invalid="repair").fit(matrix)
+        mean = PrivateMean(
+            1.0, bounds=(-1, 1), reading=Reading(invalid="repair", standardize=False)
+        ).fit(matrix)
+        PrivateMean(1.0, reading=Reading(standardize=True, invalid="repair")).fit(matrix)
     assert mean.release_.count == 4
 
 
@@ -87,18 +90,20 @@ def test_repair_smooths_any_irregular_record():
     times = [0.5] * 50 + [0.1, 0.1, 0.9]
     values = [LARGEST, -LARGEST] * 25 + [10**400, 1.0, 5e-324]
     long = LongCurves(["a"] * 50 + ["b", "b", "c"], times, values)
-    mean = PrivateMean(1.0, bounds=(-1, 1), domain_range=(0, 1), invalid="repair", smoothing=1e-8)
+    mean = PrivateMean(
+        1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(invalid="repair", smoothing=1e-8)
+    )
     with np.errstate(all="raise"):
         assert mean.fit(long).release_.count == 3
     with pytest.raises(ParameterError, match="smoothing must be finite and at least 1e-08"):
-        PrivateMean(1.0, bounds=(-1, 1), domain_range=(0, 1), smoothing=1e-17).fit(long)
+        PrivateMean(1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(smoothing=1e-17)).fit(long)
 
 
 def test_what_is_masked_is_missing():
     hidden = np.ma.masked_array(np.full((4, 6), 9.0), mask=[[True] * 6] + [[False] * 6] * 3)
     with pytest.raises(DataError, match=r"missing value \(NaN\) in row 0, column 0"):
         PrivateMean(1.0, bounds=(0, 10)).fit(hidden)
-    prepared = PrivateMean(1.0, bounds=(-9, 9), invalid="repair").prepare(hidden)
+    prepared = PrivateMean(1.0, bounds=(-9, 9), reading=Reading(invalid="repair")).prepare(hidden)
     shown = PrivateMean(1.0, bounds=(-9, 9)).prepare(np.full((3, 6), 9.0))
     assert prepared.total._total == shown.total._total
 
@@ -195,7 +200,7 @@ class TestBernsteinTargets:
     @staticmethod
     def integers(target, sensitivity, monkeypatch):
         monkeypatch.setattr(KNormNoise, "draw", lambda self: [0] * self.components)
-        release = release_bernstein(target, sensitivity, 1, 1, (0, 1))
+        release = release_function(target, sensitivity, 1, 1, (0, 1))
         return release.noisy_values, Fraction(2) ** release.exponent
 
     @pytest.mark.parametrize(
@@ -222,15 +227,15 @@ class TestBernsteinTargets:
     @pytest.mark.parametrize("cell", [math.nan, math.inf, None, np.longdouble("inf"), Decimal("NaN")])
     def test_repair_puts_zero_in_place_of_what_is_not_finite(self, cell, monkeypatch):
         with np.errstate(all="raise"):
-            release = release_bernstein([cell, 10**400], 1, 1, 1, (0, 1), invalid="repair")
+            release = release_function([cell, 10**400], 1, 1, 1, (0, 1), invalid="repair")
         assert release.noisy_values[1] > 10**399
         with pytest.raises(DataError, match="found a value that is not at position 0"):
-            release_bernstein([cell, 1], 1, 1, 1, (0, 1))
+            release_function([cell, 1], 1, 1, 1, (0, 1))
 
     def test_what_is_no_number_is_refused_without_showing_it(self):
         for target in (["secret", 1], [1j, 1], [[1], [2, 3]]):
             with pytest.raises(DataError, match="target must give") as caught:
-                release_bernstein(target, 1, 1, 1, (0, 1))
+                release_function(target, 1, 1, 1, (0, 1))
             assert "secret" not in str(caught.value) + str(caught.value.__context__)
 
 

@@ -22,13 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import dpfda
-from dpfda import (
-    LandmarkFeatures,
-    LinearFeatures,
-    PrivateKernelClassifier,
-    PrivateKernelRegressor,
-    ReleasedPredictor,
-)
+from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, Reading
 from dpfda.errors import (
     BudgetError,
     DataError,
@@ -40,6 +34,9 @@ from dpfda.numerics import drawing
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records.features import LandmarkFeatures, LinearFeatures
+from dpfda.releases.predictor import ReleasedPredictor
+from dpfda.summaries.estimator import from_words
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, size=(300, 2))
@@ -50,14 +47,16 @@ LOUD = 1e9
 
 
 def classifier(**settings: Any) -> PrivateKernelClassifier:
-    return PrivateKernelClassifier(
-        **{"epsilon": 1.0, "bounds": (-1, 1), "classes": ("down", "up"), **settings}
+    return from_words(
+        PrivateKernelClassifier,
+        **{"epsilon": 1.0, "bounds": (-1, 1), "classes": ("down", "up"), **settings},
     )
 
 
 def regressor(**settings: Any) -> PrivateKernelRegressor:
-    return PrivateKernelRegressor(
-        **{"epsilon": 1.0, "bounds": (-1, 1), "target_bounds": (-1, 2), **settings}
+    return from_words(
+        PrivateKernelRegressor,
+        **{"epsilon": 1.0, "bounds": (-1, 1), "target_bounds": (-1, 2), **settings},
     )
 
 
@@ -77,14 +76,16 @@ def draws(monkeypatch):
 
 class TestReleases:
     @pytest.mark.parametrize(
-        ("loss", "road"),
+        ("loss", "solver"),
         [("hinge", "objective"), ("hinge", "output"), ("logistic", "objective"),
          ("logistic", "output"), ("squared", "output"), ("squared", "sums")],
     )  # fmt: skip
-    def test_without_noise_to_speak_of_classes_are_found(self, loss, road):
-        machine = classifier(epsilon=LOUD, loss=loss, road=road, psi=1e-3, components=25).fit(X, Y)
+    def test_without_noise_to_speak_of_classes_are_found(self, loss, solver):
+        machine = classifier(epsilon=LOUD, loss=loss, solver=solver, penalty=1e-3, components=25).fit(
+            X, Y
+        )
         assert machine.score(X, Y) > 0.95
-        assert machine.release_.mechanism["name"] == road
+        assert machine.release_.mechanism["name"] == solver
         values = machine.decision_function(X)
         np.testing.assert_array_equal(machine.predict(X), np.where(values > 0, "up", "down"))
         np.testing.assert_array_equal(values, machine.release_(X))
@@ -92,20 +93,20 @@ class TestReleases:
 
     def test_logistic_regression_is_scikit_learns(self):
         features = LinearFeatures.of_columns(2, constant=0.0, norm_bound=1.5)
-        psi = 0.01
-        machine = classifier(epsilon=LOUD, loss="logistic", features=features, psi=psi).fit(X, Y)
+        penalty = 0.01
+        machine = classifier(epsilon=LOUD, loss="logistic", features=features, penalty=penalty).fit(X, Y)
         rows = features.values((X + 1) / 2)
-        peer = LogisticRegression(C=1 / (2 * psi * len(X)), fit_intercept=False, tol=1e-10)
+        peer = LogisticRegression(C=1 / (2 * penalty * len(X)), fit_intercept=False, tol=1e-10)
         peer.fit(rows, Y == "up")
         np.testing.assert_allclose(machine.release_.coefficients, peer.coef_[0], atol=1e-4)
         np.testing.assert_allclose(machine.predict_proba(X), peer.predict_proba(rows), atol=1e-4)
         np.testing.assert_allclose(machine.predict_proba(X).sum(axis=1), 1.0)
 
     @pytest.mark.parametrize(
-        ("loss", "road"), [("squared", "sums"), ("squared", "output"), ("huber", "auto")]
+        ("loss", "solver"), [("squared", "sums"), ("squared", "output"), ("huber", "auto")]
     )
-    def test_without_noise_to_speak_of_a_function_is_found(self, loss, road):
-        machine = regressor(epsilon=LOUD, loss=loss, road=road, psi=1e-4, components=30)
+    def test_without_noise_to_speak_of_a_function_is_found(self, loss, solver):
+        machine = regressor(epsilon=LOUD, loss=loss, solver=solver, penalty=1e-4, components=30)
         machine.fit(X, Z)
         assert machine.score(X, Z) > 0.97
         inside = machine.predict(X)
@@ -116,7 +117,7 @@ class TestReleases:
         marks = RNG.uniform(size=(12, 2))
         kernel = RBF(0.8)
         features = LandmarkFeatures.on_points(kernel, marks, 8)
-        machine = regressor(epsilon=LOUD, loss="squared", features=features, psi=0.01).fit(X, Z)
+        machine = regressor(epsilon=LOUD, loss="squared", features=features, penalty=0.01).fit(X, Z)
         rows = features.values((X + 1) / 2)
         scaled = (np.clip(Z, -1, 2) - 0.5) / 1.5
         ridge = np.linalg.solve(rows.T @ rows / 300 + 0.01 * np.eye(8), rows.T @ scaled / 300)
@@ -124,7 +125,7 @@ class TestReleases:
 
     def test_a_large_penalty_gives_the_difference_of_the_class_means(self):
         features = LinearFeatures.of_columns(2)
-        machine = classifier(epsilon=LOUD, features=features, psi=1.0).fit(X, Y)
+        machine = classifier(epsilon=LOUD, features=features, penalty=1.0).fit(X, Y)
         signed = np.where(Y == "up", 1.0, -1.0)[:, None] * features.values((X + 1) / 2)
         np.testing.assert_allclose(machine.release_.coefficients, signed.mean(axis=0) / 2, atol=1e-6)
 
@@ -134,7 +135,7 @@ class TestReleases:
         assert not np.array_equal(first, machine.fit(X, Y).release_.coefficients)
 
     def test_the_guarantee_in_force_is_within_the_one_asked_for(self):
-        for chosen in ({}, {"road": "output"}, {"loss": "squared"}, {"delta": 1e-6}):
+        for chosen in ({}, {"solver": "output"}, {"loss": "squared"}, {"delta": 1e-6}):
             release = classifier(epsilon=0.7, **chosen).fit(X, Y).release_
             assert release.achieved.epsilon <= release.guarantee.epsilon
             assert release.achieved.epsilon >= 0.999 * release.guarantee.epsilon
@@ -158,7 +159,7 @@ class TestReleases:
 
     def test_rows_of_one_person_weigh_as_one(self):
         person = np.repeat(np.arange(100), 3)
-        machine = regressor(epsilon=LOUD, psi=0.01, components=9)
+        machine = regressor(epsilon=LOUD, penalty=0.01, components=9)
         many = machine.fit(np.repeat(X[:100], 3, axis=0), np.repeat(Z[:100], 3), groups=person)
         assert many.release_.unit == "group"
         assert many.release_.size == 100
@@ -221,10 +222,10 @@ class TestFiles:
 
 
 class TestBudget:
-    @pytest.mark.parametrize("road", ["objective", "output"])
-    def test_a_ledger_is_charged_before_noise_and_may_refuse(self, draws, road):
+    @pytest.mark.parametrize("solver", ["objective", "output"])
+    def test_a_ledger_is_charged_before_noise_and_may_refuse(self, draws, solver):
         ledger = MemoryLedger().create("people", PureDP(1), unit="record")
-        machine = classifier(epsilon=0.6, road=road, ledger=ledger, dataset="people").fit(X, Y)
+        machine = classifier(epsilon=0.6, solver=solver, ledger=ledger.of("people")).fit(X, Y)
         # What the noise in force gives, rounded outward, is at most what was asked for.
         assert "0.4" in str(ledger.remaining("people"))
         before = len(draws)
@@ -234,17 +235,17 @@ class TestBudget:
 
     def test_pure_noise_costs_no_delta(self):
         ledger = MemoryLedger().create("people", PureDP(3), unit="record")
-        for chosen in ({"road": "output", "components": 4}, {"road": "objective"}):
-            classifier(delta=1e-6, ledger=ledger, dataset="people", **chosen).fit(X, Y)
+        for chosen in ({"solver": "output", "components": 4}, {"solver": "objective"}):
+            classifier(delta=1e-6, ledger=ledger.of("people"), **chosen).fit(X, Y)
         assert "1" in str(ledger.remaining("people"))
 
     def test_a_perturbed_objective_does_not_compose_as_its_last_noise(self):
         # With one feature that noise is Laplace noise, for a fiftieth of epsilon.
         one = LinearFeatures(np.array([[1.0], [1.0]]), np.array([0.5, 0.5]), 0.0, 1.0)
         rho = {}
-        for road in ("objective", "output"):
-            release = classifier(epsilon=3, features=one, road=road).fit(X, Y).release_
-            rho[road] = compose([release], kind="zero-concentrated").rho
+        for solver in ("objective", "output"):
+            release = classifier(epsilon=3, features=one, solver=solver).fit(X, Y).release_
+            rho[solver] = compose([release], kind="zero-concentrated").rho
         parts = pure_rho(Fraction(3) * 49 / 50) + laplace_rho(Fraction(3) / 50)
         assert rho["objective"] == pytest.approx(float(parts), rel=1e-6)
         assert rho["output"] == pytest.approx(float(laplace_rho(Fraction(3))), rel=1e-6)
@@ -252,7 +253,7 @@ class TestBudget:
     def test_public_mistakes_cost_nothing(self, draws):
         ledger = MemoryLedger().create("people", PureDP(1), unit="record")
         with pytest.raises(ParameterError):
-            classifier(psi=-1, ledger=ledger, dataset="people").fit(X, Y)
+            classifier(penalty=-1, ledger=ledger.of("people")).fit(X, Y)
         with pytest.raises(ParameterError, match="dataset must name the data set"):
             classifier(ledger=ledger).fit(X, Y)
         assert "1" in str(ledger.remaining("people"))
@@ -270,13 +271,13 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"classes": ("a", "b", "c")}, ParameterError, "classes must be two different labels"),
     ({"classes": ((0,), (1,))}, ParameterError, "classes must be words or numbers, so that a file"),
     ({"loss": "huber"}, ParameterError, "loss must be one of 'hinge', 'logistic', 'squared'"),
-    ({"road": "short"}, ParameterError, "road must be one of 'auto', 'output', 'objective', 'sums'"),
-    ({"road": "sums"}, RefusedMechanismError, "'sums' for the hinge loss"),
-    ({"road": "objective", "loss": "squared"}, RefusedMechanismError, "'objective' for the square"),
-    ({"psi": 1e-4}, RefusedMechanismError, "psi must be at least about 0.0067 for objective"),
-    ({"psi": "thick"}, ParameterError, "psi must lie between 1e-9 and 1e9; found 'thick'"),
-    ({"psi": 0}, ParameterError, "psi must lie between 1e-9 and 1e9; found 0"),
-    ({"width": 0}, ParameterError, "width must lie between 0.001 and 2; found 0"),
+    ({"solver": "short"}, ParameterError, "solver must be one of 'auto', 'output', 'objective', 'sums'"),
+    ({"solver": "sums"}, RefusedMechanismError, "'sums' for the hinge loss"),
+    ({"solver": "objective", "loss": "squared"}, RefusedMechanismError, "'objective' for the square"),
+    ({"penalty": 1e-4}, RefusedMechanismError, "penalty must be at least about 0.0067 for objective"),
+    ({"penalty": "thick"}, ParameterError, "penalty must lie between 1e-9 and 1e9; found 'thick'"),
+    ({"penalty": 0}, ParameterError, "penalty must lie between 1e-9 and 1e9; found 0"),
+    ({"loss": "hinge:0"}, ParameterError, "width must lie between 0.001 and 2; found 0"),
     ({"features": "deep"}, ParameterError, "features must be one of 'auto', 'linear'"),
     ({"features": LinearFeatures.of_columns(3)}, ParameterError, "a feature map on the 2 columns of X"),
     ({"components": 0}, ParameterError, "components must be an integer of at least 1; found 0"),
@@ -327,10 +328,10 @@ class TestRefusals:
         x[0, 0], x[1, 1], x[2, 0] = np.nan, np.inf, "?"
         y = Y.astype(object)
         y[3], y[4] = None, 17
-        machine = classifier(epsilon=LOUD, invalid="repair", psi=0.01, components=6).fit(x, y)
+        machine = classifier(epsilon=LOUD, invalid="repair", penalty=0.01, components=6).fit(x, y)
         # Such a record adds a constant to the objective: it is as if its features were zero.
         kept = slice(5, None)
-        fewer = clone(machine).set_params(psi=0.01 * 300 / 295).fit(X[kept], Y[kept])
+        fewer = clone(machine).set_params(penalty=0.01 * 300 / 295).fit(X[kept], Y[kept])
         other = np.abs(machine.release_(X) - fewer.release_(X))
         assert np.max(other) < 0.02
 
@@ -371,12 +372,12 @@ class TestScikitLearn:
         ("estimator", "failures"),
         [
             (
-                PrivateKernelRegressor(LOUD, bounds=(-4, 4), target_bounds=(-4, 4), psi=1e-4),
+                PrivateKernelRegressor(LOUD, bounds=(-4, 4), target_bounds=(-4, 4), penalty=1e-4),
                 OBJECT | TWICE,
             ),
             (
                 PrivateKernelClassifier(
-                    LOUD, bounds=(-10, 10), classes="from-y", loss="logistic", psi=1e-3
+                    LOUD, bounds=(-10, 10), classes="from-y", loss="logistic", penalty=1e-3
                 ),
                 OBJECT | TWICE,
             ),
@@ -399,7 +400,7 @@ class TestScikitLearn:
         images = RNG.uniform(0, 16, size=(200, 64))
         y = np.where(images[:, :32].sum(axis=1) > images[:, 32:].sum(axis=1), 1, 0)
         halves = FunctionTransformer(lambda a: np.column_stack([a[:, :32].mean(1), a[:, 32:].mean(1)]))
-        machine = PrivateKernelClassifier(LOUD, bounds=(6, 10), classes=(0, 1), psi=1e-3)
+        machine = PrivateKernelClassifier(LOUD, bounds=(6, 10), classes=(0, 1), penalty=1e-3)
         assert make_pipeline(halves, machine).fit(images, y).score(images, y) > 0.9
 
     def test_frames_have_names(self):
@@ -415,7 +416,7 @@ class TestScikitLearn:
             machine.predict(X[:, :1])
 
     def test_parameters_are_kept_and_cloned(self):
-        machine = classifier(psi=0.1, bounds=[-1, 1])
+        machine = classifier(penalty=0.1, bounds=[-1, 1])
         assert clone(machine).get_params() == machine.get_params()
         with pytest.raises(NotFittedError):
             machine.predict(X)
@@ -436,8 +437,8 @@ class TestRealScans:
             bounds=(0, 1),
             classes=(0, 1),
             features=features,
-            psi=1e-3,
-            invalid="repair",
+            penalty=1e-3,
+            reading=Reading(invalid="repair"),
             unit="person",
         )
         release = machine.fit(dti["curves"], case, groups=dti["person"]).release_
@@ -462,10 +463,10 @@ class TestHostileRecords:
         way=st.sampled_from([("huber", "objective"), ("huber", "output"), ("squared", "sums")]),
     )
     def test_no_values_raise_or_warn_under_repair(self, x, y, features, way):
-        loss, road = way
+        loss, solver = way
         kernel = RBF(0.5)
         machine = regressor(
-            invalid="repair", features=features, kernel=kernel, components=4, loss=loss, road=road
+            invalid="repair", features=features, kernel=kernel, components=4, loss=loss, solver=solver
         )
         release = machine.fit(np.array(x), y[: len(x)]).release_
         assert np.all(np.isfinite(release.coefficients))

@@ -1,4 +1,4 @@
-"""The proofs of the three roads, checked: bounds reached and never exceeded, laws and scales."""
+"""The proofs of the three solvers, checked: bounds reached and never exceeded, laws and scales."""
 
 import math
 from dataclasses import replace
@@ -17,14 +17,14 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.publication.perturbed import publish_perturbed
-from dpfda.summaries.defaults import default_psi, default_road
+from dpfda.summaries.defaults import default_penalty, default_solver
 from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.roads import (
+from dpfda.summaries.solvers import (
     Labelled,
-    ObjectiveRoad,
-    OutputRoad,
+    ObjectiveSolver,
+    OutputSolver,
     Plan,
-    SumsRoad,
+    SumsSolver,
     sensitivity,
 )
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
@@ -34,20 +34,20 @@ LOSSES = {name: Loss(name, HALF) for name in ("hinge", "logistic", "huber", "squ
 LIPSCHITZ = ["hinge", "logistic", "huber"]
 
 
-def plan_of(name, components=3, units=20, psi=Fraction(1, 8), guarantee=None, grouped=False):
+def plan_of(name, components=3, units=20, penalty=Fraction(1, 8), guarantee=None, grouped=False):
     budget = PureDP(1) if guarantee is None else guarantee
-    return Plan(components, units, LOSSES[name], psi, budget, grouped)
+    return Plan(components, units, LOSSES[name], penalty, budget, grouped)
 
 
-def on_ball(rows, road):
-    """Float rows of length at most one as integers of the road's ball, rounded toward zero."""
+def on_ball(rows, solver):
+    """Float rows of length at most one as integers of the solver's ball, rounded toward zero."""
     rows = np.asarray(rows, dtype=float)
-    return np.trunc(rows * road.ball.radius * (1 - 1e-12)).astype(np.int64)
+    return np.trunc(rows * solver.ball.radius * (1 - 1e-12)).astype(np.int64)
 
 
-def labelled(rows, targets, road, codes=None):
+def labelled(rows, targets, solver, codes=None):
     codes = np.arange(len(targets)) if codes is None else np.asarray(codes)
-    return Labelled(on_ball(rows, road), np.asarray(targets, float), codes, int(codes.max()) + 1)
+    return Labelled(on_ball(rows, solver), np.asarray(targets, float), codes, int(codes.max()) + 1)
 
 
 def distance(first, second):
@@ -62,30 +62,30 @@ def unit_rows(rng, count, components):
 class TestOutput:
     def test_a_pair_reaches_the_bound_of_the_hinge(self):
         # One unit alone has features; its label is turned round.
-        road = OutputRoad(plan_of("hinge", units=20, psi=HALF))
+        solver = OutputSolver(plan_of("hinge", units=20, penalty=HALF))
         rows = np.zeros((20, 3))
         rows[0, 0] = 1.0
         targets = np.ones(20)
         turned = targets.copy()
         turned[0] = -1.0
-        ends = [road.integers(labelled(rows, y, road)) for y in (targets, turned)]
+        ends = [solver.integers(labelled(rows, y, solver)) for y in (targets, turned)]
         moved = distance(*ends)
-        exact = float(sensitivity(road.plan)) * 2.0**road.exponent
+        exact = float(sensitivity(solver.plan)) * 2.0**solver.exponent
         assert moved == pytest.approx(exact, rel=0.011)
-        assert 0.98 * road.width <= moved <= road.width
+        assert 0.98 * solver.width <= moved <= solver.width
 
     @settings(max_examples=60, deadline=None)
     @given(
         name=st.sampled_from(list(LOSSES)),
         seed=st.integers(0, 10**6),
         units=st.integers(2, 12),
-        log_psi=st.integers(-9, 3),
+        log_penalty=st.integers(-9, 3),
         flip=st.booleans(),
         spread=st.sampled_from([0.0, 0.1, 1.0]),
     )
-    def test_no_pair_exceeds_the_width(self, name, seed, units, log_psi, flip, spread):
+    def test_no_pair_exceeds_the_width(self, name, seed, units, log_penalty, flip, spread):
         rng = np.random.default_rng(seed)
-        road = OutputRoad(plan_of(name, 3, units, Fraction(2) ** log_psi))
+        solver = OutputSolver(plan_of(name, 3, units, Fraction(2) ** log_penalty))
         rows = unit_rows(rng, units + 1, 3) * spread + np.array([1.0, 0.0, 0.0])
         rows /= np.linalg.norm(rows, axis=1)[:, None]
         targets = rng.choice([-1.0, 1.0], size=units + 1)
@@ -94,14 +94,14 @@ class TestOutput:
         other[0] = -targets[0] if flip else targets[units]
         if not flip:
             rows_other[0] = rows[units]
-        first = road.integers(labelled(rows[:units], targets[:units], road))
-        second = road.integers(labelled(rows_other, other, road))
-        assert distance(first, second) <= road.width
+        first = solver.integers(labelled(rows[:units], targets[:units], solver))
+        second = solver.integers(labelled(rows_other, other, solver))
+        assert distance(first, second) <= solver.width
 
     def test_the_square_bound_is_neither_exceeded_nor_loose(self):
         # The replaced rows lie between a direction that the others fill and one that they do not.
-        psi, units = Fraction(1, 100), 200
-        plan = plan_of("squared", 2, units, psi)
+        penalty, units = Fraction(1, 100), 200
+        plan = plan_of("squared", 2, units, penalty)
         worst = 0.0
         for spread in np.linspace(0.02, 0.5, 25):
             for angle in np.linspace(0.1, 1.5, 25):
@@ -114,120 +114,122 @@ class TestOutput:
                 turned = targets.copy()
                 turned[0] = 1.0
                 found = [
-                    np.linalg.solve(z.T @ z / units + float(psi) * np.eye(2), z.T @ y / units)
+                    np.linalg.solve(z.T @ z / units + float(penalty) * np.eye(2), z.T @ y / units)
                     for z, y in ((rows, targets), (other, turned))
                 ]
                 worst = max(worst, float(np.linalg.norm(found[0] - found[1])))
         bound = float(sensitivity(plan))
-        # The general bound takes the steepest slope that |b| <= psi^(-1/2) allows.
-        general = 2 * (1 + 1 / math.sqrt(psi)) / (float(psi) * units)
+        # The general bound takes the steepest slope that |b| <= penalty^(-1/2) allows.
+        general = 2 * (1 + 1 / math.sqrt(penalty)) / (float(penalty) * units)
         assert 0.5 * bound <= worst <= bound
         assert general > 2.5 * bound
 
     @pytest.mark.parametrize("grouped", [False, True])
     def test_the_square_bound_is_the_maximum_that_is_derived(self, grouped):
-        for psi in (Fraction(1, 1000), Fraction(1, 10), Fraction(3)):
-            plan = plan_of("squared", psi=psi, units=50, grouped=grouped)
+        for penalty in (Fraction(1, 1000), Fraction(1, 10), Fraction(3)):
+            plan = plan_of("squared", penalty=penalty, units=50, grouped=grouped)
             s = np.linspace(0, 1, 200_001)
-            g = 1 / math.sqrt(psi)
+            g = 1 / math.sqrt(penalty)
             largest = 1 + g / 2 if grouped else np.max(s * (1 + g * np.sqrt(s * (1 - s))))
-            exact = 2 / (50 * float(psi)) * largest
+            exact = 2 / (50 * float(penalty)) * largest
             assert exact <= float(sensitivity(plan)) <= 1.001 * exact
 
     def test_noise_has_the_scale_of_the_width_and_no_other(self):
-        road = OutputRoad(plan_of("hinge", components=7))
-        law = road.noise
+        solver = OutputSolver(plan_of("hinge", components=7))
+        law = solver.noise
         assert type(law) is KNormNoise
         assert law.block_sizes == (7,)
-        assert road.width / law.scales[0] <= 1 < road.width / (law.scales[0] / math.sqrt(2))
-        assert law.scales[0] <= 1.0001 * road.width
+        assert solver.width / law.scales[0] <= 1 < solver.width / (law.scales[0] / math.sqrt(2))
+        assert law.scales[0] <= 1.0001 * solver.width
         guarantee = ApproximateDP("0.5", "1e-6")
-        road = OutputRoad(plan_of("hinge", components=200, guarantee=guarantee))
-        law = road.noise
+        solver = OutputSolver(plan_of("hinge", components=200, guarantee=guarantee))
+        law = solver.noise
         assert type(law) is GaussianNoise
         scale = law.scales[0]
-        assert gaussian_delta(Fraction(1, 2), Fraction(road.width, scale)) <= guarantee.delta
+        assert gaussian_delta(Fraction(1, 2), Fraction(solver.width, scale)) <= guarantee.delta
         assert (
-            gaussian_delta(Fraction(1, 2), Fraction(road.width, round(scale / 1.01))) > guarantee.delta
+            gaussian_delta(Fraction(1, 2), Fraction(solver.width, round(scale / 1.01))) > guarantee.delta
         )
 
     def test_few_components_get_pure_noise_under_a_small_delta(self):
-        road = OutputRoad(plan_of("hinge", components=4, guarantee=ApproximateDP(1, "1e-6")))
-        assert type(road.noise) is KNormNoise
+        solver = OutputSolver(plan_of("hinge", components=4, guarantee=ApproximateDP(1, "1e-6")))
+        assert type(solver.noise) is KNormNoise
 
     def test_released_coefficients_follow_their_law(self):
-        road = OutputRoad(plan_of("logistic", components=3))
+        solver = OutputSolver(plan_of("logistic", components=3))
         rng = np.random.default_rng(0)
-        exact = np.array(road.integers(labelled(unit_rows(rng, 20, 3), np.ones(20), road)), dtype=float)
-        noisy = np.array([exact + road.noise.draw() for _ in range(1500)])
-        lengths = np.linalg.norm((noisy - exact), axis=1) / (road.width / 1.0)
+        exact = np.array(
+            solver.integers(labelled(unit_rows(rng, 20, 3), np.ones(20), solver)), dtype=float
+        )
+        noisy = np.array([exact + solver.noise.draw() for _ in range(1500)])
+        lengths = np.linalg.norm((noisy - exact), axis=1) / (solver.width / 1.0)
         assert fits_only_at_its_scale(lengths, stats.gamma(3).cdf)
 
 
-def minimiser_for(road, data, w):
+def minimiser_for(solver, data, w):
     """The minimiser t of F(t) + w . t / n: by Newton's method on formulas of the test's own."""
-    rows, y, n = data.rows * road.ball.unit, data.targets, data.units
-    psi = float(road.plan.psi)
+    rows, y, n = data.rows * solver.ball.unit, data.targets, data.units
+    penalty = float(solver.plan.penalty)
     t = np.zeros(rows.shape[1])
     for _ in range(200):
-        loss = road.plan.loss
-        gradient = rows.T @ loss.slopes(y, rows @ t) / n + 2 * psi * t + w / n
+        loss = solver.plan.loss
+        gradient = rows.T @ loss.slopes(y, rows @ t) / n + 2 * penalty * t + w / n
         bends = loss.curvatures(y, rows @ t)
-        t = t - np.linalg.solve((rows.T * bends) @ rows / n + 2 * psi * np.eye(t.size), gradient)
+        t = t - np.linalg.solve((rows.T * bends) @ rows / n + 2 * penalty * np.eye(t.size), gradient)
     return t
 
 
-def perturbation_of(road, data, t):
+def perturbation_of(solver, data, t):
     """w = -n grad F(t)."""
-    rows = data.rows * road.ball.unit
-    slopes = road.plan.loss.slopes(data.targets, rows @ t)
-    return -(rows.T @ slopes + 2 * float(road.plan.psi) * data.units * t)
+    rows = data.rows * solver.ball.unit
+    slopes = solver.plan.loss.slopes(data.targets, rows @ t)
+    return -(rows.T @ slopes + 2 * float(solver.plan.penalty) * data.units * t)
 
 
 class TestObjective:
-    def pair(self, seed, road, units=20):
+    def pair(self, seed, solver, units=20):
         rng = np.random.default_rng(seed)
         rows, targets = unit_rows(rng, units + 1, 3), rng.choice([-1.0, 1.0], size=units + 1)
         keep = np.arange(units)
         other = keep.copy()
         other[0] = units
-        return (labelled(rows[i], targets[i], road) for i in (keep, other))
+        return (labelled(rows[i], targets[i], solver) for i in (keep, other))
 
     @pytest.mark.parametrize("name", LIPSCHITZ)
     @pytest.mark.parametrize("size", [0.0, 1.0, 50.0, 1e9])
     def test_one_minimiser_gives_integers_within_the_width(self, name, size):
-        road = ObjectiveRoad(plan_of(name))
-        grid = 2.0**road.gradient_exponent
+        solver = ObjectiveSolver(plan_of(name))
+        grid = 2.0**solver.gradient_exponent
         for seed in range(4):
-            first, second = self.pair(seed, road)
+            first, second = self.pair(seed, solver)
             w = size * np.random.default_rng(seed).normal(size=3)
-            t = minimiser_for(road, first, w)
+            t = minimiser_for(solver, first, w)
             # The perturbation that leads the neighbour to the same minimiser.
-            v = perturbation_of(road, second, t)
-            u = perturbation_of(road, first, t)
-            assert np.linalg.norm(u - v) <= 2 * float(road.plan.loss.lipschitz) + 1e-6 * size
+            v = perturbation_of(solver, second, t)
+            u = perturbation_of(solver, first, t)
+            assert np.linalg.norm(u - v) <= 2 * float(solver.plan.loss.lipschitz) + 1e-6 * size
             if size > 100:
                 continue
             drawn = [[round(float(x) * grid) for x in shift] for shift in (u, v)]
-            ends = [road.integers(d, w) for d, w in zip((first, second), drawn, strict=True)]
-            assert distance(*ends) <= road.width
+            ends = [solver.integers(d, w) for d, w in zip((first, second), drawn, strict=True)]
+            assert distance(*ends) <= solver.width
             np.testing.assert_allclose(
-                road.coefficients(tuple(ends[0])), t, atol=2 * road.width * 2.0**-road.exponent
+                solver.coefficients(tuple(ends[0])), t, atol=2 * solver.width * 2.0**-solver.exponent
             )
 
     def test_a_pair_reaches_twice_the_slope(self):
-        road = ObjectiveRoad(plan_of("hinge"))
+        solver = ObjectiveSolver(plan_of("hinge"))
         rows = np.zeros((20, 3))
         rows[0, 0] = 1.0
         targets = np.ones(20)
         turned = np.concatenate([[-1.0], targets[1:]])
-        first, second = (labelled(rows, y, road) for y in (targets, turned))
+        first, second = (labelled(rows, y, solver) for y in (targets, turned))
         t = np.zeros(3)
-        moved = perturbation_of(road, first, t) - perturbation_of(road, second, t)
+        moved = perturbation_of(solver, first, t) - perturbation_of(solver, second, t)
         assert np.linalg.norm(moved) == pytest.approx(2.0)
-        law = road.perturbation
-        rest = 1 - SHARE - road.curvature_loss
-        width = 2 * 2.0**road.gradient_exponent
+        law = solver.perturbation
+        rest = 1 - SHARE - solver.curvature_loss
+        width = 2 * 2.0**solver.gradient_exponent
         assert float(rest) * 0.9999 <= width / law.scales[0] <= float(rest) * (1 + 1e-9)
 
     @settings(max_examples=60, deadline=None)
@@ -239,21 +241,21 @@ class TestObjective:
     )
     def test_the_ratio_of_determinants_is_bounded(self, seed, units, rows_a_unit, name):
         rng = np.random.default_rng(seed)
-        road = ObjectiveRoad(plan_of(name, 3, 30, Fraction(1, 2), grouped=rows_a_unit > 1))
-        smooth, psi, n = float(road.plan.loss.smoothness), 0.5, 30
+        solver = ObjectiveSolver(plan_of(name, 3, 30, Fraction(1, 2), grouped=rows_a_unit > 1))
+        smooth, penalty, n = float(solver.plan.loss.smoothness), 0.5, 30
         common = unit_rows(rng, units, 3) * rng.uniform(0, 1, (units, 1))
-        base = smooth * common.T @ common + 2 * psi * n * np.eye(3)
+        base = smooth * common.T @ common + 2 * penalty * n * np.eye(3)
         ends = []
         for scale in (1.0, 0.0):
             own = unit_rows(rng, rows_a_unit, 3)
             ends.append(np.linalg.slogdet(base + scale * smooth * own.T @ own / rows_a_unit)[1])
-        assert ends[0] - ends[1] <= float(road.curvature_loss) + 1e-12
+        assert ends[0] - ends[1] <= float(solver.curvature_loss) + 1e-12
 
     def test_the_curvature_loss_is_reached_by_one_record(self):
-        road = ObjectiveRoad(plan_of("hinge", 1, 30, HALF))
+        solver = ObjectiveSolver(plan_of("hinge", 1, 30, HALF))
         x = 2.0 / 30
-        assert math.log1p(x) <= float(road.curvature_loss) <= math.log1p(x) * 1.0001
-        grouped = ObjectiveRoad(plan_of("hinge", 1, 30, HALF, grouped=True))
+        assert math.log1p(x) <= float(solver.curvature_loss) <= math.log1p(x) * 1.0001
+        grouped = ObjectiveSolver(plan_of("hinge", 1, 30, HALF, grouped=True))
         assert float(grouped.curvature_loss) == pytest.approx(x)
 
     @settings(max_examples=200, deadline=None)
@@ -264,46 +266,53 @@ class TestObjective:
             assert value * (6 + value) / (6 + 4 * value) >= mpmath.log1p(value)
 
     def test_the_released_minimiser_gives_back_a_perturbation_of_the_stated_law(self):
-        road = ObjectiveRoad(plan_of("hinge", 3, 20, Fraction(1, 4)))
-        first, _ = self.pair(3, road)
+        solver = ObjectiveSolver(plan_of("hinge", 3, 20, Fraction(1, 4)))
+        first, _ = self.pair(3, solver)
         lengths = []
         for _ in range(700):
-            noisy = IntegerSum.of(road.integers(first, road.perturbation.draw()))
-            released = road.coefficients(noisy.with_noise(road.noise.draw()))
-            lengths.append(np.linalg.norm(perturbation_of(road, first, released)))
-        scale = road.perturbation.scales[0] * 2.0**-road.gradient_exponent
+            noisy = IntegerSum.of(solver.integers(first, solver.perturbation.draw()))
+            released = solver.coefficients(noisy.with_noise(solver.noise.draw()))
+            lengths.append(np.linalg.norm(perturbation_of(solver, first, released)))
+        scale = solver.perturbation.scales[0] * 2.0**-solver.gradient_exponent
         assert fits_only_at_its_scale(np.array(lengths) / scale, stats.gamma(3).cdf)
 
     @pytest.mark.parametrize("guarantee", [PureDP("0.3"), PureDP(4), ApproximateDP(1, "1e-6")])
     @pytest.mark.parametrize("name", LIPSCHITZ)
     def test_both_steps_together_cost_no_more_than_the_budget(self, name, guarantee):
-        road = ObjectiveRoad(plan_of(name, 5, 500, Fraction(1, 16), guarantee))
-        second = knorm_loss(road.noise.scales, "l2", road.width)
-        spent = road.loss.epsilon + second
+        solver = ObjectiveSolver(plan_of(name, 5, 500, Fraction(1, 16), guarantee))
+        second = knorm_loss(solver.noise.scales, "l2", solver.width)
+        spent = solver.loss.epsilon + second
         assert 0.999 * guarantee.epsilon <= spent <= guarantee.epsilon
 
     def test_noise_below_the_budget_is_not_published(self, monkeypatch):
-        road = ObjectiveRoad(plan_of("hinge"))
+        solver = ObjectiveSolver(plan_of("hinge"))
         drawn = []
-        law = replace(road.noise, scales=(math.floor(road.noise.scales[0] / math.sqrt(2)),))
+        law = replace(solver.noise, scales=(math.floor(solver.noise.scales[0] / math.sqrt(2)),))
         entry = {"neighbours": "replace-one", "privacy_unit": "record", "bound": "", "mechanism": ""}
-        perturbation, minimiser = road.shares
-        for shares in (road.shares, (PureDP(perturbation.epsilon / 2), minimiser)):
-            noise = law if shares == road.shares else road.noise
+        perturbation, minimiser = solver.shares
+        for shares in (solver.shares, (PureDP(perturbation.epsilon / 2), minimiser)):
+            noise = law if shares == solver.shares else solver.noise
             with pytest.raises(DpfdaError, match="which is more than"):
                 publish_perturbed(
-                    drawn.append, road.perturbation, road.loss, noise, "l2", road.width, shares, entry
+                    drawn.append,
+                    solver.perturbation,
+                    solver.loss,
+                    noise,
+                    "l2",
+                    solver.width,
+                    shares,
+                    entry,
                 )
         assert not drawn
 
     def test_what_it_cannot_do_is_refused(self):
         with pytest.raises(RefusedMechanismError, match="'objective' for the square loss, whose slope"):
-            ObjectiveRoad(plan_of("squared"))
+            ObjectiveSolver(plan_of("squared"))
         with pytest.raises(
-            RefusedMechanismError, match=r"psi must be at least about 0.02 .* size and eps"
+            RefusedMechanismError, match=r"penalty must be at least about 0.02 .* size and eps"
         ):
-            ObjectiveRoad(plan_of("hinge", units=100, psi=Fraction(1, 100)))
-        ObjectiveRoad(plan_of("hinge", units=100, psi=Fraction(21, 1000)))
+            ObjectiveSolver(plan_of("hinge", units=100, penalty=Fraction(1, 100)))
+        ObjectiveSolver(plan_of("hinge", units=100, penalty=Fraction(21, 1000)))
 
 
 SHARE = Fraction(1, 50)
@@ -311,11 +320,11 @@ SHARE = Fraction(1, 50)
 
 class TestSums:
     def test_the_contributions_are_exact_products(self):
-        road = SumsRoad(plan_of("squared", 4))
+        solver = SumsSolver(plan_of("squared", 4))
         rng = np.random.default_rng(2)
-        data = labelled(unit_rows(rng, 30, 4), rng.uniform(-1, 1, 30), road)
-        found = road.contributions(data.rows, data.targets)
-        radius = road.ball.radius
+        data = labelled(unit_rows(rng, 30, 4), rng.uniform(-1, 1, 30), solver)
+        found = solver.contributions(data.rows, data.targets)
+        radius = solver.ball.radius
         for row, y, integers in zip(data.rows.tolist(), data.targets, found.tolist(), strict=True):
             pairs = [(j, k) for j in range(4) for k in range(j, 4)]
             expected = [row[j] * row[k] * (5 if j == k else 7) for j, k in pairs]
@@ -329,59 +338,59 @@ class TestSums:
         targets=st.tuples(*[st.sampled_from([-1.0, -0.4, 1.0])] * 2),
     )
     def test_no_pair_exceeds_the_width(self, seed, lengths, targets):
-        road = SumsRoad(plan_of("squared", 3))
+        solver = SumsSolver(plan_of("squared", 3))
         rows = unit_rows(np.random.default_rng(seed), 2, 3) * np.array(lengths)[:, None]
-        data = labelled(rows, targets, road)
-        first, second = road.contributions(data.rows, data.targets).tolist()
-        assert distance(first, second) <= road.width
+        data = labelled(rows, targets, solver)
+        first, second = solver.contributions(data.rows, data.targets).tolist()
+        assert distance(first, second) <= solver.width
 
     def test_a_pair_at_sixty_degrees_reaches_it(self):
-        road = SumsRoad(plan_of("squared", 2))
+        solver = SumsSolver(plan_of("squared", 2))
         rows = [[1.0, 0.0], [0.5, math.sqrt(0.75)]]
-        data = labelled(rows, [1.0, -1.0], road)
-        first, second = road.contributions(data.rows, data.targets).tolist()
-        assert 0.99 * road.width <= distance(first, second) <= road.width
+        data = labelled(rows, [1.0, -1.0], solver)
+        first, second = solver.contributions(data.rows, data.targets).tolist()
+        assert 0.99 * solver.width <= distance(first, second) <= solver.width
 
     def test_without_noise_it_is_ridge_regression(self):
-        road = SumsRoad(plan_of("squared", 4, 30, Fraction(1, 4)))
+        solver = SumsSolver(plan_of("squared", 4, 30, Fraction(1, 4)))
         rng = np.random.default_rng(5)
         rows, targets = unit_rows(rng, 30, 4), rng.uniform(-1, 1, 30)
-        data = labelled(rows, targets, road)
-        total = [sum(column) for column in zip(*road.averages(data, 0, 30).tolist(), strict=True)]
+        data = labelled(rows, targets, solver)
+        total = [sum(column) for column in zip(*solver.averages(data, 0, 30).tolist(), strict=True)]
         ridge = np.linalg.solve(rows.T @ rows / 30 + 0.25 * np.eye(4), rows.T @ targets / 30)
-        np.testing.assert_allclose(road.coefficients(tuple(total)), ridge, atol=1e-3)
+        np.testing.assert_allclose(solver.coefficients(tuple(total)), ridge, atol=1e-3)
 
     def test_a_matrix_that_noise_made_indefinite_is_repaired(self):
-        road = SumsRoad(plan_of("squared", 2, 10, Fraction(1, 4)))
-        huge = 5 * road.ball.radius**2 * 10
+        solver = SumsSolver(plan_of("squared", 2, 10, Fraction(1, 4)))
+        huge = 5 * solver.ball.radius**2 * 10
         # Entries (1,1), (1,2), (2,2) and the vector: eigenvalues -100 and 1 become 0 and 1.
-        found = road.coefficients((-100 * huge, 0, huge, huge, huge))
+        found = solver.coefficients((-100 * huge, 0, huge, huge, huge))
         np.testing.assert_allclose(found, [1 / 0.25, 1 / 1.25])
 
     def test_units_with_several_rows_weigh_as_one(self):
-        road = SumsRoad(plan_of("squared", 3, 5, grouped=True))
+        solver = SumsSolver(plan_of("squared", 3, 5, grouped=True))
         rng = np.random.default_rng(1)
         rows, targets, codes = unit_rows(rng, 12, 3), rng.uniform(-1, 1, 12), np.arange(12) % 5
-        data = labelled(rows, targets, road, codes)
-        averages = road.averages(data, 0, 5)
+        data = labelled(rows, targets, solver, codes)
+        averages = solver.averages(data, 0, 5)
         for unit in range(5):
-            own = road.contributions(data.rows[codes == unit], data.targets[codes == unit])
+            own = solver.contributions(data.rows[codes == unit], data.targets[codes == unit])
             np.testing.assert_array_equal(averages[unit], own.sum(axis=0) // len(own))
-        np.testing.assert_array_equal(road.averages(data, 2, 4), averages[2:4])
-        assert road.width == SumsRoad(plan_of("squared", 3, 5)).width + 3
+        np.testing.assert_array_equal(solver.averages(data, 2, 4), averages[2:4])
+        assert solver.width == SumsSolver(plan_of("squared", 3, 5)).width + 3
 
     def test_noise_has_the_scale_of_the_width_and_no_other(self):
-        road = SumsRoad(plan_of("squared", 4))
-        law = road.noise
+        solver = SumsSolver(plan_of("squared", 4))
+        law = solver.noise
         assert law.block_sizes == (10, 4)
-        loss = knorm_loss(law.scales, "l2", road.width)
+        loss = knorm_loss(law.scales, "l2", solver.width)
         assert 1 / math.sqrt(2) < 0.9999 <= loss <= 1
 
     def test_other_losses_are_refused(self):
         with pytest.raises(
             RefusedMechanismError, match="'sums' for the hinge loss, which is no polynom"
         ):
-            SumsRoad(plan_of("hinge"))
+            SumsSolver(plan_of("hinge"))
 
 
 class TestGroups:
@@ -389,36 +398,38 @@ class TestGroups:
     @given(seed=st.integers(0, 10**6), name=st.sampled_from(list(LOSSES)))
     def test_replacing_a_unit_of_several_rows_stays_within_the_width(self, seed, name):
         rng = np.random.default_rng(seed)
-        road = OutputRoad(plan_of(name, 3, 6, Fraction(1, 16), grouped=True))
+        solver = OutputSolver(plan_of(name, 3, 6, Fraction(1, 16), grouped=True))
         rows = unit_rows(rng, 12, 3)
         targets = rng.choice([-1.0, 1.0], size=12)
         codes = np.concatenate([np.arange(6), np.zeros(6, dtype=np.int64)])
-        whole = road.integers(labelled(rows, targets, road, codes))
+        whole = solver.integers(labelled(rows, targets, solver, codes))
         # The other data set: unit 0 has one row, turned round.
         kept = rows[:6].copy()
         kept[0] = -rows[0]
-        other = road.integers(labelled(kept, targets[:6], road))
-        assert distance(whole, other) <= road.width
+        other = solver.integers(labelled(kept, targets[:6], solver))
+        assert distance(whole, other) <= solver.width
 
     def test_rows_given_twice_change_nothing(self):
-        road = OutputRoad(plan_of("logistic", 3, 8, grouped=True))
+        solver = OutputSolver(plan_of("logistic", 3, 8, grouped=True))
         rng = np.random.default_rng(0)
         rows, targets = unit_rows(rng, 8, 3), rng.choice([-1.0, 1.0], size=8)
-        once = road.integers(labelled(rows, targets, road))
-        twice = road.integers(
-            labelled(np.repeat(rows, 2, axis=0), np.repeat(targets, 2), road, np.repeat(np.arange(8), 2))
+        once = solver.integers(labelled(rows, targets, solver))
+        twice = solver.integers(
+            labelled(
+                np.repeat(rows, 2, axis=0), np.repeat(targets, 2), solver, np.repeat(np.arange(8), 2)
+            )
         )
-        eta = road.tolerance / (2 * float(road.plan.psi))
-        assert distance(once, twice) <= 2 * eta * 2.0**road.exponent + 2
+        eta = solver.tolerance / (2 * float(solver.plan.penalty))
+        assert distance(once, twice) <= 2 * eta * 2.0**solver.exponent + 2
 
 
 def test_the_road_is_chosen_from_public_numbers():
     small, large = ApproximateDP(1, "1e-6"), ApproximateDP(8, "1e-6")
-    assert default_road(LOSSES["squared"], 10, 100, PureDP(1)) == "sums"
-    assert default_road(LOSSES["hinge"], 500, 100, PureDP(1)) == "objective"
-    assert default_road(LOSSES["hinge"], 20, 100, small) == "objective"
-    assert default_road(LOSSES["logistic"], 100, 100, small) == "output"
-    assert default_road(LOSSES["logistic"], 10, 100, large) == "objective"
+    assert default_solver(LOSSES["squared"], 10, 100, PureDP(1)) == "sums"
+    assert default_solver(LOSSES["hinge"], 500, 100, PureDP(1)) == "objective"
+    assert default_solver(LOSSES["hinge"], 20, 100, small) == "objective"
+    assert default_solver(LOSSES["logistic"], 100, 100, small) == "output"
+    assert default_solver(LOSSES["logistic"], 10, 100, large) == "objective"
 
 
 class TestAudit:
@@ -430,31 +441,31 @@ class TestAudit:
 
     DRAWS = 1500
 
-    def passing(self, road, label, laws, threshold):
+    def passing(self, solver, label, laws, threshold):
         rows = np.zeros((20, 1))
         rows[0] = 1.0
-        data = labelled(rows, [label, *[1.0] * 19], road)
+        data = labelled(rows, [label, *[1.0] * 19], solver)
         passed = 0
-        fixed = None if isinstance(road, ObjectiveRoad) else road.integers(data)
+        fixed = None if isinstance(solver, ObjectiveSolver) else solver.integers(data)
         for _ in range(self.DRAWS):
-            integers = road.integers(data, laws[0].draw()) if fixed is None else fixed
+            integers = solver.integers(data, laws[0].draw()) if fixed is None else fixed
             noisy = IntegerSum.of(integers).with_noise(laws[1].draw())
-            passed += road.coefficients(noisy)[0] > threshold
+            passed += solver.coefficients(noisy)[0] > threshold
         return passed
 
-    @pytest.mark.parametrize("kind", [ObjectiveRoad, OutputRoad])
+    @pytest.mark.parametrize("kind", [ObjectiveSolver, OutputSolver])
     def test_the_odds_change_by_no_more_than_epsilon_and_by_more_with_half_the_noise(self, kind):
-        road = kind(plan_of("hinge", 1, 20, Fraction(10)))
+        solver = kind(plan_of("hinge", 1, 20, Fraction(10)))
         # Where the noise in favour of the first data set is zero.
-        quiet = OutputRoad(road.plan)
+        quiet = OutputSolver(solver.plan)
         rows = [[1.0], *[[0.0]] * 19]
         first = quiet.coefficients(tuple(quiet.integers(labelled(rows, [1.0] * 20, quiet))))[0]
-        right = (getattr(road, "perturbation", None), road.noise)
+        right = (getattr(solver, "perturbation", None), solver.noise)
         halves = tuple(law and replace(law, scales=(law.scales[0] // 2,)) for law in right)
         ratios = []
         for laws in (right, halves):
-            often = self.passing(road, 1.0, laws, first)
-            seldom = self.passing(road, -1.0, laws, first)
+            often = self.passing(solver, 1.0, laws, first)
+            seldom = self.passing(solver, -1.0, laws, first)
             ratios.append(
                 (
                     lower_limit(often, self.DRAWS, FALSE_ALARM),
@@ -472,11 +483,11 @@ class TestAudit:
 )
 def test_default_penalties_can_be_used_everywhere(name, units, guarantee):
     loss = LOSSES[name]
-    for road in (OutputRoad, SumsRoad if loss.lipschitz is None else ObjectiveRoad):
-        psi = default_psi(road.name, loss, 12, units, guarantee)
-        made = road(Plan(12, units, loss, Fraction(psi), guarantee, True))
+    for solver in (OutputSolver, SumsSolver if loss.lipschitz is None else ObjectiveSolver):
+        penalty = default_penalty(solver.name, loss, 12, units, guarantee)
+        made = solver(Plan(12, units, loss, Fraction(penalty), guarantee, True))
         assert made.width > 0
         assert made.noise.components in (12, 12 * 15 // 2)
-        if not isinstance(made, SumsRoad):
+        if not isinstance(made, SumsSolver):
             # Rounding and inexactness do not outweigh the noise, however many units there are.
             assert 0 < made.cost_of_inexactness < 0.21

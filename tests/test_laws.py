@@ -203,9 +203,9 @@ def toy(tmp_path, monkeypatch):
 
 
 def test_a_law_and_a_mechanism_are_one_file_each(toy, tmp_path):
-    bound = dpfda.L1Ball(1.0)
+    bound = dpfda.bounds.L1Ball(1.0)
     design = check_mechanism(toy, bound, PureDP(1))
-    assert check_mechanism(toy, dpfda.L2Ball(1.0), PureDP(1)) is None
+    assert check_mechanism(toy, dpfda.bounds.L2Ball(1.0), PureDP(1)) is None
     check_law(design.noise, "l1", design.noise.scale, PureDP(1), draws=1500)
     curves = np.sin(6 * np.linspace(0, 1, 30)) + np.zeros((50, 1))
     mean = PrivateMean(2.0, bounds=bound, mechanism=toy)
@@ -244,5 +244,5 @@ def test_a_law_from_elsewhere_is_not_published():
 
 def test_relations_and_kinds_of_guarantee():
     for relation in Neighbours:
-        assert check_mechanism("knorm", dpfda.L2Ball(1.0), PureDP(1), relation)
+        assert check_mechanism("knorm", dpfda.bounds.L2Ball(1.0), PureDP(1), relation)
     assert EllipticalNoise(2, 5, "laplace", 0).loss(LOOSE) is None

@@ -24,7 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from dpfda import L1Ball, L2Ball, PrivateMean
+from dpfda import Domain, PrivateMean
+from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import (
     BudgetError,
     IncompatibleChargeError,
@@ -41,7 +42,7 @@ from dpfda.privacy.composition import (
     pure_rho,
 )
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
-from dpfda.privacy.ledger import FileLedger, MemoryLedger, disk, lines
+from dpfda.privacy.ledger import Ledger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_until_killed, race
 
 ADD_REMOVE = {"neighbours": "add-remove", "privacy_unit": "record"}
@@ -52,7 +53,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @pytest.fixture(params=["file", "memory"])
 def ledger(request, tmp_path):
-    return FileLedger(tmp_path / "budgets.sqlite") if request.param == "file" else MemoryLedger()
+    return Ledger(tmp_path / "budgets.sqlite") if request.param == "file" else MemoryLedger()
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_the_ledger_admits_exactly_what_a_plain_sum_admits(charges):
 
 
 def test_amounts_are_stored_as_exact_text(path):
-    FileLedger(path).create("scans", PureDP(1)).charge("scans", PureDP(Fraction(1, 3)), ENTRY)
+    Ledger(path).create("scans", PureDP(1)).charge("scans", PureDP(Fraction(1, 3)), ENTRY)
     row = json.loads(path.read_text().splitlines()[-1])["row"]
     assert row["cost"] == row["spent"] == {"epsilon": "1/3"}
 
@@ -346,12 +347,12 @@ def test_exports_hold_every_row_and_give_exact_numbers_back(ledger):
 
 
 def test_the_repr_reads_well(path):
-    ledger = FileLedger(path)
+    ledger = Ledger(path)
     assert "found none at" in repr(ledger)
     ledger.create("scans", PureDP(1), unit="person")
     ledger.charge("scans", PureDP("0.1"), {**ENTRY, "privacy_unit": "person"})
     assert repr(ledger) == (
-        f"FileLedger({str(path)!r})\n"
+        f"Ledger({str(path)!r})\n"
         "  scans: epsilon 0.9 left of 1-differential privacy (pure), replace-one neighbours, "
         "per person\n"
         "    spent epsilon 0.1 on 1 release"
@@ -363,9 +364,9 @@ def test_the_repr_reads_well(path):
 
 
 def test_another_object_and_a_relative_path_see_the_same_file(path, monkeypatch):
-    FileLedger(path).create("scans", PureDP(1)).charge("scans", PureDP("0.4"), ENTRY)
+    Ledger(path).create("scans", PureDP(1)).charge("scans", PureDP("0.4"), ENTRY)
     monkeypatch.chdir(path.parent)
-    other = FileLedger(path.name)
+    other = Ledger(path.name)
     monkeypatch.chdir("/")
     assert other.remaining("scans")["epsilon"] == Fraction(6, 10)
     assert os.listdir(path.parent) == [path.name]
@@ -373,7 +374,7 @@ def test_another_object_and_a_relative_path_see_the_same_file(path, monkeypatch)
 
 def test_names_that_a_uri_would_misread_are_files_as_they_are(tmp_path):
     odd = tmp_path / "budget?mode=memory#1 %41.sqlite"
-    FileLedger(odd).create("scans", PureDP(1))
+    Ledger(odd).create("scans", PureDP(1))
     assert os.listdir(tmp_path) == [odd.name]
 
 
@@ -384,7 +385,7 @@ def rewritten(path, change):
 
 
 def test_check_adds_up_again(path):
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     ledger.charge("scans", PureDP("0.4"), ENTRY)
     ledger.check()
     rewritten(
@@ -411,16 +412,16 @@ def every_use(ledger):
 
 
 def test_a_missing_file_is_not_made_by_a_charge(path):
-    for use in every_use(FileLedger(path)):
+    for use in every_use(Ledger(path)):
         with pytest.raises(
             LedgerError, match=r"must be an existing file; found none.*Make it with create"
         ):
             use()
     assert not path.exists()
     with pytest.raises(LedgerError, match="must be a file in an existing folder"):
-        FileLedger(path.parent / "nowhere" / "budgets.sqlite").create("scans", PureDP(1))
+        Ledger(path.parent / "nowhere" / "budgets.sqlite").create("scans", PureDP(1))
     with pytest.raises(LedgerError, match="must be a file in an existing folder"):
-        FileLedger(path.parent).create("scans", PureDP(1))
+        Ledger(path.parent).create("scans", PureDP(1))
 
 
 @pytest.mark.parametrize("content", ["text", "other database", "empty"])
@@ -433,7 +434,7 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_alone(path, content):
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE history (number INTEGER PRIMARY KEY)")
     before = path.read_bytes()
-    ledger = FileLedger(path)
+    ledger = Ledger(path)
     for use in every_use(ledger):
         with pytest.raises(LedgerError, match="must be a file that dpfda made"):
             use()
@@ -444,7 +445,7 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_alone(path, content):
 
 
 def test_a_later_schema_is_refused(path):
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     path.write_bytes(path.read_bytes().replace(b'"schema_version":2', b'"schema_version":3', 1))
     with pytest.raises(LedgerError, match=r"must have schema version 2.*has 3. Update dpfda"):
         ledger.spent("scans")
@@ -461,7 +462,7 @@ def test_a_later_schema_is_refused(path):
     ],
 )
 def test_a_damaged_row_is_a_typed_error(path, old, new):
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     assert old in path.read_bytes()
     rewritten(path, lambda rows: [rows[0].replace(old, new)])
     with pytest.raises(LedgerError, match="Row 1 of the ledger is damaged"):
@@ -486,7 +487,7 @@ def test_a_read_only_file_can_be_read_and_refuses_a_charge():
     folder = Path(tempfile.mkdtemp())
     path = folder / "budgets.sqlite"
     try:
-        ledger = FileLedger(path).create("scans", PureDP(1))
+        ledger = Ledger(path).create("scans", PureDP(1))
         path.chmod(0o444)
         folder.chmod(0o777)
         with unprivileged():
@@ -500,7 +501,7 @@ def test_a_read_only_file_can_be_read_and_refuses_a_charge():
 
 def test_a_locked_file_is_a_typed_error_and_nothing_is_charged(path, monkeypatch):
     monkeypatch.setattr("dpfda.privacy.ledger.disk.PATIENCE", 0.05)
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     with disk.locked(path, writing=False), disk.locked(path, writing=False):
         # Readers do not wait for each other.
         with pytest.raises(LedgerError, match="in use by another process"):
@@ -510,17 +511,17 @@ def test_a_locked_file_is_a_typed_error_and_nothing_is_charged(path, monkeypatch
 
 
 def test_a_charge_is_in_the_one_file_before_charge_returns(path):
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     ledger.charge("scans", PureDP("0.1"), ENTRY)
     # Another process that reads the file, as it is on disk, already sees it.
     copied = path.with_name("copy.ledger")
     shutil.copyfile(path, copied)
-    assert FileLedger(copied).spent("scans")["epsilon"] == Fraction(1, 10)
+    assert Ledger(copied).spent("scans")["epsilon"] == Fraction(1, 10)
     assert sorted(os.listdir(path.parent)) == sorted([path.name, copied.name])
 
 
 def test_the_row_is_on_the_disk_before_its_count_and_both_before_charge_returns(path, monkeypatch):
-    ledger, done = FileLedger(path).create("scans", PureDP(1)), []
+    ledger, done = Ledger(path).create("scans", PureDP(1)), []
     write, sync = os.write, os.fsync
     monkeypatch.setattr(os, "write", lambda d, text: done.append(bytes(text)[:7]) or write(d, text))
     monkeypatch.setattr(os, "fsync", lambda d: done.append("disk") or sync(d))
@@ -540,19 +541,19 @@ class ReleasesOnce(PrivateMean):
 
 def estimator(ledger, epsilon=0.9):
     return ReleasesOnce(
-        epsilon=epsilon, bounds=L2Ball(1.0), grid_points=GRID, ledger=ledger, dataset="scans"
+        epsilon=epsilon, bounds=L2Ball(1.0), domain=Domain(GRID), ledger=ledger.of("scans")
     )
 
 
 def test_copies_and_clones_are_the_same_ledger(ledger):
     ledger.create("scans", PureDP(1))
-    for other in (copy.copy(ledger), copy.deepcopy(ledger), clone(estimator(ledger)).ledger):
+    for other in (copy.copy(ledger), copy.deepcopy(ledger), clone(estimator(ledger)).ledger.ledger):
         other.charge("scans", PureDP("0.1"), ENTRY)
     assert ledger.spent("scans")["epsilon"] == Fraction(3, 10)
 
 
 def test_a_pickled_file_ledger_is_its_path(path):
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     written = pickle.dumps(ledger)
     assert str(path).encode() in written
     assert len(written) < len(str(path)) + 100
@@ -563,14 +564,14 @@ def test_a_pickled_file_ledger_is_its_path(path):
 
 def test_a_memory_ledger_refuses_to_be_pickled():
     ledger = MemoryLedger().create("scans", PureDP(1))
-    with pytest.raises(LedgerError, match=r"would fork its budgets. Use FileLedger\(path\)"):
+    with pytest.raises(LedgerError, match=r"would fork its budgets. Use Ledger\(path\)"):
         pickle.dumps(estimator(ledger))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_shares_a_file_and_refuses_memory(path):
-    file, memory = FileLedger(path).create("scans", PureDP(1)), MemoryLedger().create("scans", PureDP(1))
+    file, memory = Ledger(path).create("scans", PureDP(1)), MemoryLedger().create("scans", PureDP(1))
     child = os.fork()
     if child == 0:
         # Exit codes tell the parent what happened; nothing of pytest may run here.
@@ -591,7 +592,7 @@ def test_a_forked_process_shares_a_file_and_refuses_memory(path):
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_waits_until_no_connection_is_open(path):
     """A child that inherits another thread's open transaction could roll it back."""
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     inside, leave, events = threading.Event(), threading.Event(), []
 
     def hold():
@@ -641,7 +642,7 @@ def test_threads_never_overspend(ledger):
 
 def test_eight_processes_racing_for_the_last_of_a_budget_never_exceed_it(path):
     # 0.95 is gone; what is left is enough for five of 48 charges.
-    ledger = FileLedger(path).create("scans", PureDP(1))
+    ledger = Ledger(path).create("scans", PureDP(1))
     ledger.charge("scans", PureDP("0.95"), ENTRY)
     gate, results = SPAWN.Barrier(8), SPAWN.Queue()
     processes = [SPAWN.Process(target=race, args=(path, gate, results, "0.01")) for _ in range(8)]
@@ -660,7 +661,7 @@ def test_eight_processes_racing_for_the_last_of_a_budget_never_exceed_it(path):
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_processes_killed_at_any_instant_never_exceed_a_budget_nor_lose_a_charge(path):
-    ledger = FileLedger(path).create("scans", PureDP("0.5"))
+    ledger = Ledger(path).create("scans", PureDP("0.5"))
     told = set()
     generator = np.random.default_rng(11)
     for _ in range(40):
@@ -723,11 +724,11 @@ def test_a_refused_release_draws_no_noise(ledger, monkeypatch):
     with pytest.raises(BudgetError):
         estimator(ledger, 0.9).fit(CURVES)
     with pytest.raises(UnknownDatasetError):
-        estimator(ledger, 0.9).set_params(dataset="loads").fit(CURVES)
+        estimator(ledger, 0.9).set_params(ledger=ledger.of("loads")).fit(CURVES)
     with pytest.raises(IncompatibleChargeError):
         estimator(ledger, 0.1).fit(CURVES, groups=np.repeat(np.arange(20), 2))
     with pytest.raises(ParameterError, match="dataset must name the data set"):
-        estimator(ledger, 0.1).set_params(dataset=None).fit(CURVES)
+        estimator(ledger, 0.1).set_params(ledger=ledger).fit(CURVES)
     assert ledger.spent("scans")["epsilon"] == 0
 
 
@@ -745,7 +746,7 @@ def test_a_release_that_fails_after_its_charge_stays_charged(ledger, monkeypatch
 
 def test_a_release_is_charged_under_its_own_neighbours_and_unit(ledger):
     ledger.create("scans", PureDP(1), unit="person")
-    mean = estimator(ledger, 0.2).set_params(unit="person", neighbours="add-remove")
+    mean = estimator(ledger, 0.2).set_params(unit="person", unit__neighbours="add-remove")
     mean.fit(CURVES, groups=np.repeat(np.arange(20), 2))
     assert ledger.spent("scans")["epsilon"] == Fraction(4, 10)
 
@@ -754,7 +755,7 @@ def test_pure_noise_chosen_for_an_approximate_guarantee_costs_no_delta():
     ledger = MemoryLedger().create("d", ZeroConcentratedDP(1)).create("e", guarantee_for(1, 1e-6))
     curves = np.zeros((300, 12))
     for dataset in ("d", "e"):
-        mean = PrivateMean(1, 1e-6, bounds=L1Ball(2.0), ledger=ledger, dataset=dataset).fit(curves)
+        mean = PrivateMean(1, 1e-6, bounds=L1Ball(2.0), ledger=ledger.of(dataset)).fit(curves)
         assert isinstance(mean.release_.achieved, PureDP)
     # Matched Laplace noise: epsilon + exp(-epsilon) - 1.
     assert float(ledger.spent("d")["rho"]) == pytest.approx(math.exp(-1), rel=1e-9)

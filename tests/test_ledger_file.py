@@ -17,7 +17,7 @@ import pytest
 import first_ledger
 from dpfda.errors import LedgerError
 from dpfda.privacy.guarantees import PureDP
-from dpfda.privacy.ledger import FileLedger, MemoryLedger, disk, lines
+from dpfda.privacy.ledger import Ledger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_by_any_name
 
 TENTH = PureDP("0.1")
@@ -33,7 +33,7 @@ def path(tmp_path):
 
 def charged(path, times=2):
     """A ledger of two data sets, and its spent amounts."""
-    ledger = FileLedger(path).create("scans", PureDP(1)).create("loads", PureDP(2))
+    ledger = Ledger(path).create("scans", PureDP(1)).create("loads", PureDP(2))
     for _ in range(times):
         ledger.charge("scans", TENTH, ENTRY)
         ledger.charge("loads", TENTH, ENTRY)
@@ -125,14 +125,14 @@ def test_hard_links_are_refused_under_both_names(path):
     os.link(path, other)
     for name in (path, other):
         for use in (
-            lambda name=name: FileLedger(name).charge("scans", TENTH, ENTRY),
-            lambda name=name: FileLedger(name).spent("scans"),
-            lambda name=name: FileLedger(name).create("scans", PureDP(1)),
+            lambda name=name: Ledger(name).charge("scans", TENTH, ENTRY),
+            lambda name=name: Ledger(name).spent("scans"),
+            lambda name=name: Ledger(name).create("scans", PureDP(1)),
         ):
             with pytest.raises(LedgerError, match=r"must have one name; .* has 2 \(hard links\)"):
                 use()
     path.unlink()
-    assert spent(FileLedger(other)) == {"scans": Fraction(2, 10), "loads": Fraction(2, 10)}
+    assert spent(Ledger(other)) == {"scans": Fraction(2, 10), "loads": Fraction(2, 10)}
     with pytest.raises(LedgerError, match="found none at"):
         ledger.spent("scans")
 
@@ -141,12 +141,12 @@ def test_a_symbolic_link_is_the_file_itself_also_where_it_is_locked(path, monkey
     charged(path)
     link = path.with_name("link.ledger")
     link.symlink_to(path.name)
-    FileLedger(link).charge("scans", TENTH, ENTRY)
+    Ledger(link).charge("scans", TENTH, ENTRY)
     assert link.is_symlink()
-    assert FileLedger(path).spent("scans")["epsilon"] == Fraction(3, 10)
+    assert Ledger(path).spent("scans")["epsilon"] == Fraction(3, 10)
     monkeypatch.setattr(disk, "PATIENCE", 0.02)
     with disk.locked(path, writing=True), pytest.raises(LedgerError, match="in use by another"):
-        FileLedger(link).charge("scans", TENTH, ENTRY)
+        Ledger(link).charge("scans", TENTH, ENTRY)
 
 
 def test_a_crash_before_a_rename_is_the_same_crash(path, monkeypatch):
@@ -157,8 +157,8 @@ def test_a_crash_before_a_rename_is_the_same_crash(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
     other = path.with_name("renamed.ledger")
     path.rename(other)
-    assert FileLedger(other).spent("scans")["epsilon"] == Fraction(3, 10)
-    FileLedger(other).charge("scans", TENTH, ENTRY)
+    assert Ledger(other).spent("scans")["epsilon"] == Fraction(3, 10)
+    Ledger(other).charge("scans", TENTH, ENTRY)
     other.rename(path)
     assert ledger.spent("scans")["epsilon"] == Fraction(4, 10)
     ledger.check()
@@ -200,7 +200,7 @@ def test_an_empty_file_may_have_been_a_ledger(path, monkeypatch):
     monkeypatch.setattr("dpfda.privacy.ledger.file._MAKING", 0.05)
     path.touch()
     with pytest.raises(LedgerError, match=r"is empty\. If it never was a ledger, remove it"):
-        FileLedger(path).create("scans", PureDP(1))
+        Ledger(path).create("scans", PureDP(1))
     assert path.read_bytes() == b""
 
 
@@ -210,7 +210,7 @@ def test_many_that_make_one_file_at_once_make_one_ledger(path):
     def make(number):
         gate.wait()
         try:
-            FileLedger(path).create(f"set {number}", PureDP(1))
+            Ledger(path).create(f"set {number}", PureDP(1))
         except LedgerError as error:
             failures.append(error)
 
@@ -220,7 +220,7 @@ def test_many_that_make_one_file_at_once_make_one_ledger(path):
     for maker in makers:
         maker.join()
     assert not failures
-    assert len(FileLedger(path).datasets()) == 8
+    assert len(Ledger(path).datasets()) == 8
 
 
 # --- changed bytes ---
@@ -294,7 +294,7 @@ def test_rows_of_another_ledger_are_refused(path):
     head = lines.HEADER_SIZE + 2 * lines.COUNT_SIZE
     path.write_bytes(mine[:head] + theirs[head:])
     with pytest.raises(LedgerError, match=r"is damaged: row 1 is missing or was changed\. Nothing"):
-        FileLedger(path).spent("scans")
+        Ledger(path).spent("scans")
 
 
 # --- the first schema ---
@@ -313,7 +313,7 @@ def test_a_ledger_of_the_first_schema_is_read_and_replaced_by_the_first_write(pa
     first_ledger.write(path, rows)
     path.chmod(0o640)
     before = path.read_bytes()
-    ledger = FileLedger(path)
+    ledger = Ledger(path)
     assert [record.to_json() for record in ledger.history()] == rows
     assert path.read_bytes() == before
     ledger.charge("scans", TENTH, ENTRY)
@@ -329,7 +329,7 @@ def test_an_earlier_program_that_waited_for_the_old_file_refuses_it(path):
     first_ledger.write(path, old_rows(1))
     with closing(sqlite3.connect(path)) as waiting:
         assert waiting.execute("PRAGMA user_version").fetchone() == (1,)
-        FileLedger(path).charge("scans", TENTH, ENTRY)
+        Ledger(path).charge("scans", TENTH, ENTRY)
         # The connection is to the file that has no name any more.
         assert waiting.execute("PRAGMA user_version").fetchone() == (2,)
 
@@ -341,7 +341,7 @@ def test_many_that_replace_one_old_file_lose_no_charge(path):
     def charge():
         gate.wait()
         try:
-            FileLedger(path).charge("scans", TENTH, ENTRY)
+            Ledger(path).charge("scans", TENTH, ENTRY)
         except LedgerError as error:
             failures.append(error)
 
@@ -351,7 +351,7 @@ def test_many_that_replace_one_old_file_lose_no_charge(path):
     for thread in threads:
         thread.join()
     assert not failures
-    assert FileLedger(path).spent("scans")["epsilon"] == Fraction(5, 10)
+    assert Ledger(path).spent("scans")["epsilon"] == Fraction(5, 10)
 
 
 def test_an_old_file_is_refused_where_a_journal_waits_for_one_that_is_gone(path):
@@ -363,9 +363,9 @@ def test_an_old_file_is_refused_where_a_journal_waits_for_one_that_is_gone(path)
         lambda ledger: ledger.charge("scans", TENTH, ENTRY),
     ):
         with pytest.raises(LedgerError, match="may have been renamed after a crash"):
-            use(FileLedger(path))
+            use(Ledger(path))
     journal.write_bytes(bytes(600))
-    assert FileLedger(path).spent("scans")["epsilon"] == Fraction(1, 10)
+    assert Ledger(path).spent("scans")["epsilon"] == Fraction(1, 10)
 
 
 def test_an_old_file_that_is_damaged_is_refused(path):
@@ -376,7 +376,7 @@ def test_an_old_file_that_is_damaged_is_refused(path):
         first_ledger.insert(connection, rows)
         connection.commit()
     with pytest.raises(LedgerError, match="Row 3 must hold the sum of the charges"):
-        FileLedger(path).charge("scans", TENTH, ENTRY)
+        Ledger(path).charge("scans", TENTH, ENTRY)
     assert path.read_bytes().startswith(b"SQLite format 3")
 
 
@@ -391,7 +391,7 @@ def test_processes_killed_while_the_file_is_renamed_and_linked_never_exceed_a_bu
     link = tmp_path / "link.ledger"
     now = names[0]
     budget = Fraction(DEATHS, 20)
-    FileLedger(now).create("scans", PureDP(budget))
+    Ledger(now).create("scans", PureDP(budget))
     told = set()
     for _ in range(DEATHS // 2):
         pipes, children = [os.pipe() for _ in range(2)], []
@@ -427,8 +427,8 @@ def test_processes_killed_while_the_file_is_renamed_and_linked_never_exceed_a_bu
             with os.fdopen(read) as handle:
                 told |= {int(line) for line in handle}
         now = now.rename(chance.choice([name for name in names if name != now]))
-        FileLedger(now).check()
-    ledger = FileLedger(now)
+        Ledger(now).check()
+    ledger = Ledger(now)
     rows = {record.number for record in ledger.history() if record.action == "charge"}
     assert told <= rows
     assert len(told) > DEATHS

@@ -14,14 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from typer.testing import CliRunner
 
-from dpfda import (
-    L2Ball,
-    PrivateComparison,
-    PrivateCovariance,
-    PrivateMean,
-    ReleasedFunction,
-    TwoStageMean,
-)
+from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateMean
+from dpfda.bounds import L2Ball
 from dpfda.errors import (
     BudgetError,
     FittedStepWarning,
@@ -32,8 +26,12 @@ from dpfda.errors import (
 )
 from dpfda.front.command.app import app
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
-from dpfda.privacy.ledger import FileLedger, MemoryLedger
+from dpfda.privacy.ledger import Ledger, MemoryLedger
+from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.tuning import private_selection
+from dpfda.summaries.two_stage import TwoStages
 from ledger_processes import ENTRY
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -48,8 +46,9 @@ class Scored(PrivateMean):
 
 
 def mean(ledger=None, epsilon=0.1, **settings):
-    made = {"bounds": L2Ball(1.0), "grid_points": GRID, "ledger": ledger, "dataset": "scans"}
-    return Scored(epsilon, **{**made, **settings})
+    account = ledger.of("scans") if hasattr(ledger, "of") else ledger
+    made = {"bounds": L2Ball(1.0), "grid_points": GRID, "ledger": account}
+    return from_words(Scored, epsilon, **{**made, **settings})
 
 
 def epsilon_of(ledger):
@@ -58,7 +57,7 @@ def epsilon_of(ledger):
 
 @pytest.fixture(params=["file", "memory"])
 def ledger(request, tmp_path):
-    made = FileLedger(tmp_path / "b.ledger") if request.param == "file" else MemoryLedger()
+    made = Ledger(tmp_path / "b.ledger") if request.param == "file" else MemoryLedger()
     return made.create("scans", PureDP(1))
 
 
@@ -66,7 +65,7 @@ def ledger(request, tmp_path):
 def named(tmp_path, monkeypatch):
     monkeypatch.setenv("DPFDA_LEDGER", str(tmp_path / "named.ledger"))
     monkeypatch.setenv("DPFDA_DATASET", "scans")
-    return FileLedger(tmp_path / "named.ledger").create("scans", PureDP(3))
+    return Ledger(tmp_path / "named.ledger").create("scans", PureDP(3))
 
 
 # --- searches ---
@@ -110,7 +109,6 @@ def test_a_reservation_is_for_what_was_reserved(ledger):
     reserved = ledger.reserve("scans", PureDP("0.1"), times=2)
     for charge, words in (
         (lambda: mean(reserved, 0.2).fit(CURVES), "must cost at most what was reserved for one"),
-        (lambda: mean(reserved, dataset="loads").fit(CURVES), "found 'loads' for replace-one"),
         (lambda: mean(reserved, neighbours="add-remove").fit(CURVES), "found 'scans' for add-remove"),
         (lambda: mean(reserved, unit="person").fit(CURVES), "per record; found .* per person"),
         (
@@ -155,7 +153,7 @@ def test_a_step_fitted_on_private_data_is_warned_about_in_one_line(monkeypatch):
 
 
 def test_the_environment_names_the_ledger_of_every_release(named, monkeypatch):
-    mean(dataset=None).fit(CURVES)
+    mean().fit(CURVES)
     mean().fit(CURVES)
     assert epsilon_of(named) == Fraction(2, 10)
     other = MemoryLedger().create("scans", PureDP(1))
@@ -167,23 +165,25 @@ def test_the_environment_names_the_ledger_of_every_release(named, monkeypatch):
     with pytest.raises(
         ParameterError, match="dataset must be named, since DPFDA_LEDGER names the ledger"
     ):
-        mean(dataset=None).fit(CURVES)
+        mean().fit(CURVES)
     monkeypatch.delenv("DPFDA_LEDGER")
-    mean(dataset=None).fit(CURVES)
+    mean().fit(CURVES)
     assert epsilon_of(named) == Fraction(2, 10)
 
 
 def test_a_release_of_several_parts_is_charged_once(named):
-    approximate = FileLedger(named.path).create("loads", ApproximateDP(3, "1e-5"))
+    approximate = Ledger(named.path).create("loads", ApproximateDP(3, "1e-5"))
     groups = np.where(np.arange(40) % 2, "a", "b")
-    PrivateComparison(0.1, bounds=(-1, 1), grid_points=GRID).fit(CURVES, groups)
+    PrivateComparison(0.1, bounds=(-1, 1), domain=Domain(GRID)).fit(CURVES, groups)
     assert epsilon_of(named) == Fraction(1, 10)
-    PrivateCovariance(0.1, center="private", bounds=(-1, 1), radius=0.4).fit(CURVES)
+    PrivateCovariance(0.1, center=Center("private", radius=0.4), bounds=(-1, 1)).fit(CURVES)
     assert epsilon_of(named) == Fraction(2, 10)
-    TwoStageMean(1, 1e-6, bounds=(-1, 1), grid_points=GRID, spread=0.01, dataset="loads").fit(CURVES)
+    PrivateMean(
+        1, 1e-6, bounds=(-1, 1), domain=Domain(GRID), mechanism=TwoStages(spread=0.01), ledger="loads"
+    ).fit(CURVES)
     assert approximate.spent("loads")["epsilon"] == 1
     private_selection(
-        [mean(dataset=None)],
+        [mean()],
         lambda estimator, epsilon: estimator.set_params(epsilon=epsilon).fit(CURVES).release_,
         lambda release: 0.0,
         epsilon="0.3",

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dpfda import L2Ball, PrivateComparison, PrivateMean, load
+from dpfda import Domain, PrivacyUnit, PrivateComparison, PrivateMean, load
 from dpfda.bases import KernelBasis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
-from dpfda.bounds import ValueBounds
+from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design import choose, make_plan, make_problem
 from dpfda.mechanisms.design.lines import number_of_cells
@@ -27,6 +27,7 @@ from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.releases.lines import misfit, verdict
+from dpfda.summaries.estimator import from_words
 from experiments.atlas_rivals import rule_cells, spline
 
 GRID = np.linspace(0, 1, 100)
@@ -233,14 +234,16 @@ class TestLine:
     def test_long_and_uneven_grids(self) -> None:
         grid = np.concatenate([np.linspace(0, 0.5, 300), np.linspace(0.5, 1, 501)[1:]])
         curves = np.clip(0.5 + 0.3 * np.sin(6 * grid) + np.zeros((4000, 1)), 0, 1)
-        release = PrivateMean(1.0, bounds=(0, 1), grid_points=grid).fit(curves).release_
+        release = PrivateMean(1.0, bounds=(0, 1), domain=Domain(grid)).fit(curves).release_
         assert np.sqrt(np.mean((release(grid) - curves[0]) ** 2)) < 0.03
         assert release.band().contains(release(release.band().points))
 
     def test_curved_bounds(self) -> None:
         lower, upper = GRID, GRID + 1 + np.sin(GRID)
         mean = lower + (0.3 + 0.2 * GRID) * (upper - lower)
-        fitted = PrivateMean(1.0, bounds=(lower, upper), grid_points=GRID).fit(np.tile(mean, (5000, 1)))
+        fitted = PrivateMean(1.0, bounds=(lower, upper), domain=Domain(GRID)).fit(
+            np.tile(mean, (5000, 1))
+        )
         release, band = fitted.release_, fitted.release_.band(points=GRID)
         assert np.sqrt(np.mean((release(GRID) - mean) ** 2)) < 0.03
         assert np.all(band.lower >= lower) & np.all(band.upper <= upper)
@@ -307,13 +310,13 @@ class TestBand:
 
     def test_a_private_count_widens_it(self) -> None:
         curves = np.full((300, 30), 0.95)
-        fitted = PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove").fit(curves)
+        fitted = PrivateMean(1.0, bounds=(0, 1), unit=PrivacyUnit(neighbours="add-remove")).fit(curves)
         widths = fitted.release_.widths
         assert np.mean(widths.around_line(0.95)) > np.mean(replace(widths, count=None).around_line(0.95))
 
     def test_other_releases_have_the_exact_band_around_what_was_measured(self) -> None:
         curves = 0.3 * np.sin(6 * GRID) + np.zeros((500, 1))
-        release = PrivateMean(1.0, bounds=L2Ball(1.0), grid_points=GRID).fit(curves).release_
+        release = PrivateMean(1.0, bounds=L2Ball(1.0), domain=Domain(GRID)).fit(curves).release_
         exact, band = release.band(kind="measured"), release.band()
         assert np.all(band.lower <= exact.lower) & np.all(exact.upper <= band.upper)
         assert band.contains(release(band.points))
@@ -322,7 +325,7 @@ class TestBand:
 class TestRelease:
     def test_call_derivative_and_integral_are_of_one_curve(self) -> None:
         flat = np.clip(1.4 * np.sin(np.pi * GRID), 0, 1) + np.zeros((20_000, 1))
-        release = PrivateMean(1.0, bounds=(0, 1), grid_points=GRID).fit(flat).release_
+        release = PrivateMean(1.0, bounds=(0, 1), domain=Domain(GRID)).fit(flat).release_
         fine = np.linspace(0, 1, 20_001)
         values = release(fine)
         assert values.max() <= 1
@@ -382,7 +385,7 @@ class TestRelease:
     def test_groups_are_lines_and_their_difference_is_in_its_band(self) -> None:
         curves = 0.4 + 0.3 * np.sin(6 * GRID) + np.zeros((600, 1))
         groups = ["a", "b"] * 300
-        found = PrivateComparison(1.0, bounds=(0, 1), grid_points=GRID).fit(curves, groups).release_
+        found = PrivateComparison(1.0, bounds=(0, 1), domain=Domain(GRID)).fit(curves, groups).release_
         assert isinstance(found["a"].hierarchy, CurvePrior)
         difference = found.difference("a", "b")
         assert difference.band().contains(difference(difference.band().points))
@@ -399,9 +402,9 @@ class TestPublicCurves:
 
     def test_they_come_as_arrays_functions_and_releases(self, tmp_path: Path) -> None:
         curves = means_of(100)[0] + np.zeros((300, 1))
-        first = PrivateMean(1.0, bounds=(0, 1), grid_points=GRID).fit(curves).release_
+        first = PrivateMean(1.0, bounds=(0, 1), domain=Domain(GRID)).fit(curves).release_
         for prior in (curves[0], np.cos, first, [first, np.sin, curves[0]], curves[:2]):
-            fitted = PrivateMean(1.0, bounds=(0, 1), grid_points=GRID, prior=prior).fit(curves)
+            fitted = PrivateMean(1.0, bounds=(0, 1), domain=Domain(GRID), prior=prior).fit(curves)
             release = fitted.release_
             assert release.band().contains(release(release.band().points))
             again = load(release.save(tmp_path / "a.json"))
@@ -422,7 +425,9 @@ class TestPublicCurves:
     @pytest.mark.filterwarnings("ignore::RuntimeWarning")
     def test_refused(self, settings: Any, words: str) -> None:
         with pytest.raises(ParameterError, match=words):
-            PrivateMean(1.0, bounds=(0, 1), grid_points=GRID, **settings).fit(np.zeros((5, 100)))
+            from_words(PrivateMean, 1.0, bounds=(0, 1), grid_points=GRID, **settings).fit(
+                np.zeros((5, 100))
+            )
 
 
 def release_of(points: int, strength: float, seed: int) -> Any:
@@ -431,7 +436,7 @@ def release_of(points: int, strength: float, seed: int) -> Any:
     size = max(2, round(strength))
     grid = np.linspace(0, 1, points)
     mean = 3 * means_of(points)[seed % 4] - 1 + generator.uniform(-0.5, 0.5)
-    fitted = PrivateMean(1.0, bounds=(-1, 2), grid_points=grid).prepare(np.tile(mean, (2, 1)))
+    fitted = PrivateMean(1.0, bounds=(-1, 2), domain=Domain(grid)).prepare(np.tile(mean, (2, 1)))
     request = replace(fitted.request, public_size=size)
     from dpfda.publication.averages import check
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from dpfda import CosineBasis, L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda import Domain, PrivacyUnit, PrivateMean, Reading
+from dpfda.bases import CosineBasis
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.errors import (
     BudgetError,
     DpfdaError,
@@ -22,7 +24,9 @@ from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, added
+from dpfda.privacy.ledger import DatasetLedger
 from dpfda.releases.function import NoisyCount
+from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 
 GRID = np.linspace(0.0, 1.0, 15)
@@ -166,9 +170,9 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
         "public_size must be a positive in",
     ),
     ({"labels": {"title": "x"}}, ParameterError, "labels must have the keys 'domain' and 'value'"),
-    ({"kernel": "gauss"}, ParameterError, "kernel must be matern:RANGE:NU"),
-    ({"kernel": Matern}, ParameterError, "kernel must be an instance; found the class Matern"),
-    ({"kernel": 3.0}, ParameterError, "kernel must be a scikit-learn kernel or a callable"),
+    ({"basis": "gauss"}, ParameterError, "kernel must be matern:RANGE:NU"),
+    ({"basis": Matern}, ParameterError, "kernel must be an instance; found the class Matern"),
+    ({"basis": 3.0}, ParameterError, "basis must be a basis, such as .*, a kernel, words"),
     ({"quadrature": "simpson"}, ParameterError, "quadrature must be 'trapezoid', 'uniform'"),
     ({"domain_range": (1, 0)}, ParameterError, "domain_range must be finite with a < b"),
     ({"domain_range": (0.5, 2)}, ParameterError, "domain_range must contain the grid"),
@@ -181,6 +185,9 @@ class Recorder:
     def __init__(self, refuse: bool = False) -> None:
         self.refuse = refuse
         self.charges: list[tuple[str, Guarantee, dict[str, Any]]] = []
+
+    def of(self, dataset):
+        return DatasetLedger(self, dataset)
 
     def charge(self, dataset: str, guarantee: Any, entry: dict[str, Any]) -> None:
         if self.refuse:
@@ -212,11 +219,15 @@ class TestRefusals:
             "epsilon": 1.0,
             "bounds": (-3, 3),
             "grid_points": GRID,
-            "kernel": Matern(0.2, nu=1.5),
+            "basis": Matern(0.2, nu=1.5),
             **parameters,
         }
         with pytest.raises(kind, match=words) as e:
-            PrivateMean(**made, ledger=ledger, dataset="d").fit(CURVES)
+            from_words(
+                PrivateMean,
+                ledger=ledger.of("d"),
+                **made,
+            ).fit(CURVES)
         assert type(e.value) is kind
         assert isinstance(e.value, ValueError)
         assert ledger.charges == []
@@ -249,7 +260,7 @@ class TestRefusals:
     @pytest.mark.parametrize("eta", [0.63, 1.0, 3.0])
     def test_eta_that_is_large_enough(self, eta: float) -> None:
         # On the l2 ball sum lambda^(2 eta - 1) must converge: (2 eta - 1) 4 > 1, eta > 0.625.
-        PrivateMean(1.0, bounds=(-3, 3), kernel=Matern(0.2, nu=1.5), mechanism=ICLP(eta=eta)).fit(CURVES)
+        PrivateMean(1.0, bounds=(-3, 3), basis=Matern(0.2, nu=1.5), mechanism=ICLP(eta=eta)).fit(CURVES)
 
 
 class TestLedger:
@@ -263,9 +274,9 @@ class TestLedger:
             ({"neighbours": "add-remove"}, PureDP(1)),
         ):
             ledger = Recorder()
-            fitted = PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="scans", **parameters).fit(
-                CURVES
-            )
+            fitted = from_words(
+                PrivateMean, 1.0, bounds=(-3, 3), ledger=ledger.of("scans"), **parameters
+            ).fit(CURVES)
             assert [charge[:2] for charge in ledger.charges] == [("scans", charged)]
             assert fitted.release_.guarantee == charged
             assert ledger.charges[0][2]["summary"] == "mean curve"
@@ -274,7 +285,10 @@ class TestLedger:
     def test_a_refusal_stops_before_the_noise(self) -> None:
         for neighbours in ("replace-one", "add-remove"):
             estimator = PrivateMean(
-                1.0, bounds=(-3, 3), ledger=Recorder(refuse=True), dataset="d", neighbours=neighbours
+                1.0,
+                bounds=(-3, 3),
+                ledger=Recorder(refuse=True).of("d"),
+                unit=PrivacyUnit(neighbours=neighbours),
             )
             with pytest.raises(BudgetError, match="Nothing is left"):
                 estimator.fit(CURVES)
@@ -284,7 +298,7 @@ class TestLedger:
     def test_what_fails_after_the_charge_stays_charged(self) -> None:
         ledger = Recorder()
         with pytest.raises(AssertionError, match="noise was drawn"):
-            PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="d").fit(CURVES)
+            PrivateMean(1.0, bounds=(-3, 3), ledger=ledger.of("d")).fit(CURVES)
         assert len(ledger.charges) == 1
 
     def test_the_data_set_must_be_named(self) -> None:
@@ -298,7 +312,9 @@ class TestLedger:
     def test_the_history_holds_no_private_number(self) -> None:
         ledger = Recorder()
         marked = np.full((77, 15), 2.718281)
-        PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="d", neighbours="add-remove").fit(marked)
+        PrivateMean(
+            1.0, bounds=(-3, 3), ledger=ledger.of("d"), unit=PrivacyUnit(neighbours="add-remove")
+        ).fit(marked)
         (dataset, charged, entry) = ledger.charges[0]
         # Digits of the random identity may be any.
         told = repr((dataset, charged, {**entry, "release": None}))
@@ -322,8 +338,8 @@ class TestReleases:
             {"neighbours": "add-remove"},
             {"neighbours": "add-remove", "public_size": 80},
             {"basis": CosineBasis.on_grid(12, GRID)},
-            {"kernel": RBF(0.2)},
-            {"kernel": lambda s, t: np.exp(-np.abs(s - t))},
+            {"basis": RBF(0.2)},
+            {"basis": lambda s, t: np.exp(-np.abs(s - t))},
             {"quadrature": "uniform", "domain_range": (-0.1, 1.1)},
         ],
         # Without addresses, so that every process collects the same names.
@@ -332,7 +348,7 @@ class TestReleases:
     def test_large_budgets_give_the_mean(self, parameters: dict[str, Any]) -> None:
         # Also shows that centre, scale, divisor and basis go together.
         made = {"bounds": (-6, 6), "grid_points": GRID, **parameters}
-        release = PrivateMean(1e6 if "delta" in made else 1e7, **made).fit(CURVES).release_
+        release = from_words(PrivateMean, 1e6 if "delta" in made else 1e7, **made).fit(CURVES).release_
         np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.05)
 
     def test_bounds_are_enforced_record_by_record(self) -> None:
@@ -340,20 +356,20 @@ class TestReleases:
         wild[0] = 1e12
         clipped = np.clip(wild, -3, 3).mean(axis=0)
         found = non_private_mean(
-            PrivateMean(1.0, bounds=(-3, 3), grid_points=GRID, mechanism="laplace"), wild
+            PrivateMean(1.0, bounds=(-3, 3), domain=Domain(GRID), mechanism="laplace"), wild
         )
         np.testing.assert_allclose(np.asarray(found), clipped, rtol=0, atol=1e-6)
 
     def test_bounds_may_be_curves(self) -> None:
         lower, upper = np.sin(5 * GRID) - 0.1, np.sin(5 * GRID) + 0.1
         for bounds in ((lower, upper), ValueBounds(lower, upper)):
-            release = PrivateMean(1e7, bounds=bounds, grid_points=GRID).fit(CURVES).release_
+            release = PrivateMean(1e7, bounds=bounds, domain=Domain(GRID)).fit(CURVES).release_
             expected = np.clip(CURVES, lower, upper).mean(axis=0)
             np.testing.assert_allclose(release(GRID), expected, rtol=0, atol=0.01)
 
     def test_a_norm_ball_shrinks_along_the_record(self) -> None:
         records = np.outer([1.0, 10.0], np.sin(math.pi * GRID))
-        estimator = PrivateMean(1.0, bounds=L2Ball(1.0), grid_points=GRID, mechanism="laplace")
+        estimator = PrivateMean(1.0, bounds=L2Ball(1.0), domain=Domain(GRID), mechanism="laplace")
         found = np.asarray(non_private_mean(estimator, records))
         # Norm of sin(pi t) is sqrt(1/2); the second record is scaled to norm one.
         np.testing.assert_allclose(found, (1 + math.sqrt(2)) / 2 * records[0], rtol=0, atol=1e-3)
@@ -370,12 +386,16 @@ class TestReleases:
         assert release.guarantee == ApproximateDP("0.1", "1e-7")
 
     def test_the_default_kernel_is_in_units_of_the_domain(self) -> None:
-        release = PrivateMean(1.0, bounds=(-3, 3), domain_range=(0, 24)).fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=(-3, 3), domain=(0, 24)).fit(CURVES).release_
         assert "Matern(length_scale=7.2, nu=2.5)" in repr(release)
 
     def test_labels_and_unit_are_carried(self) -> None:
         labels = {"domain": "time (h)", "value": "load (MW)"}
-        release = PrivateMean(1.0, bounds=(-3, 3), labels=labels, unit="household").fit(CURVES).release_
+        release = (
+            PrivateMean(1.0, bounds=(-3, 3), domain=Domain(labels=labels), unit="household")
+            .fit(CURVES)
+            .release_
+        )
         assert release.about["domain"] == "time (h)"
         assert release.about["value"] == "load (MW)"
         assert release.unit == "household"
@@ -384,7 +404,7 @@ class TestReleases:
 class TestAddRemove:
     def test_the_count_gets_a_tenth_of_the_budget(self) -> None:
         made = {"bounds": (-3, 3), "neighbours": "add-remove", "mechanism": "knorm"}
-        release = PrivateMean(2.0, **made).fit(CURVES).release_
+        release = from_words(PrivateMean, 2.0, **made).fit(CURVES).release_
         assert isinstance(release.divisor, NoisyCount)
         # Laplace noise of scale 1 / (epsilon / 10) units.
         scale = release.divisor.noise.scales[0] / release.divisor.scale  # type: ignore[attr-defined]
@@ -393,20 +413,22 @@ class TestAddRemove:
 
     def test_the_rest_goes_to_the_function(self) -> None:
         made = {"bounds": L1Ball(1.0), "neighbours": "add-remove", "mechanism": "laplace"}
-        release = PrivateMean(1.0, **made).fit(CURVES).release_
+        release = from_words(PrivateMean, 1.0, **made).fit(CURVES).release_
         loss = math.floor(2.0**release.exponent) / min(release.noise.scales)  # type: ignore[attr-defined]
         assert math.isclose(loss, 0.9, rel_tol=1e-9)
 
     def test_a_public_size_keeps_the_whole(self) -> None:
         made = {"bounds": L1Ball(1.0), "neighbours": "add-remove", "mechanism": "laplace"}
-        release = PrivateMean(1.0, public_size=60, **made).fit(CURVES).release_
+        release = from_words(PrivateMean, 1.0, public_size=60, **made).fit(CURVES).release_
         loss = math.floor(2.0**release.exponent) / min(release.noise.scales)  # type: ignore[attr-defined]
         assert math.isclose(loss, 1.0, rel_tol=1e-9)
         assert release.divisor == 60.0
 
     def test_the_count_is_near_the_truth(self) -> None:
         counts = [
-            PrivateMean(50.0, bounds=(-3, 3), neighbours="add-remove").fit(CURVES).release_.count
+            PrivateMean(50.0, bounds=(-3, 3), unit=PrivacyUnit(neighbours="add-remove"))
+            .fit(CURVES)
+            .release_.count
             for _ in range(5)
         ]
         # Laplace noise of scale 0.2: beyond 6 with probability e^-30.
@@ -415,7 +437,12 @@ class TestAddRemove:
 
     def test_a_count_below_one_is_one(self) -> None:
         for _ in range(5):
-            made = PrivateMean(1e-6, bounds=(-3, 3), neighbours="add-remove", invalid="repair")
+            made = PrivateMean(
+                1e-6,
+                bounds=(-3, 3),
+                unit=PrivacyUnit(neighbours="add-remove"),
+                reading=Reading(invalid="repair"),
+            )
             release = made.fit(CURVES[:2]).release_
             assert release.count >= 1.0
             assert np.isfinite(release(GRID)).all()
@@ -432,7 +459,7 @@ class TestSimulation:
     @pytest.mark.usefixtures("no_noise")
     def test_it_neither_charges_nor_draws_privacy_noise(self) -> None:
         ledger = Recorder()
-        estimator = PrivateMean(1.0, bounds=(-3, 3), ledger=ledger, dataset="d")
+        estimator = PrivateMean(1.0, bounds=(-3, 3), ledger=ledger.of("d"))
         simulate_releases(estimator, CURVES, 2, seed=1)
         assert ledger.charges == []
         assert not hasattr(estimator, "release_")
@@ -450,7 +477,7 @@ class TestSimulation:
     )
     def test_it_has_the_mean_and_spread_of_releases(self, parameters: dict[str, Any]) -> None:
         # Exact releases against simulated ones, at three points: means and standard deviations.
-        made = PrivateMean(3.0, bounds=(-3, 3), grid_points=GRID, **parameters)
+        made = from_words(PrivateMean, 3.0, bounds=(-3, 3), grid_points=GRID, **parameters)
         at = [0, 7, 14]
         simulated = np.asarray(simulate_releases(made, CURVES, 4000, seed=6))[:, at]
         exact = np.array([made.fit(CURVES).release_(GRID[at]) for _ in range(200)])

@@ -10,7 +10,8 @@ from dpfda import PrivateMean
 from dpfda.errors import LedgerError, ParameterError
 from dpfda.front.command.app import app
 from dpfda.privacy.guarantees import PureDP
-from dpfda.privacy.ledger import FileLedger, MemoryLedger, named_ledger
+from dpfda.privacy.ledger import Ledger, MemoryLedger, named_ledger
+from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0, 1, 8)
 CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 20)[:, None]
@@ -20,7 +21,7 @@ NAMED = 'ledger = "budget.ledger"\ndataset = "scans"\n'
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder with a ledger, and the working directory two levels below."""
-    FileLedger(tmp_path / "budget.ledger").create("scans", PureDP(3)).create("loads", PureDP(3))
+    Ledger(tmp_path / "budget.ledger").create("scans", PureDP(3)).create("loads", PureDP(3))
     (tmp_path / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "b")
     for name in ("DPFDA_LEDGER", "DPFDA_DATASET"):
@@ -29,11 +30,11 @@ def project(tmp_path, monkeypatch):
 
 
 def release(**parameters):
-    return PrivateMean(0.5, bounds=(-1, 1), mechanism="laplace", **parameters).fit(CURVES)
+    return from_words(PrivateMean, 0.5, bounds=(-1, 1), mechanism="laplace", **parameters).fit(CURVES)
 
 
 def spent(folder, dataset="scans"):
-    return FileLedger(folder / "budget.ledger").spent(dataset)["epsilon"]
+    return Ledger(folder / "budget.ledger").spent(dataset)["epsilon"]
 
 
 @pytest.mark.parametrize(
@@ -45,9 +46,9 @@ def test_a_file_above_names_the_ledger_of_every_release(project, file, text):
     release()
     assert spent(project) == 0.5
     # An argument wins, for the data set and for the ledger.
-    release(dataset="loads")
+    release(ledger="loads")
     other = MemoryLedger().create("scans", PureDP(1))
-    release(ledger=other, dataset="scans")
+    release(ledger=other.of("scans"))
     assert (spent(project), spent(project, "loads"), other.spent("scans")["epsilon"]) == (0.5, 0.5, 0.5)
 
 
@@ -56,11 +57,11 @@ def test_the_environment_wins_over_the_file_each_name_by_itself(project, monkeyp
     monkeypatch.setenv("DPFDA_DATASET", "loads")
     release()
     assert (spent(project), spent(project, "loads")) == (0, 0.5)
-    FileLedger(project / "other.ledger").create("loads", PureDP(1))
+    Ledger(project / "other.ledger").create("loads", PureDP(1))
     monkeypatch.setenv("DPFDA_LEDGER", str(project / "other.ledger"))
     release()
     assert spent(project, "loads") == 0.5
-    assert FileLedger(project / "other.ledger").spent("loads")["epsilon"] == 0.5
+    assert Ledger(project / "other.ledger").spent("loads")["epsilon"] == 0.5
 
 
 def test_the_nearest_file_counts_alone(project):
@@ -133,7 +134,7 @@ def test_the_command_charges_what_the_file_names_and_says_so(project, monkeypatc
     assert (done.exit_code, spent(project)) == (0, 0.5)
     said = " ".join(done.stderr.split())
     assert f"'scans' in {project / 'budget.ledger'}, as {project / 'dpfda.toml'} says" in said
-    assert FileLedger(project / "budget.ledger").releases("scans")[0]["file"].endswith("a.json")
+    assert Ledger(project / "budget.ledger").releases("scans")[0]["file"].endswith("a.json")
     # An argument, and the environment, win.
     assert CliRunner().invoke(app, [*given, "--out", "b.json", "--dataset", "loads"]).exit_code == 0
     monkeypatch.setenv("DPFDA_DATASET", "none")

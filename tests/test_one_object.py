@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, PrivateMean, ValueBounds
+from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, PrivateMean
+from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.front.command.app import app
+from dpfda.summaries.estimator import from_words
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
 
@@ -27,12 +29,12 @@ GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
 
 def _mean(**parameters: Any) -> Any:
     made = {"epsilon": 1.0, "bounds": (-1.0, 1.2), "grid_points": GRID, **parameters}
-    return PrivateMean(**made).fit(CURVES).release_
+    return from_words(PrivateMean, **made).fit(CURVES).release_
 
 
 def _compared(**parameters: Any) -> Any:
     made = {"epsilon": 1.0, "bounds": (-1.0, 1.2), "grid_points": GRID, **parameters}
-    return PrivateComparison(**made).fit(CURVES, GROUPS).release_
+    return from_words(PrivateComparison, **made).fit(CURVES, GROUPS).release_
 
 
 # Bounds so narrow, and noise so large, that estimates before the cut leave them again and again.
@@ -48,7 +50,7 @@ ALL: dict[str, Callable[[], Any]] = {
     "narrow image": lambda: (
         PrivateMean(0.1, bounds=(0, 1), basis=KINDS["box"]().basis).fit(IMAGES).release_
     ),
-    "few points": lambda: PrivateDensity(0.1, domain_range=(0, 1)).fit(POINTS).release_,
+    "few points": lambda: PrivateDensity(0.1, domain=(0, 1)).fit(POINTS).release_,
     "monotone": lambda: PrivateDensity(0.1).fit_counts([90, 3, 0, 40], [0, 1, 15, 60, 100]).release_,
     "groups": _compared,
     "groups, linear": lambda: _compared(mechanism="laplace"),

@@ -11,8 +11,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, gamma
 
-from dpfda import L2Ball, PrivateMean, load
+from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, public_shapes
+from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors import Posterior, mixture_of
 from dpfda.noise import (
@@ -192,7 +193,7 @@ class TestDraws:
 
 @pytest.fixture(scope="module")
 def release() -> Any:
-    return PrivateMean(1.0, bounds=L2Ball(3.0), grid_points=GRID).fit(CURVES).release_
+    return PrivateMean(1.0, bounds=L2Ball(3.0), domain=Domain(GRID)).fit(CURVES).release_
 
 
 class TestRelease:
@@ -205,7 +206,7 @@ class TestRelease:
 
     @pytest.mark.parametrize("bounds", [L2Ball(3.0), (-2.0, 2.0)])
     def test_round_trip(self, bounds: Any, tmp_path: Path) -> None:
-        release = PrivateMean(1.0, bounds=bounds, grid_points=GRID).fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=bounds, domain=Domain(GRID)).fit(CURVES).release_
         again = load(release.save(tmp_path / "a.json"))
         np.testing.assert_array_equal(again(GRID), release(GRID))
         for kind in ("mean", "measured", *(["credible"] if isinstance(bounds, L2Ball) else [])):
@@ -245,7 +246,9 @@ class TestRelease:
 
     def test_standardized_releases_integrate_to_zero(self) -> None:
         curves = CURVES + np.random.default_rng(1).normal(0, 0.3, CURVES.shape)
-        release = PrivateMean(1.0, standardize=True, grid_points=GRID).fit(curves).release_
+        release = (
+            PrivateMean(1.0, reading=Reading(standardize=True), domain=Domain(GRID)).fit(curves).release_
+        )
         weights = release.basis.weights
         assert abs(weights @ release(GRID)) < 1e-9 * np.abs(release(GRID)).max()
         slope = release.derivative()(1.0)

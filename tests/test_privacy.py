@@ -20,7 +20,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L1Ball, L2Ball, PrivateMean, ValueBounds, load
+from dpfda import PrivacyUnit, PrivateMean, load
+from dpfda.bases import KernelBasis
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
@@ -239,7 +241,11 @@ class Careless:
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_scales_too_small_by_a_millionth_are_not_released(factor, neighbours, monkeypatch):
     mean = PrivateMean(
-        1.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=Careless(factor), neighbours=neighbours
+        1.0,
+        bounds=L2Ball(1.0),
+        basis=BASIS,
+        mechanism=Careless(factor),
+        unit=PrivacyUnit(neighbours=neighbours),
     )
     monkeypatch.setattr(
         KNormNoise, "draw", lambda self: [0] if self.components == 1 else pytest.fail("drawn")
@@ -401,7 +407,12 @@ def published_as_if_counted(
         for law in (KNormNoise, GaussianNoise):
             patch.setattr(law, "draw", lambda self: [0] * self.components)
         mean = PrivateMean(
-            epsilon, delta, bounds=L2Ball(1.0), basis=BASIS, mechanism=mechanism, neighbours="add-remove"
+            epsilon,
+            delta,
+            bounds=L2Ball(1.0),
+            basis=BASIS,
+            mechanism=mechanism,
+            unit=PrivacyUnit(neighbours="add-remove"),
         )
         return mean.fit(curves).release_
 
@@ -432,7 +443,9 @@ def test_design_and_release_depend_on_the_noisy_count_alone(mechanism, delta, mo
 @pytest.mark.parametrize("mechanism", ["iclp", "laplace", "knorm", "auto"])
 def test_the_private_path_before_the_noise_does_not_see_the_count(mechanism):
     chosen = MECHANISMS[mechanism]
-    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=chosen, neighbours="add-remove")
+    mean = PrivateMean(
+        1.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=chosen, unit=PrivacyUnit(neighbours="add-remove")
+    )
     for count in (2, 3, 500):
         asked = mean.prepare(np.ones((count, 3))).request
         assert asked.public_size is None
@@ -441,7 +454,7 @@ def test_the_private_path_before_the_noise_does_not_see_the_count(mechanism):
 
 
 def test_the_released_count_is_the_count_plus_laplace_noise_of_its_share():
-    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, neighbours="add-remove")
+    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, unit=PrivacyUnit(neighbours="add-remove"))
     curves = np.zeros((40, 3))
     prepared = mean.prepare(curves)
     counts = np.array([publish(prepared.total, prepared.request).divisor.value for _ in range(300)])
@@ -459,7 +472,9 @@ def test_a_negative_noisy_count_divides_by_one(monkeypatch):
 
 
 def test_a_public_divisor_takes_the_whole_budget_for_the_function():
-    mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, neighbours="add-remove", public_size=40)
+    mean = PrivateMean(
+        1.0, bounds=L2Ball(1.0), basis=BASIS, unit=PrivacyUnit(neighbours="add-remove", public_size=40)
+    )
     releases = [mean.fit(np.zeros((count, 3))).release_ for count in (2, 300)]
     for release in releases:
         assert release.divisor == 40
@@ -491,9 +506,8 @@ def test_nothing_is_drawn_before_the_ledger_is_charged(monkeypatch):
             1.0,
             bounds=L2Ball(1.0),
             basis=BASIS,
-            ledger=Ledger(),
-            dataset="scans",
-            neighbours=neighbours,
+            ledger=Ledger().of("scans"),
+            unit=PrivacyUnit(neighbours=neighbours),
         )
         mean.fit(np.ones((4, 3)))
         assert order[0] == "charge"

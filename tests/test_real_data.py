@@ -14,12 +14,15 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import KernelBasis, L1Ball, PrivateMean
+from dpfda import PrivateMean, Reading
+from dpfda.bases import KernelBasis
+from dpfda.bounds import L1Ball
 from dpfda.errors import RefusedMechanismError
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.privacy.guarantees import guarantee_for
+from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -152,8 +155,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 
 
 def estimator(**parameters: Any) -> PrivateMean:
-    made = {"kernel": Matern(0.1, nu=1.5), "standardize": True, "missing": "complete", **parameters}
-    return PrivateMean(EPSILON, **made)
+    made = {"basis": Matern(0.1, nu=1.5), "standardize": True, "missing": "complete", **parameters}
+    return from_words(PrivateMean, EPSILON, **made)
 
 
 class TestErrors:
@@ -291,9 +294,8 @@ class TestPrintedExperiment:
 
         theirs = PrivateMean(
             EPSILON,
-            standardize=True,
+            reading=Reading(standardize=True),
             bounds=L1Ball(tau1),
-            # A basis given as such is taken as it is, the constant function included.
             basis=KernelBasis.on_grid(Matern(0.1, nu=1.5), grid, (0, 1), "uniform"),
             mechanism=ICLP(1.25, psi),
         )

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from dpfda import KernelBasis, LongCurves, PrivateMean
+from dpfda import PrivateMean, Reading
+from dpfda.bases import KernelBasis
 from dpfda.bases.grids import quadrature_weights
 from dpfda.errors import DataError, DpfdaError, OrientationError, ParameterError
-from dpfda.records import Curves, curves_from_array, curves_from_long, standardized, units
+from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.labels import label_key, unit_codes
+from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 8)
 WEIGHTS = quadrature_weights("trapezoid", GRID, (0.0, 1.0))
@@ -26,7 +28,7 @@ MARKERS = [314.159265, -27182.8182, 1.61803e17, 5.77215e-9]
 
 
 def mean(**parameters: Any) -> PrivateMean:
-    return PrivateMean(**{"epsilon": 1.0, "bounds": (-10, 10), **parameters})
+    return from_words(PrivateMean, **{"epsilon": 1.0, "bounds": (-10, 10), **parameters})
 
 
 class TestOrientation:
@@ -207,8 +209,16 @@ class TestMissing:
         values[5:] = np.nan
         # All coefficients: what "auto" sums up depends on the number of records.
         fixed = {"epsilon": 1.0, "bounds": (1.0, 3.0), "mechanism": "laplace"}
-        total = PrivateMean(**fixed, invalid="repair").prepare(values).total
-        full = PrivateMean(**fixed).prepare(np.full((5, 8), 3.0)).total
+        total = (
+            from_words(
+                PrivateMean,
+                invalid="repair",
+                **fixed,
+            )
+            .prepare(values)
+            .total
+        )
+        full = from_words(PrivateMean, **fixed).prepare(np.full((5, 8), 3.0)).total
         shared = len(full._total)
         assert total._total[:shared] == full._total[: len(total._total)]
         assert max(total._total) > 0
@@ -379,7 +389,7 @@ class TestStandardize:
             assert alone.values[0].tobytes() == together.values[row].tobytes()
 
     def test_the_bound_one_is_implied(self) -> None:
-        request = PrivateMean(1.0, standardize=True).prepare(CURVES).request
+        request = PrivateMean(1.0, reading=Reading(standardize=True)).prepare(CURVES).request
         assert request.bound.radius_on(GRID, WEIGHTS) == 1.0
         assert request.about["standardized"] is True
 
@@ -644,7 +654,7 @@ def test_repair_raises_for_no_label_of_an_observation():
     # Observations of two units under one label are two records, each of its own unit.
     assert long.record_groups("repair") == ["a", "b", None, "c"]
     assert [list(rows) for rows in long.records()] == [[0], [1], [2], [3]]
-    mean = PrivateMean(1.0, bounds=(0, 3), domain_range=(0, 1), invalid="repair").fit(long)
+    mean = PrivateMean(1.0, bounds=(0, 3), domain=(0, 1), reading=Reading(invalid="repair")).fit(long)
     assert mean.release_.count == 4
 
 
@@ -665,7 +675,7 @@ def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
     totals = []
     for first in ("shared", "apart"):
         mean = PrivateMean(
-            1.0, bounds=(-1, 1), domain_range=(0, 1), invalid="repair", mechanism="laplace"
+            1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(invalid="repair"), mechanism="laplace"
         )
         prepared = mean.prepare(observed(first))
         assert prepared.total.count_with_noise(0, 1) == 3

@@ -17,13 +17,17 @@ import pytest
 from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from dpfda import CosineBasis, L2Ball, LongCurves, PrivateMean, ReleasedFunction, ValueBounds
+from dpfda import Domain, PrivateMean
+from dpfda.bases import CosineBasis
+from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import array_from_json
 from dpfda.privacy.guarantees import within
 from dpfda.publication import Request
-from dpfda.records import Curves
+from dpfda.records import Curves, LongCurves
+from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.estimator import from_words
 from dpfda.summaries.mean import PreparedMean
 from dpfda.testing import non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
@@ -78,13 +82,13 @@ class TestValues:
         np.testing.assert_array_equal(release(release.grid_points), found)
 
     def test_without_noise_to_speak_of_it_is_the_mean(self) -> None:
-        release = PrivateMean(1e9, bounds=(-3, 3), grid_points=GRID).fit(CURVES).release_
+        release = PrivateMean(1e9, bounds=(-3, 3), domain=Domain(GRID)).fit(CURVES).release_
         np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=1e-4)
 
     def test_values_beyond_the_bounds_were_clipped(self) -> None:
         wild = np.full((50, 21), 1e6)
         release = (
-            PrivateMean(1e9, bounds=ValueBounds(-1.0, 2 + GRID), grid_points=GRID).fit(wild).release_
+            PrivateMean(1e9, bounds=ValueBounds(-1.0, 2 + GRID), domain=Domain(GRID)).fit(wild).release_
         )
         np.testing.assert_allclose(release(GRID), 2 + GRID, rtol=0, atol=1e-3)
 
@@ -131,7 +135,7 @@ class TestDerivative:
             assert math.isclose(slope.integral(0.1, 1.9), rise, rel_tol=1e-5, abs_tol=1e-6)
 
     def test_refused_where_the_basis_has_none(self) -> None:
-        release = PrivateMean(1.0, bounds=(-3, 3), kernel="exponential:0.3").fit(CURVES).release_
+        release = PrivateMean(1.0, bounds=(-3, 3), basis="exponential:0.3").fit(CURVES).release_
         with pytest.raises(ParameterError, match="kernel must be smooth enough for the derivative"):
             release.derivative()
 
@@ -173,7 +177,9 @@ class TestInner:
         grid = np.linspace(0, 2, 201)
         curves = np.sin(3 * grid) + np.zeros((50, 1))
         release = (
-            PrivateMean(1.0, bounds=L2Ball(3.0), grid_points=grid, kernel=RBF(0.3)).fit(curves).release_
+            PrivateMean(1.0, bounds=L2Ball(3.0), domain=Domain(grid), basis=RBF(0.3))
+            .fit(curves)
+            .release_
         )
         found = [
             release.inner(lambda t, j=j: release.basis.evaluate(t)[:, j])
@@ -218,7 +224,9 @@ class TestImmutability:
 
     def test_the_callers_kernel_may_change(self) -> None:
         kernel = Matern(0.3, nu=1.5)
-        release = PrivateMean(1.0, bounds=(-3, 3), grid_points=GRID, kernel=kernel).fit(CURVES).release_
+        release = (
+            PrivateMean(1.0, bounds=(-3, 3), domain=Domain(GRID), basis=kernel).fit(CURVES).release_
+        )
         before = release(GRID + 0.0)
         kernel.length_scale = 9.0
         assert np.array_equal(release(GRID), before)
@@ -368,9 +376,9 @@ class Case:
             data = LongCurves(np.repeat(NAMES, 11), times, SECRET.ravel())
             groups = None
             made["smoothing"] = 0.01
-        prepared = PrivateMean(**made).prepare(data, groups)
+        prepared = from_words(PrivateMean, **made).prepare(data, groups)
         self.prepared = prepared
-        self.estimator = PrivateMean(**made).fit(data, groups=groups)
+        self.estimator = from_words(PrivateMean, **made).fit(data, groups=groups)
         self.release = self.estimator.release_
         self.measured = prepared.total
         if (counted := self.release.counted) is not None:
@@ -379,7 +387,7 @@ class Case:
             self.measured = prepared.request.measure(prepared.total, design)
         self.exact = [total for total in prepared.total._total if total != 0]
         self.exact += [total for total in self.measured._total if total not in (0, *self.exact)]
-        self.private = self._private(prepared, PrivateMean(**made), data, groups)
+        self.private = self._private(prepared, from_words(PrivateMean, **made), data, groups)
         self.release(0.3), self.release.band(0.9), self.release.band(0.9, simultaneous=False)
         self.release.to_frame(), self.release.integral(), repr(self.release), repr(self.estimator)
         self.release.inner(np.cos), self.release.coefficients

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import BoxBasis, CosineBasis, FunctionalSession, PrivateMean
+from dpfda import PrivateMean, Reading, Session
+from dpfda.bases import BoxBasis, CosineBasis
 from dpfda.errors import (
     BudgetError,
     ParameterError,
@@ -38,6 +39,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.session import Answer, conditional, journal
 from dpfda.publication.session.questions import Posed, Question
 from dpfda.publication.session.records import answer_to_json, draw_to_json
+from dpfda.summaries.estimator import from_words
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks"),
@@ -57,7 +59,7 @@ def mean(**parameters: Any) -> PrivateMean:
         "basis": CosineBasis.on_grid(5, GRID),
         "mechanism": "gaussian",
     }
-    return PrivateMean(**{**made, **parameters})
+    return from_words(PrivateMean, **{**made, **parameters})
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def asked(path: Path) -> Iterator[FunctionalSession]:
+def asked(path: Path) -> Iterator[Session]:
     with mean().open_session(CURVES, path) as session:
         yield session
 
@@ -198,7 +200,7 @@ def test_unusable_questions_are_refused_before_anything_is_drawn(asked, drawn, a
 
 def test_functions_without_a_derivative_say_so(path):
     kernel = Matern(0.3, nu=0.5)
-    with mean(basis=None, grid_points=GRID, kernel=kernel).open_session(CURVES, path) as session:
+    with mean(basis=kernel, grid_points=GRID).open_session(CURVES, path) as session:
         with pytest.raises(ParameterError, match="kernel must be smooth enough for the derivative"):
             session.derivative(0.5)
         assert math.isfinite(session.value(0.5))
@@ -216,16 +218,16 @@ def test_the_whole_path_is_charged_once_before_anything_is_drawn(path, drawn):
             return super().charge(*arguments)
 
     ledger = Watching().create("scans", ApproximateDP(1, "1e-6"))
-    with mean(ledger=ledger, dataset="scans").open_session(CURVES, path) as session:
+    with mean(ledger=ledger.of("scans")).open_session(CURVES, path) as session:
         session.values(np.linspace(0, 2, 30))
         session.integral()
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         session.value(0.123)
     assert len([row for row in ledger.history("scans") if row.action == "charge"]) == 1
     assert ledger.remaining("scans")["epsilon"] == 0
     assert len(drawn) == 10
     with pytest.raises(BudgetError):
-        mean(ledger=ledger, dataset="scans").open_session(CURVES, path.with_name("other"))
+        mean(ledger=ledger.of("scans")).open_session(CURVES, path.with_name("other"))
     assert not path.with_name("other").exists()
     assert drawn_at_charge == [0, 10]
     assert len(drawn) == 10
@@ -248,7 +250,7 @@ def test_the_whole_path_is_charged_once_before_anything_is_drawn(path, drawn):
 def test_noise_that_is_not_gaussian_is_refused_free_of_charge(path, drawn, parameters, words):
     ledger = MemoryLedger().create("scans", ApproximateDP(5, "1e-5"))
     with pytest.raises(RefusedMechanismError, match=words):
-        mean(**parameters, ledger=ledger, dataset="scans").open_session(CURVES, path)
+        mean(**parameters, ledger=ledger.of("scans")).open_session(CURVES, path)
     assert ledger.spent("scans")["epsilon"] == 0
     assert drawn == []
     assert not path.exists()
@@ -284,7 +286,7 @@ CELLS = BoxBasis.on_grid("cosine", (4, 5), [(0, 1), (0, 1)])
 def test_what_a_session_cannot_answer_is_refused_free_of_charge(path, drawn, parameters, curves, words):
     ledger = MemoryLedger().create("scans", ApproximateDP(5, "1e-5"))
     with pytest.raises(ParameterError, match=words):
-        mean(**parameters, ledger=ledger, dataset="scans").open_session(curves, path)
+        mean(**parameters, ledger=ledger.of("scans")).open_session(curves, path)
     assert ledger.spent("scans")["epsilon"] == 0
     assert drawn == []
     assert not path.exists()
@@ -299,7 +301,7 @@ def test_the_number_of_units_may_be_private(path, drawn, size):
         assert len(drawn) == before + 2
     # The count has noise of its own, whose bits are asked for at once, and which is not drawn again.
     assert before == (1 if size is None else 0)
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         assert session.value(0.5) == told
         assert session._frame.count == (pytest.approx(60, abs=400) if size is None else 50)
     assert len(drawn) == before + 2
@@ -318,7 +320,7 @@ def test_units_are_averaged_first(path):
 def test_the_representation_says_what_is_guaranteed(asked):
     asked.values(POINTS)
     shown = repr(asked)
-    assert "FunctionalSession on [0, 2], open" in shown
+    assert "Session on [0, 2], open" in shown
     assert "(1, 1e-06)-differential privacy, for all questions together" in shown
     assert "answered:     6 questions" in shown
 
@@ -361,7 +363,7 @@ def test_a_resumed_session_goes_on_with_the_same_path(asked, path, drawn):
     with pytest.raises(SessionError, match=r"is suspended and answers nothing more. Resume it"):
         asked.value(0.3)
     before = list(drawn)
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         assert [row.value for row in session.answers()] == [*told.values(), integral]
         assert {point: session.value(point) for point in told} == told
         assert drawn == before
@@ -380,7 +382,7 @@ def test_refined_bits_survive(path, monkeypatch, drawn):
     with mean().open_session(CURVES, path) as session:
         told = session.values(POINTS[:4])
     assert len(drawn) > 8
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         # Without the record of answers the bits alone give the same.
         session._answers.clear()
         before = len(drawn)
@@ -393,11 +395,11 @@ def test_a_custom_kernel_is_passed_again(path):
     def kernel(s: Any, t: Any) -> Any:
         return np.exp(-np.abs(s - t))
 
-    with mean(basis=None, grid_points=GRID, kernel=kernel).open_session(CURVES, path) as session:
+    with mean(basis=kernel, grid_points=GRID).open_session(CURVES, path) as session:
         told = session.value(0.5)
     with pytest.raises(StorageError, match="custom kernel"):
-        FunctionalSession.resume(path)
-    with FunctionalSession.resume(path, kernel=kernel) as session:
+        Session.resume(path)
+    with Session.resume(path, kernel=kernel) as session:
         assert session.value(0.5) == told
 
 
@@ -416,10 +418,10 @@ def test_closing_destroys_the_secret_state_and_keeps_the_answers(asked, path, tm
     with pytest.raises(SessionError, match="The session is closed"):
         asked.close()
     with pytest.raises(StorageError, match="No such file"):
-        FunctionalSession.resume(path)
+        Session.resume(path)
     os.replace(tmp_path / "inside", path)
     with pytest.raises(StorageError, match="holds no session: it was closed"):
-        FunctionalSession.resume(path)
+        Session.resume(path)
 
 
 @pytest.mark.parametrize("call", ["write", "unlink"])
@@ -482,7 +484,7 @@ def test_the_secret_file_is_not_exported_over(asked, path, tmp_path):
     for target in (path, tmp_path / "link", tmp_path / "hard"):
         with pytest.raises(ParameterError, match="path must not be the session's own file"):
             asked.export(target)
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         assert session.value(0.5) == told
 
 
@@ -497,19 +499,19 @@ def test_a_session_is_composed_as_the_release_that_it_is(asked):
 
 def test_a_second_opener_is_refused(asked, path):
     with pytest.raises(SessionError, match=r"is open elsewhere. Suspend it there first"):
-        FunctionalSession.resume(path)
+        Session.resume(path)
     with pytest.raises(StorageError, match="must not exist yet"):
         mean().open_session(CURVES, path)
     assert math.isfinite(asked.value(0.5))
     asked.suspend()
-    FunctionalSession.resume(path).suspend()
+    Session.resume(path).suspend()
 
 
 def test_an_existing_file_is_refused_free_of_charge(path):
     path.write_text("mine")
     ledger = MemoryLedger().create("scans", ApproximateDP(1, "1e-6"))
     with pytest.raises(StorageError, match="must not exist yet"):
-        mean(ledger=ledger, dataset="scans").open_session(CURVES, path)
+        mean(ledger=ledger.of("scans")).open_session(CURVES, path)
     assert path.read_text() == "mine"
     assert ledger.spent("scans")["epsilon"] == 0
     with pytest.raises(StorageError, match="cannot be made: No such file"):
@@ -522,7 +524,7 @@ def test_a_child_process_is_refused(asked, path):
     if child == 0:
         code = 1
         try:
-            for attempt in (lambda: asked.value(0.7), lambda: FunctionalSession.resume(path)):
+            for attempt in (lambda: asked.value(0.7), lambda: Session.resume(path)):
                 try:
                     attempt()
                 except SessionError as error:
@@ -541,7 +543,7 @@ def test_only_the_owner_may_read_the_file(asked, path):
     asked.suspend()
     path.chmod(0o644)
     with pytest.raises(StorageError, match=r"readable by its owner alone \(mode 600\).*has mode 644"):
-        FunctionalSession.resume(path)
+        Session.resume(path)
 
 
 def test_copies_and_moved_files_need_a_word(asked, path, tmp_path):
@@ -549,17 +551,17 @@ def test_copies_and_moved_files_need_a_word(asked, path, tmp_path):
     asked.suspend()
     shutil.copy2(path, tmp_path / "copy")
     with pytest.raises(SessionError, match=r"is a copy, or was moved or restored.*pass moved=True"):
-        FunctionalSession.resume(tmp_path / "copy")
+        Session.resume(tmp_path / "copy")
     # Put back from a copy, it is another inode.
     os.replace(tmp_path / "copy", path)
     with pytest.raises(SessionError, match="moved=True"):
-        FunctionalSession.resume(path)
+        Session.resume(path)
     os.replace(path, tmp_path / "moved")
-    with FunctionalSession.resume(tmp_path / "moved", moved=True) as session:
+    with Session.resume(tmp_path / "moved", moved=True) as session:
         assert session.value(0.5) == told
         later = session.value(0.6)
     # Once vouched for, it is at home there.
-    with FunctionalSession.resume(tmp_path / "moved") as session:
+    with Session.resume(tmp_path / "moved") as session:
         assert [session.value(0.5), session.value(0.6)] == [told, later]
         assert len(session.answers()) == 2
 
@@ -595,7 +597,7 @@ def test_a_last_line_that_was_cut_short_is_dropped(asked, path):
     for length in [*range(len(before) + 1, len(whole), 67), len(whole) - 1]:
         for tail in (b"", bytes(9), bytes(9) + b"\n"):
             path.write_bytes(whole[:length] + tail)
-            with FunctionalSession.resume(path) as session:
+            with Session.resume(path) as session:
                 assert [row.question["at"] for row in session.answers()] == [0.2, 0.9]
             # What was drawn is dropped with its line, and kept once the line is whole.
             drawn_line = whole[: whole.index(b"\n", len(before)) + 1]
@@ -615,14 +617,14 @@ def test_a_damaged_line_is_refused(asked, path):
             wrong[place] ^= 1
             path.write_bytes(wrong)
             with pytest.raises(StorageError, match=f"Line {number + 1} of .* is damaged.*drawn again"):
-                FunctionalSession.resume(path)
+                Session.resume(path)
     lines = whole.splitlines(keepends=True)
     for shuffled in (lines[:1] + lines[2:], [lines[0], lines[2], lines[1], *lines[3:]]):
         path.write_bytes(b"".join(shuffled))
         with pytest.raises(StorageError, match=r"Line 2 of .* is damaged"):
-            FunctionalSession.resume(path)
+            Session.resume(path)
     path.write_bytes(whole)
-    FunctionalSession.resume(path).suspend()
+    Session.resume(path).suspend()
 
 
 def test_files_that_are_no_session_are_refused(path):
@@ -634,7 +636,7 @@ def test_files_that_are_no_session_are_refused(path):
     ):
         path.write_bytes(content)
         with pytest.raises(StorageError, match=words):
-            FunctionalSession.resume(path)
+            Session.resume(path)
     path.unlink()
     made = journal.Journal.create(path)
     made.append([{"format": "dpfda-ledger", "schema_version": 1}])
@@ -642,7 +644,7 @@ def test_files_that_are_no_session_are_refused(path):
     with pytest.raises(
         StorageError, match="must be a session of schema version 1; found 'dpfda-ledger'"
     ):
-        FunctionalSession.resume(path)
+        Session.resume(path)
 
 
 # --- crashes ---
@@ -727,7 +729,7 @@ def test_death_at_every_step_never_draws_again_what_was_told(path, monkeypatch, 
                 session._journal.release()
         machine.die_at(math.inf, half)
         session.suspend()
-        session = FunctionalSession.resume(path)
+        session = Session.resume(path)
         in_file = kept(path)
         # What was drawn is in the file, in order, but for draws of which nothing was told.
         assert set(in_file) <= set(drawn)
@@ -761,7 +763,7 @@ def test_a_full_disk_stops_the_session_until_it_is_resumed(path, monkeypatch, dr
     # Not even now: what was drawn is not in the file.
     with pytest.raises(SessionError, match="is suspended"):
         session.value(0.9)
-    with FunctionalSession.resume(path) as resumed:
+    with Session.resume(path) as resumed:
         assert len(resumed.answers()) == 1
         assert resumed.value(0.3) == told
         resumed.value(0.9)
@@ -779,7 +781,7 @@ def test_what_a_crash_kept_but_did_not_tell_is_the_answer(path, monkeypatch, dra
         session.value(0.9)
     assert session.answers() == []
     machine.die_at(math.inf, half=False)
-    with FunctionalSession.resume(path) as resumed:
+    with Session.resume(path) as resumed:
         assert len(resumed.answers()) == sync - 1
         before = list(drawn)
         value = resumed.value(0.9)
@@ -815,7 +817,7 @@ def test_a_disk_too_small_by_any_number_of_bytes_never_redraws_what_was_used(pat
     for room in itertools.count(0, 13):
         path.write_bytes(empty)
         drawn.clear(), computed.clear()
-        session = FunctionalSession.resume(path)
+        session = Session.resume(path)
         quota.left = room
         with suppress(StorageError):
             session.values([0.4, 1.3])
@@ -824,7 +826,7 @@ def test_a_disk_too_small_by_any_number_of_bytes_never_redraws_what_was_used(pat
         quota.left = math.inf
         first, bits = list(computed), list(drawn)
         assert kept(path) == (bits if first else [])
-        with FunctionalSession.resume(path) as resumed:
+        with Session.resume(path) as resumed:
             again = resumed.values([0.4, 1.3]).tolist()
             assert len(drawn) == len(bits) + (0 if first else 4)
         assert first in ([], again)
@@ -876,7 +878,7 @@ def test_refinement_is_on_the_disk_before_it_is_used(path, monkeypatch, drawn):
     assert len(drawn) == 4
     assert kept(path) == drawn[:2]
     quota.left = math.inf
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         session._ask([question])
         refined = kept(path)[2:4]
         assert [value >> 4 for value in refined] == drawn[:2]
@@ -934,7 +936,7 @@ def test_an_interruption_while_drawing_suspends(asked, path, monkeypatch, drawn)
             asked.value(0.9)
     with pytest.raises(SessionError, match="is suspended"):
         asked.value(0.9)
-    with FunctionalSession.resume(path) as session:
+    with Session.resume(path) as session:
         assert session.value(0.5) == told
         assert session.value(0.9) != told
 
@@ -952,13 +954,13 @@ def test_opening_that_is_cut_short_leaves_nothing_to_answer_from(path, monkeypat
         if with_path.is_symlink() and os.readlink(with_path) == str(path):
             os.close(int(descriptor))
     with pytest.raises(StorageError, match="opening it was cut short, before any answer"):
-        FunctionalSession.resume(path)
+        Session.resume(path)
 
 
 def ask_until_killed(path: Path, pipe: int, seed: int) -> None:
     """Resume and ask; tell the parent each answer once it is told."""
     generator = np.random.default_rng(seed)
-    session = FunctionalSession.resume(path)
+    session = Session.resume(path)
     with os.fdopen(pipe, "w") as tell:
         while True:
             point = round(float(generator.uniform(0, 2)), 2)
@@ -997,7 +999,7 @@ def test_processes_killed_at_any_instant_answer_as_one(path):
     assert deaths == 25
     assert len(told) > 60
     assert {point: len(values) for point, values in told.items()} == dict.fromkeys(told, 1)
-    session = FunctionalSession.resume(path)
+    session = Session.resume(path)
     assert {point: {repr(session.value(float(point)))} for point in told} == told
     # And all are values of one function, determined by the 21 normals in the file.
     session._answers.clear()
@@ -1011,7 +1013,12 @@ def test_processes_killed_at_any_instant_answer_as_one(path):
 
 def test_a_thousand_questions_about_scans_of_persons(dti, tmp_path):
     made = PrivateMean(
-        1.0, 1e-6, bounds=(0.0, 1.0), mechanism="gaussian-process", missing="complete", unit="person"
+        1.0,
+        1e-6,
+        bounds=(0.0, 1.0),
+        mechanism="gaussian-process",
+        reading=Reading(missing="complete"),
+        unit="person",
     )
     points = np.linspace(0, 1, 1000)
     with made.open_session(dti["curves"], tmp_path / "fa", groups=dti["person"]) as session:
@@ -1021,5 +1028,5 @@ def test_a_thousand_questions_about_scans_of_persons(dti, tmp_path):
         assert parts == pytest.approx(session.integral(), rel=1e-9)
         errors = [answer.standard_error for answer in session.answers()]
         assert np.trapezoid(told, points) == pytest.approx(parts, abs=1e-4 * max(errors))
-    with FunctionalSession.resume(tmp_path / "fa") as session:
+    with Session.resume(tmp_path / "fa") as session:
         assert session.values(points).tolist() == told.tolist()

@@ -13,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda import CosineBasis, FunctionalSession, L2Ball, PrivateMean
+from dpfda import PrivateMean, Session
+from dpfda.bases import CosineBasis
+from dpfda.bounds import L2Ball
 from dpfda.errors import StorageError
 from dpfda.numerics import exactness
 from dpfda.publication.session import conditional, session
 from dpfda.publication.session.conditional import ConditionalValues, Draw, Keep
+from dpfda.summaries.estimator import from_words
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 SCALES = (900_000, 1_300_000, 400_000, 700_000)
@@ -282,14 +285,14 @@ class NoDisk:
 def parts(tmp_path: Any, name: str, curves: np.ndarray, **parameters: Any) -> tuple[Any, ...]:
     """Frame, sum and scales of a session, to start many from one set of data."""
     made = {"epsilon": EPSILON, "delta": DELTA, "bounds": L2Ball(1.0), "mechanism": "gaussian"}
-    mean = PrivateMean(basis=BASIS, **{**made, **parameters})
+    mean = from_words(PrivateMean, basis=BASIS, **{**made, **parameters})
     with mean.open_session(curves, tmp_path / name) as opened:
         return opened._frame, opened._total, opened._scales
 
 
-def started(made: tuple[Any, ...]) -> FunctionalSession:
+def started(made: tuple[Any, ...]) -> Session:
     frame, total, scales = made
-    return FunctionalSession(NoDisk(), frame, total, scales)  # type: ignore[arg-type]
+    return Session(NoDisk(), frame, total, scales)  # type: ignore[arg-type]
 
 
 class Halved(ConditionalValues):
@@ -306,7 +309,7 @@ class Forgetful(ConditionalValues):
         return ConditionalValues(self._scales).value(question)[0]
 
 
-def attack(asked: FunctionalSession) -> float:
+def attack(asked: Session) -> float:
     """Adaptive questions that all depend on the mean's level, and what they say of it together."""
     level = asked.integral(0.0, 1.0)
     # The same in other words, chosen by the answer, and in two halves.
@@ -349,7 +352,7 @@ class TestAudit:
         assert audited_delta(tmp_path, 1e-3, runs) > DELTA
 
 
-FUNCTIONALS: dict[str, Callable[[FunctionalSession], float]] = {
+FUNCTIONALS: dict[str, Callable[[Session], float]] = {
     "value": lambda asked: asked.value(0.3),
     "derivative": lambda asked: asked.derivative(0.3),
     "second derivative": lambda asked: asked.derivative(0.3, 2),

@@ -14,7 +14,9 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from dpfda import L2Ball, PrivateMean
+from dpfda import Domain, PrivacyUnit, PrivateMean, Reading
+from dpfda.bounds import L2Ball
+from dpfda.summaries.estimator import from_words
 
 CURVES = np.random.default_rng(0).normal(size=(40, 9))
 
@@ -34,8 +36,8 @@ class TestChecks:
         "estimator",
         [
             PrivateMean(1.0, bounds=(-10, 10)),
-            PrivateMean(1.0, bounds=(-10, 10), delta=1e-6, neighbours="add-remove"),
-            PrivateMean(1.0, bounds=(-10, 10), missing="complete"),
+            PrivateMean(1.0, bounds=(-10, 10), delta=1e-6, unit=PrivacyUnit(neighbours="add-remove")),
+            PrivateMean(1.0, bounds=(-10, 10), reading=Reading(missing="complete")),
         ],
         ids=["plain", "approximate, add-remove", "missing values"],
     )
@@ -61,8 +63,8 @@ class TestChecks:
         assert not tags.target_tags.required
         assert not tags.input_tags.allow_nan
         assert not tags.input_tags.sparse
-        assert get_tags(PrivateMean(1.0, missing="complete")).input_tags.allow_nan
-        assert get_tags(PrivateMean(1.0, invalid="repair")).input_tags.allow_nan
+        assert get_tags(PrivateMean(1.0, reading=Reading(missing="complete"))).input_tags.allow_nan
+        assert get_tags(PrivateMean(1.0, reading=Reading(invalid="repair"))).input_tags.allow_nan
 
 
 class TestParameters:
@@ -70,10 +72,10 @@ class TestParameters:
         given = {
             "epsilon": Fraction(1, 10),
             "bounds": [-1, 1],
-            "kernel": Matern(0.3),
-            "grid_points": [0, 1, 2],
+            "basis": Matern(0.3),
+            "domain": Domain([0, 1, 2]),
         }
-        estimator = PrivateMean(**given)
+        estimator = from_words(PrivateMean, **given)
         for name, value in given.items():
             assert getattr(estimator, name) is value
             assert estimator.get_params(deep=False)[name] is value
@@ -85,7 +87,7 @@ class TestParameters:
 
     def test_fit_changes_none(self) -> None:
         for parameters in ({"bounds": (-9, 9)}, {"standardize": True}, {"bounds": L2Ball(3.0)}):
-            estimator = PrivateMean(1.0, **parameters)
+            estimator = from_words(PrivateMean, 1.0, **parameters)
             before = estimator.get_params()
             estimator.fit(CURVES)
             after = estimator.get_params()
@@ -93,18 +95,18 @@ class TestParameters:
             assert all(before[name] is after[name] for name in before)
 
     def test_clone_is_unfitted_and_equal(self) -> None:
-        estimator = PrivateMean(2.0, bounds=(-9, 9), kernel=Matern(0.3, nu=2.5)).fit(CURVES)
+        estimator = PrivateMean(2.0, bounds=(-9, 9), basis=Matern(0.3, nu=2.5)).fit(CURVES)
         copy = clone(estimator)
         assert not hasattr(copy, "release_")
         assert repr(copy) == repr(estimator)
-        assert copy.kernel == estimator.kernel
+        assert copy.basis == estimator.basis
         copy.fit(CURVES)
         # Two fits are two releases.
         assert copy.release_.noisy_sum != estimator.release_.noisy_sum
 
     def test_set_params_reaches_into_the_kernel(self) -> None:
-        estimator = PrivateMean(1.0, bounds=(-9, 9), kernel=Matern(0.3, nu=2.5))
-        estimator.set_params(kernel__length_scale=0.7, epsilon=3)
+        estimator = PrivateMean(1.0, bounds=(-9, 9), basis=Matern(0.3, nu=2.5))
+        estimator.set_params(basis__length_scale=0.7, epsilon=3)
         assert "length_scale=0.7" in repr(estimator.fit(CURVES).release_)
         assert "3-differential privacy" in repr(estimator.release_)
 

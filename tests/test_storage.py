@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfda import PrivateMean, ReleasedFunction, load
+from dpfda import Domain, PrivateMean, load
 from dpfda.errors import StorageError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases.files import check_writable, write_text
+from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import SCHEMA_VERSION
 from sample_releases import CURVES, GRID, RELEASES, custom_kernel
 
@@ -91,7 +92,7 @@ class TestRoundTrip:
 class TestCustomKernels:
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
-        fitted = PrivateMean(1.0, bounds=(-3, 3), grid_points=GRID, kernel=custom_kernel).fit(CURVES)
+        fitted = PrivateMean(1.0, bounds=(-3, 3), domain=Domain(GRID), basis=custom_kernel).fit(CURVES)
         self.release = fitted.release_
         return fitted.release_.save(tmp_path / "custom.json")
 

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from dpfda import L1Ball, L2Ball, PrivateMean, ValueBounds
+from dpfda import Domain, PrivateMean, Reading
 from dpfda.bases import CosineBasis, FourierBasis, KernelBasis
-from dpfda.bounds import IntegerBall, LatticeBounds, on_grid
+from dpfda.bounds import IntegerBall, L1Ball, L2Ball, LatticeBounds, ValueBounds, on_grid
 from dpfda.bounds.ongrid import LARGEST_SQUARE
 from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.laplace import Laplace
@@ -354,7 +354,7 @@ def test_memory_beyond_the_input_is_small(dtype, compile, monkeypatch):
     if not compile:
         monkeypatch.setattr(compiled, "available", lambda: False)
     records = np.zeros((400_000, 50), dtype=dtype)
-    mean = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace", grid_points=np.linspace(0, 1, 50))
+    mean = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace", domain=Domain(np.linspace(0, 1, 50)))
     mean.prepare(records[:10])
     tracemalloc.start()
     try:
@@ -408,7 +408,9 @@ def test_fourier_functions_on_a_period_are_enforced_on_the_grid():
 def test_the_compiled_l1_road_agrees_bit_for_bit(components, cells, seed, rows, radius):
     matrix = hostile_matrix(cells, seed, rows)
     basis = BASIS.truncate(components)
-    mean = PrivateMean(1.0, bounds=L1Ball(radius), basis=basis, mechanism="laplace", invalid="repair")
+    mean = PrivateMean(
+        1.0, bounds=L1Ball(radius), basis=basis, mechanism="laplace", reading=Reading(invalid="repair")
+    )
     for source in layouts(matrix).values():
         prepared = mean.prepare(source)
         assert prepared.total.count_with_noise(0, 1) == rows
@@ -431,7 +433,7 @@ def test_the_compiled_l1_road_refuses_with_the_place():
 def test_a_memory_map_is_read_where_it_lies(tmp_path):
     mapped = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.float32, (200_000, 50))
     mapped[:] = 0.25
-    mean = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace", grid_points=np.linspace(0, 1, 50))
+    mean = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace", domain=Domain(np.linspace(0, 1, 50)))
     tracemalloc.start()
     try:
         total = mean.prepare(mapped).total
@@ -463,5 +465,7 @@ def test_integers_beyond_float64_are_no_numbers_and_do_not_warn(bounds):
     # Warnings are errors here; one would depend on the value of a record.
     records = np.zeros((compiled.WORTHWHILE // 16, 16), dtype=np.int64)
     records[5, 3], records[6, 4] = 2**53, -(2**63)
-    prepared = PrivateMean(1.0, bounds=bounds, invalid="repair", mechanism="laplace").prepare(records)
+    prepared = PrivateMean(
+        1.0, bounds=bounds, reading=Reading(invalid="repair"), mechanism="laplace"
+    ).prepare(records)
     assert not any(prepared.total.with_noise([0] * 16))

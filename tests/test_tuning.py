@@ -14,19 +14,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfda import (
-    KernelBasis,
-    L2Ball,
+    Domain,
+    PrivacyUnit,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
     PrivateFPCA,
     PrivateMean,
-    cross_validate,
     load,
-    plug_in,
-    private_selection,
 )
-from dpfda.bounds import L1Ball
+from dpfda.bases import KernelBasis
+from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
 from dpfda.mechanisms.design import make_problem
 from dpfda.mechanisms.iclp import ICLP
@@ -34,7 +32,7 @@ from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.tuning import Stopping, matern_decay
+from dpfda.summaries.tuning import Stopping, cross_validate, matern_decay, plug_in, private_selection
 from dpfda.testing import simulate_releases
 from statistical import FALSE_ALARM
 
@@ -48,7 +46,7 @@ class TestPlugIn:
     @pytest.mark.parametrize("smoothness", [0.5, 1.5, 2.5])
     @pytest.mark.parametrize("bound", [L1Ball(1.0), L2Ball(1.0)])
     def test_the_mechanisms_use_it(self, smoothness: float, bound: Any) -> None:
-        basis = KernelBasis.on_grid(PrivateMean(1.0).kernel or _matern(smoothness), GRID)
+        basis = KernelBasis.on_grid(_matern(smoothness), GRID)
         problem = make_problem(basis, bound, 300, PureDP("0.7"))
         decay = matern_decay(smoothness)
         rkhs, l1 = ICLP().design(problem).parameters, ICLPL1().design(problem).parameters
@@ -106,7 +104,7 @@ PSIS = (1e-5, 1e-3, 1e-1, 10.0)
 @pytest.fixture(scope="module")
 def candidates() -> list[PrivateMean]:
     return [
-        PrivateMean(0.5, bounds=L2Ball(2.0), grid_points=GRID, mechanism=ICLP(eta=1.25, psi=psi))
+        PrivateMean(0.5, bounds=L2Ball(2.0), domain=Domain(GRID), mechanism=ICLP(eta=1.25, psi=psi))
         for psi in PSIS
     ]
 
@@ -147,7 +145,7 @@ class TestCrossValidation:
         shifts = np.random.default_rng(2).normal(0, 1, (12, 1))
         pairs = np.repeat(0.2 * shifts * np.cos(3 * GRID), 2, axis=0)
         groups = np.repeat(np.arange(12), 2)
-        estimator = PrivateMean(1e6, bounds=L2Ball(2.0), grid_points=GRID, mechanism="laplace")
+        estimator = PrivateMean(1e6, bounds=L2Ball(2.0), domain=Domain(GRID), mechanism="laplace")
         found = cross_validate(pairs, [estimator], data_are_public=True, folds=6, groups=groups)
         single = cross_validate(pairs[::2], [estimator], data_are_public=True, folds=6)
         # The parts are others, their average distance is of one size: (1 + 1/11) variances about.
@@ -162,7 +160,12 @@ class TestCrossValidation:
             (
                 {
                     "candidates": [
-                        PrivateMean(1.0, bounds=L2Ball(1.0), neighbours="add-remove", mechanism="knorm")
+                        PrivateMean(
+                            1.0,
+                            bounds=L2Ball(1.0),
+                            unit=PrivacyUnit(neighbours="add-remove"),
+                            mechanism="knorm",
+                        )
                     ]
                 },
                 "public_size must be given in candidates with add-remove neighbours",
@@ -398,7 +401,7 @@ class TestPrivateSelection:
             runs.append(epsilon)
             return Output(1.0, PureDP(epsilon))
 
-        options: Any = {"expected_runs": 50, "eta": Fraction(1, 2), "ledger": ledger, "dataset": "d"}
+        options: Any = {"expected_runs": 50, "eta": Fraction(1, 2), "ledger": ledger.of("d")}
         chosen = private_selection([0, 1], fit, lambda out: out.value, "1.8", **options)
         assert set(runs) == {Fraction(18, 25)}
         assert chosen.guarantee == PureDP("1.8")
@@ -413,7 +416,12 @@ class TestPrivateSelection:
         told = set()
         for _ in range(20):
             chosen = private_selection(
-                [0], made_up(1.0), lambda out: 1.0, 1, expected_runs=9, ledger=ledger, dataset="d"
+                [0],
+                made_up(1.0),
+                lambda out: 1.0,
+                1,
+                expected_runs=9,
+                ledger=ledger.of("d"),
             )
             # The identity is fresh randomness, drawn once.
             identity = chosen.certificate.identity
@@ -435,18 +443,36 @@ class TestPrivateSelection:
     def test_a_run_that_promises_too_little_is_not_published(self, output: Any, words: str) -> None:
         ledger = MemoryLedger().create("d", PureDP(1))
         with pytest.raises(DpfdaError, match=words):
-            private_selection([0], lambda c, e: output, lambda out: 1.0, 1, ledger=ledger, dataset="d")
+            private_selection(
+                [0],
+                lambda c, e: output,
+                lambda out: 1.0,
+                1,
+                ledger=ledger.of("d"),
+            )
         assert ledger.remaining("d")["epsilon"] == 0
 
     def test_a_ledger_in_a_candidate_is_refused_before_the_charge(self) -> None:
         ledger = MemoryLedger().create("d", PureDP(1))
-        inner = PrivateMean(1.0, bounds=(0, 1), ledger=ledger, dataset="d")
+        inner = PrivateMean(1.0, bounds=(0, 1), ledger=ledger.of("d"))
         with pytest.raises(ParameterError, match=r"candidates\[0\].ledger must be None.*how many"):
-            private_selection([inner], made_up(0), lambda out: 1.0, 1, ledger=ledger, dataset="d")
+            private_selection(
+                [inner],
+                made_up(0),
+                lambda out: 1.0,
+                1,
+                ledger=ledger.of("d"),
+            )
         with pytest.raises(ParameterError, match="dataset must name the data set"):
             private_selection([0], made_up(0), lambda out: 1.0, 1, ledger=ledger)
         with pytest.raises(ParameterError, match="candidates must hold at least one"):
-            private_selection([], made_up(0), lambda out: 1.0, 1, ledger=ledger, dataset="d")
+            private_selection(
+                [],
+                made_up(0),
+                lambda out: 1.0,
+                1,
+                ledger=ledger.of("d"),
+            )
         assert ledger.spent("d")["epsilon"] == 0
 
     def test_a_mean_carries_the_guarantee_of_its_selection(self, tmp_path: Any) -> None:
@@ -465,8 +491,8 @@ class TestPrivateSelection:
     def test_so_do_releases_that_hold_releases(self, kind: str, tmp_path: Any) -> None:
         whole = 3
         estimators: dict[str, Any] = {
-            "density": PrivateDensity(1.0, domain_range=(-2, 2)),
-            "kernel": PrivateDensity(1.0, domain_range=(-2, 2), mechanism="kernel"),
+            "density": PrivateDensity(1.0, domain=(-2, 2)),
+            "kernel": PrivateDensity(1.0, domain=(-2, 2), mechanism="kernel"),
             "components": PrivateFPCA(1.0, n_components=1, bounds=(-2, 2), center="private"),
             "covariance": PrivateCovariance(1.0, bounds=(-2, 2), center="private"),
             "comparison": PrivateComparison(1.0, bounds=(-2, 2)),

@@ -19,20 +19,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda import (
-    BoxBasis,
-    CosineBasis,
-    KernelBasis,
-    L1Ball,
-    L2Ball,
-    PrivateMean,
-    ReleasedFunction,
-    TwoStageFunction,
-    TwoStageMean,
-    ValueBounds,
-    load,
-)
-from dpfda.bounds import ball_of
+from dpfda import Domain, PrivateMean, Reading, load
+from dpfda.bases import BoxBasis, CosineBasis, KernelBasis
+from dpfda.bounds import L1Ball, L2Ball, ValueBounds, ball_of
 from dpfda.bounds.around import BallAround
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms.design import choose
@@ -47,9 +36,13 @@ from dpfda.mechanisms.design.two_stage import (
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
-from dpfda.privacy.ledger import MemoryLedger
+from dpfda.privacy.ledger import DatasetLedger, MemoryLedger
 from dpfda.publication import averages, requests
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.staged import TwoStageFunction
 from dpfda.summaries import two_stage
+from dpfda.summaries.estimator import from_words
+from dpfda.summaries.two_stage import TwoStages, prepare_stages
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -65,7 +58,7 @@ def curves_of(size=400, spread=0.2, seed=0):
 
 def fitted(**parameters):
     made = {"epsilon": 1.0, "bounds": (-5.0, 5.0), "grid_points": GRID, "spread": 0.3, **parameters}
-    return TwoStageMean(**made).fit(curves_of()).release_
+    return from_words(PrivateMean, **made).fit(curves_of()).release_
 
 
 # Whole-program audits. One function, so that the law of every stage is one-dimensional.
@@ -109,7 +102,7 @@ def quick(monkeypatch, shares, epsilon):
     monkeypatch.setattr(two_stage.PreparedStages, "differences", lambda self, first: np.ones(1))
     request = PrivateMean._request
     monkeypatch.setattr(
-        TwoStageMean, "_request", lambda self, *of: replace(request(self, *of), mechanism=KNorm(1))
+        PrivateMean, "_request", lambda self, *of: replace(request(self, *of), mechanism=KNorm(1))
     )
     parts = [PureDP(epsilon * Fraction(share)) if share else None for share in shares]
     design = {}
@@ -140,10 +133,10 @@ def audit(monkeypatch, epsilon, trials, error):
 
     # The outputs alone: the release around them is made of public things.
     monkeypatch.setattr(two_stage, "assembled", outputs)
-    mean = TwoStageMean(2.0, bounds=L2Ball(1.0), basis=ONE, spread=0.5)
+    mean = PrivateMean(2.0, bounds=L2Ball(1.0), basis=ONE, mechanism=TwoStages(spread=0.5))
     rest = np.array([[0.1, 0.1, 0.1], [-0.1, 0.0, 0.1]])
     far = 50.0 * ONE.evaluate(POINTS)[:, 0] * np.sign(ONE.evaluate(POINTS)[0, 0])
-    prepared = [mean.prepare_stages(np.vstack([rest, record])) for record in (far, -far)]
+    prepared = [prepare_stages(mean, np.vstack([rest, record])) for record in (far, -far)]
     rough = exact(prepared[0].total(prepared[0].first_request))[0]
 
     def happens(release):
@@ -162,14 +155,14 @@ def audit(monkeypatch, epsilon, trials, error):
 def losses(monkeypatch, shares):
     """Exact log likelihood ratios of outputs of the whole program, selection included, on neighbours."""
     quick(monkeypatch, shares, 2)
-    mean = TwoStageMean(2.0, bounds=L2Ball(1.0), basis=ONE, spread="private")
+    mean = PrivateMean(2.0, bounds=L2Ball(1.0), basis=ONE, mechanism=TwoStages(spread="private"))
     generator = np.random.default_rng(3)
     made = []
     for _ in range(80):
         rest = generator.normal(size=(3, 3))
         powers = generator.integers(-3, 4, 2)
         pair = [
-            mean.prepare_stages(np.vstack([rest, generator.normal(size=(1, 3)) * 10.0**power]))
+            prepare_stages(mean, np.vstack([rest, generator.normal(size=(1, 3)) * 10.0**power]))
             for power in powers
         ]
         for each in pair:
@@ -240,8 +233,8 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(neighbours):
 
 def test_counts_get_laplace_noise_of_their_part(monkeypatch):
     quick(monkeypatch, ("1/2", "1/3", "1/6"), 3)
-    mean = TwoStageMean(3.0, bounds=L2Ball(1.0), basis=ONE, spread="private")
-    prepared = mean.prepare_stages(np.array([[0.1, 0.1, 0.1], [3.0, 3.0, 3.0], [-0.3, 0, 0.5]]))
+    mean = PrivateMean(3.0, bounds=L2Ball(1.0), basis=ONE, mechanism=TwoStages(spread="private"))
+    prepared = prepare_stages(mean, np.array([[0.1, 0.1, 0.1], [3.0, 3.0, 3.0], [-0.3, 0, 0.5]]))
     errors = []
     for _ in range(400):
         release = two_stage._released(prepared, prepared.certified())
@@ -258,12 +251,18 @@ def test_counts_get_laplace_noise_of_their_part(monkeypatch):
 
 @pytest.mark.parametrize("value", [0.0, 5e-324, -1e-300, 1.0, 1e150, -LARGEST, LARGEST, np.nan, np.inf])
 def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
-    mean = TwoStageMean(1.0, bounds=L2Ball(1.0), grid_points=GRID, spread="private", invalid="repair")
+    mean = PrivateMean(
+        1.0,
+        bounds=L2Ball(1.0),
+        domain=Domain(GRID),
+        mechanism=TwoStages(spread="private"),
+        reading=Reading(invalid="repair"),
+    )
     rows = np.random.default_rng(1).normal(size=(5, GRID.size))
     other = rows.copy()
     other[2] = value
     other[2, ::2] *= -1
-    pair = [mean.prepare_stages(each) for each in (rows, other)]
+    pair = [prepare_stages(mean, each) for each in (rows, other)]
     first = two_stage._released(pair[0], pair[0].certified()).first
     bins = [np.array(exact(each.bins(first, each.radii()))) for each in pair]
     scale = two_stage.COUNT_SCALE
@@ -313,9 +312,9 @@ def test_values_are_clipped_before_differences_are_taken():
 
 def test_add_remove_moves_half_as_far():
     parameters = {"epsilon": 1.0, "bounds": L2Ball(1.0), "basis": ONE, "spread": "private"}
-    replaced = TwoStageMean(**parameters).prepare_stages(np.ones((9, 3)))
-    removed = TwoStageMean(neighbours="add-remove", public_size=9, **parameters).prepare_stages(
-        np.ones((9, 3))
+    replaced = prepare_stages(from_words(PrivateMean, **parameters), np.ones((9, 3)))
+    removed = prepare_stages(
+        from_words(PrivateMean, neighbours="add-remove", public_size=9, **parameters), np.ones((9, 3))
     )
     assert replaced.counting_noise()[1] == 2 * removed.counting_noise()[1] == 2 * two_stage.COUNT_SCALE
     first = two_stage._released(replaced, replaced.certified()).first
@@ -331,9 +330,16 @@ def test_under_add_remove_the_number_of_records_shows_nowhere():
         "neighbours": "add-remove",
         "public_size": 40,
     }
-    plans = [TwoStageMean(spread=0.2, **made).prepare_stages(np.zeros((n, 12))).plan for n in (3, 400)]
+    plans = [
+        prepare_stages(from_words(PrivateMean, spread=0.2, **made), np.zeros((n, 12))).plan
+        for n in (3, 400)
+    ]
     assert plans[0] == plans[1]
-    release = TwoStageMean(spread="private", **made).fit(np.zeros((3, 12))).release_
+    release = (
+        from_words(PrivateMean, mechanism=TwoStages(spread="private"), **made)
+        .fit(np.zeros((3, 12)))
+        .release_
+    )
     assert release.divisor == 40
     assert release.first.divisor == 40
 
@@ -374,6 +380,9 @@ class Watched:
     def __init__(self, order):
         self.order = order
 
+    def of(self, dataset):
+        return DatasetLedger(self, dataset)
+
     def charge(self, dataset, cost, entry):
         self.order.append((dataset, added([each.guarantee for each in cost]), entry["summary"]))
 
@@ -383,7 +392,7 @@ def test_the_whole_is_charged_once_before_any_noise(spread, monkeypatch):
     order = []
     draw = KNormNoise.draw
     monkeypatch.setattr(KNormNoise, "draw", lambda self: order.append("draw") or draw(self))
-    fitted(spread=spread, bounds=L2Ball(5.0), ledger=Watched(order), dataset="days")
+    fitted(spread=spread, bounds=L2Ball(5.0), ledger=Watched(order).of("days"))
     assert order[0] == ("days", PureDP(1), "mean curve in two stages")
     assert set(order[1:]) == {"draw"}
     assert len(order) - 1 == {0.3: 2, 40.0: 1, "private": 3}[spread]
@@ -391,10 +400,10 @@ def test_the_whole_is_charged_once_before_any_noise(spread, monkeypatch):
 
 def test_a_ledger_that_refuses_stops_everything(monkeypatch):
     ledger = MemoryLedger().create("days", PureDP("3/2"))
-    fitted(ledger=ledger, dataset="days")
+    fitted(ledger=ledger.of("days"))
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
     with pytest.raises(BudgetError):
-        fitted(ledger=ledger, dataset="days")
+        fitted(ledger=ledger.of("days"))
     assert ledger.spent("days")["epsilon"] == 1
 
 
@@ -402,7 +411,7 @@ def test_a_ledger_that_refuses_stops_everything(monkeypatch):
 
 
 def problem_of(size=400, epsilon=1.0):
-    mean = PrivateMean(epsilon, bounds=L2Ball(5.0), grid_points=GRID)
+    mean = PrivateMean(epsilon, bounds=L2Ball(5.0), domain=Domain(GRID))
     return mean.prepare(np.zeros((size, GRID.size))).request.problem(size)
 
 
@@ -481,7 +490,10 @@ def test_counts_that_tell_nothing_leave_a_wide_radius():
 def test_release_beats_one_stage_where_the_spread_is_true_and_says_why():
     target = curves_of().mean(axis=0)
     errors = []
-    for mean in (TwoStageMean(4.0, spread=0.35, bounds=(-20, 20)), PrivateMean(4.0, bounds=(-20, 20))):
+    for mean in (
+        PrivateMean(4.0, mechanism=TwoStages(spread=0.35), bounds=(-20, 20)),
+        PrivateMean(4.0, bounds=(-20, 20)),
+    ):
         releases = [mean.fit(curves_of()).release_ for _ in range(8)]
         errors.append([np.mean((r(GRID) - target) ** 2) for r in releases])
     # About 70 times in 60 runs of each, in which one of twenty of either was beyond a factor of three of
@@ -536,8 +548,8 @@ def test_values_derivatives_and_integrals_are_those_of_both_stages():
 
 
 def test_the_band_covers_the_mean_of_the_clipped_differences():
-    mean = TwoStageMean(1.0, bounds=(-5.0, 5.0), grid_points=GRID, spread=0.5)
-    prepared = mean.prepare_stages(curves_of())
+    mean = PrivateMean(1.0, bounds=(-5.0, 5.0), domain=Domain(GRID), mechanism=TwoStages(spread=0.5))
+    prepared = prepare_stages(mean, curves_of())
     trials, inside = 60, 0
     for _ in range(trials):
         release = two_stage._released(prepared, prepared.certified())
@@ -558,11 +570,13 @@ def test_the_band_covers_the_mean_of_the_clipped_differences():
 def test_groups_count_once():
     curves = curves_of(60)
     people = np.repeat(np.arange(20), 3)
-    mean = TwoStageMean(1.0, bounds=L2Ball(5.0), grid_points=GRID, spread="private")
+    mean = PrivateMean(
+        1.0, bounds=L2Ball(5.0), domain=Domain(GRID), mechanism=TwoStages(spread="private")
+    )
     release = mean.fit(curves, groups=people).release_
     assert release.divisor == 20
     assert release.unit == "group"
-    prepared = mean.prepare_stages(curves, people)
+    prepared = prepare_stages(mean, curves, people)
     assert sum(exact(prepared.bins(release.first, prepared.radii()))) == 20 * two_stage.COUNT_SCALE
 
 
@@ -576,7 +590,13 @@ def test_extreme_budgets_and_every_bound(bounds, epsilon):
 
 def test_standardised_curves_and_a_named_kernel():
     for kernel in (None, Matern(0.2, nu=1.5)):
-        mean = TwoStageMean(8.0, standardize=True, kernel=kernel, grid_points=GRID, spread=0.1)
+        mean = PrivateMean(
+            8.0,
+            reading=Reading(standardize=True),
+            basis=kernel,
+            domain=Domain(GRID),
+            mechanism=TwoStages(spread=0.1),
+        )
         release = mean.fit(curves_of() * np.arange(1, 401)[:, None]).release_
         assert isinstance(release, TwoStageFunction)
         assert abs(release.basis.weights @ release(GRID)) < 1e-9
@@ -590,7 +610,7 @@ def test_a_spread_that_is_none(spread):
     with pytest.raises(
         ParameterError, match="spread must be a positive finite number or 'private'"
     ) as e:
-        TwoStageMean(1.0, bounds=(-5, 5), spread=spread).fit(curves_of(5))
+        PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoStages(spread=spread)).fit(curves_of(5))
     assert "never from these data" in str(e.value)
 
 
@@ -599,37 +619,40 @@ def test_a_spread_that_is_none(spread):
     [
         (
             {"neighbours": "add-remove"},
-            "public_size must be given under add-remove neighbours.*PrivateMean",
+            "public_size must be given under add-remove neighbours.*one stage",
         ),
-        ({"mechanism": "laplace"}, "mechanism must be 'auto' in two stages.*PrivateMean"),
+        ({"mechanism": "laplace"}, "mechanism must be an object with spread; found 'laplace'"),
+        ({"prior": np.sin}, "prior must be None"),
         ({"bounds": None}, "bounds must be given"),
         ({"epsilon": -1}, "epsilon must be positive"),
         ({"public_size": 5}, "public_size must be None under replace-one"),
-        ({"dataset": None, "ledger": Watched([])}, "dataset must name the data set"),
+        ({"ledger": Watched([])}, "dataset must name the data set"),
     ],
 )
 def test_parameters_that_are_refused(parameters, words, monkeypatch):
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
     with pytest.raises(ParameterError, match=words):
-        TwoStageMean(**{"epsilon": 1.0, "bounds": (-5, 5), "spread": 0.3, **parameters}).fit(
+        from_words(PrivateMean, **{"epsilon": 1.0, "bounds": (-5, 5), "spread": 0.3, **parameters}).fit(
             curves_of(6)
         )
 
 
 def test_what_needs_one_stage_is_refused(tmp_path):
-    mean = TwoStageMean(1.0, bounds=(-5, 5), spread=0.3)
+    mean = PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoStages(spread=0.3))
     for refused in (
-        mean.stream,
-        lambda: mean.fit_blocks([curves_of(5)]),
+        lambda: mean.partial_fit(curves_of(5)),
         lambda: mean.open_session(curves_of(5), tmp_path / "path"),
         lambda: mean.prepare(curves_of(5)),
     ):
         with pytest.raises(
-            ParameterError, match=r"X must be curves in memory for two stages.*PrivateMean"
+            ParameterError, match=r"mechanism must have one stage for .* need curves in memory"
         ):
             refused()
-    boxed = TwoStageMean(
-        1.0, bounds=(-5, 5), spread=0.3, basis=BoxBasis.on_grid("cosine", (4, 4), [(0, 1)] * 2)
+    boxed = PrivateMean(
+        1.0,
+        bounds=(-5, 5),
+        mechanism=TwoStages(spread=0.3),
+        basis=BoxBasis.on_grid("cosine", (4, 4), [(0, 1)] * 2),
     )
     with pytest.raises(ParameterError, match="functions on boxes"):
         boxed.fit(np.zeros((5, 4, 4)))
@@ -639,7 +662,9 @@ def test_bad_data_are_refused_before_anything_is_charged():
     order = []
     bad = curves_of(6)
     bad[3, 4] = np.nan
-    mean = TwoStageMean(1.0, bounds=(-5, 5), spread=0.3, ledger=Watched(order), dataset="d")
+    mean = PrivateMean(
+        1.0, bounds=(-5, 5), mechanism=TwoStages(spread=0.3), ledger=Watched(order).of("d")
+    )
     with pytest.raises(DataError, match="row 3, column 4"):
         mean.fit(bad)
     assert not order
@@ -650,7 +675,12 @@ def test_repair_is_silent_where_numpy_raises():
     rows[1], rows[2], rows[3] = LARGEST, 5e-324, np.nan
     for bounds in (L2Ball(5.0), (-5.0, 5.0), L1Ball(5.0)):
         with np.errstate(all="raise"):
-            mean = TwoStageMean(1.0, bounds=bounds, spread="private", invalid="repair").fit(rows)
+            mean = PrivateMean(
+                1.0,
+                bounds=bounds,
+                mechanism=TwoStages(spread="private"),
+                reading=Reading(invalid="repair"),
+            ).fit(rows)
         assert np.all(np.isfinite(mean.release_(GRID)))
 
 
@@ -664,6 +694,6 @@ def test_center_and_radius_of_a_ball_are_checked():
 
 
 def test_it_is_an_estimator_with_parameters():
-    mean = clone(TwoStageMean(2.0, bounds=(-5, 5), spread=0.3))
-    assert mean.get_params()["spread"] == 0.3
-    assert set(mean.get_params()) == {*PrivateMean(1.0).get_params(), "spread"} - {"prior"}
+    mean = clone(PrivateMean(2.0, bounds=(-5, 5), mechanism=TwoStages(spread=0.3)))
+    assert mean.get_params()["mechanism__spread"] == 0.3
+    assert mean.set_params(mechanism__spread=0.1).mechanism == TwoStages(0.1)

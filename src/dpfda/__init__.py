@@ -1,6 +1,8 @@
 """Functions of private data, published under differential privacy.
 
-Names are loaded when they are first used, so importing the package costs next to nothing.
+Names are loaded when they are first used, so importing the package costs next to nothing. Bases, bounds,
+features, tuning and the like lie in the modules named after them: `dpfda.bases`, `dpfda.bounds`,
+`dpfda.records.features`, `dpfda.summaries.tuning`.
 """
 
 from __future__ import annotations
@@ -9,133 +11,53 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfda.bases import (
-        BernsteinBasis,
-        BoxBasis,
-        CosineBasis,
-        FourierBasis,
-        KernelBasis,
-        KroneckerBasis,
-        LegendreBasis,
-        SineBasis,
-    )
-    from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
-    from dpfda.publication.session import FunctionalSession
-    from dpfda.records import LongCurves
-    from dpfda.records.features import FourierFeatures, LandmarkFeatures, LinearFeatures
+    from dpfda.privacy.ledger import Ledger
+    from dpfda.publication.session import Session
     from dpfda.releases.base import load
-    from dpfda.releases.comparison import ReleasedComparison
-    from dpfda.releases.components import ReleasedComponents
-    from dpfda.releases.covariance import ReleasedCovariance
-    from dpfda.releases.density import ReleasedDensity
-    from dpfda.releases.field import ReleasedField
-    from dpfda.releases.function import ReleasedFunction
-    from dpfda.releases.lattice import LatticeRelease
-    from dpfda.releases.predictor import ReleasedPredictor
-    from dpfda.releases.staged import TwoStageFunction
-    from dpfda.summaries import PrivateDensity, PrivateMean, release_bernstein
+    from dpfda.summaries.bernstein import release_function
     from dpfda.summaries.classification import PrivateKernelClassifier
     from dpfda.summaries.comparison import PrivateComparison
     from dpfda.summaries.covariance import PrivateCovariance
-    from dpfda.summaries.density_kernel import DensityKernel
+    from dpfda.summaries.density import PrivateDensity
     from dpfda.summaries.fpca import PrivateFPCA
+    from dpfda.summaries.mean import PrivateMean
     from dpfda.summaries.regression import PrivateKernelRegressor
-    from dpfda.summaries.streams import MeanStream, row_blocks
-    from dpfda.summaries.tuning import cross_validate, plug_in, private_selection
-    from dpfda.summaries.two_stage import TwoStageMean
+    from dpfda.summaries.settings import Domain, PrivacyUnit, Reading
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BernsteinBasis": "bases",
-    "BoxBasis": "bases",
-    "BoxBound": "bounds",
-    "CosineBasis": "bases",
-    "FourierBasis": "bases",
-    "DensityKernel": "summaries.density_kernel",
-    "Ellipsoid": "bounds",
-    "FourierFeatures": "records.features",
-    "FunctionalSession": "publication.session",
-    "KernelBasis": "bases",
-    "KroneckerBasis": "bases",
-    "LegendreBasis": "bases",
-    "L1Ball": "bounds",
-    "L2Ball": "bounds",
-    "LandmarkFeatures": "records.features",
-    "LatticeRelease": "releases.lattice",
-    "LinearFeatures": "records.features",
-    "LongCurves": "records",
-    "MeanStream": "summaries.streams",
+    "PrivateMean": "summaries.mean",
     "PrivateComparison": "summaries.comparison",
     "PrivateCovariance": "summaries.covariance",
-    "PrivateDensity": "summaries",
     "PrivateFPCA": "summaries.fpca",
-    "PrivateKernelClassifier": "summaries.classification",
+    "PrivateDensity": "summaries.density",
     "PrivateKernelRegressor": "summaries.regression",
-    "PrivateMean": "summaries",
-    "ReleasedComparison": "releases.comparison",
-    "ReleasedComponents": "releases.components",
-    "ReleasedCovariance": "releases.covariance",
-    "ReleasedDensity": "releases.density",
-    "ReleasedField": "releases.field",
-    "ReleasedFunction": "releases.function",
-    "ReleasedPredictor": "releases.predictor",
-    "SineBasis": "bases",
-    "TwoStageFunction": "releases.staged",
-    "TwoStageMean": "summaries.two_stage",
-    "ValueBounds": "bounds",
-    "cross_validate": "summaries.tuning",
+    "PrivateKernelClassifier": "summaries.classification",
+    "release_function": "summaries.bernstein",
+    "Session": "publication.session",
+    "Ledger": "privacy.ledger",
     "load": "releases.base",
-    "plug_in": "summaries.tuning",
-    "private_selection": "summaries.tuning",
-    "release_bernstein": "summaries",
-    "row_blocks": "summaries.streams",
+    "Domain": "summaries.settings",
+    "PrivacyUnit": "summaries.settings",
+    "Reading": "summaries.settings",
 }
 
 __all__ = [
-    "BernsteinBasis",
-    "BoxBasis",
-    "BoxBound",
-    "CosineBasis",
-    "FourierBasis",
-    "DensityKernel",
-    "Ellipsoid",
-    "FourierFeatures",
-    "FunctionalSession",
-    "KernelBasis",
-    "KroneckerBasis",
-    "LegendreBasis",
-    "L1Ball",
-    "L2Ball",
-    "LandmarkFeatures",
-    "LatticeRelease",
-    "LinearFeatures",
-    "LongCurves",
-    "MeanStream",
+    "PrivateMean",
     "PrivateComparison",
     "PrivateCovariance",
-    "PrivateDensity",
     "PrivateFPCA",
-    "PrivateKernelClassifier",
+    "PrivateDensity",
     "PrivateKernelRegressor",
-    "PrivateMean",
-    "ReleasedComparison",
-    "ReleasedComponents",
-    "ReleasedCovariance",
-    "ReleasedDensity",
-    "ReleasedField",
-    "ReleasedFunction",
-    "ReleasedPredictor",
-    "SineBasis",
-    "TwoStageFunction",
-    "TwoStageMean",
-    "ValueBounds",
-    "cross_validate",
+    "PrivateKernelClassifier",
+    "release_function",
+    "Session",
+    "Ledger",
     "load",
-    "plug_in",
-    "private_selection",
-    "release_bernstein",
-    "row_blocks",
+    "Domain",
+    "PrivacyUnit",
+    "Reading",
 ]
 
 

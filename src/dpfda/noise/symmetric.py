@@ -54,7 +54,13 @@ from dpfda.noise.scan import laws_of
 from dpfda.numerics import drawing
 from dpfda.privacy.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ class SymmetricNoise(AnyLaw, Protocol):
     def power(self) -> float:
         """Variance of a diagonal entry, twice that of any other, in squared grid units."""
 
-    def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP | ApproximateDP:
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> Guarantee:
         """What the integer scale in force gives, rounded outward."""
 
 
@@ -299,11 +305,15 @@ class SymmetricGaussianNoise(MatrixLaw):
         """Scaled to a guarantee."""
         return cls(size, math.ceil(difference.frobenius / gaussian_ratio(guarantee)))
 
-    def achieved(self, difference: OuterDifference, requested: Guarantee) -> ApproximateDP:
-        """The exact delta at the requested epsilon."""
+    def achieved(
+        self, difference: OuterDifference, requested: Guarantee
+    ) -> ApproximateDP | ZeroConcentratedDP:
+        """The exact delta at the requested epsilon, or the exact rho."""
+        mu = difference.frobenius / self.scale
+        if isinstance(requested, ZeroConcentratedDP):
+            return ZeroConcentratedDP(mu**2 / 2)
         if not isinstance(requested, ApproximateDP):
             raise unsuited(self, requested)
-        mu = difference.frobenius / self.scale
         return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
 
     def loss(self, requested: Guarantee) -> Loss | None:
@@ -323,8 +333,9 @@ def symmetric_noise(
         Number of rows.
     difference : OuterDifference
         How far neighbouring sums are apart.
-    guarantee : PureDP or ApproximateDP
-        What the noise must give. Pure noise under an approximate guarantee uses its epsilon alone.
+    guarantee : Guarantee
+        What the noise must give. Pure noise under an approximate guarantee uses its epsilon alone; a
+        zero-concentrated one needs Gaussian noise.
 
     Raises
     ------
@@ -336,9 +347,9 @@ def symmetric_noise(
     laws = symmetric_mechanisms()
     if name not in laws:
         raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(laws)}", repr(name))
-    if not isinstance(guarantee, PureDP | ApproximateDP):
+    if isinstance(guarantee, ZeroConcentratedDP) and laws[name] is not SymmetricGaussianNoise:
         raise RefusedMechanismError(
-            "guarantee", "be pure or approximate for a covariance", f"{guarantee}"
+            "mechanism", "be 'auto' or 'gaussian' under rho", repr(name), "Ask for an epsilon instead."
         )
     made: SymmetricNoise = laws[name].scaled(size, difference, guarantee)
     return made
@@ -351,7 +362,7 @@ def symmetric_mechanisms() -> dict[str, type[Any]]:
 
 def achieved_symmetric(
     noise: SymmetricNoise, difference: OuterDifference, requested: Guarantee
-) -> PureDP | ApproximateDP:
+) -> Guarantee:
     """Recompute, from the integer scale in force, what a law gives; rounded outward.
 
     Raises

@@ -9,7 +9,13 @@ import numpy as np
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import ApproximateDP, PureDP, guarantee_for
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    PureDP,
+    ZeroConcentratedDP,
+    guarantee_for,
+)
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
 # Where delta is positive: the profiles of larger ones take seconds.
@@ -42,6 +48,42 @@ def budget(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
     if not SMALLEST_EPSILON <= found.epsilon <= largest:
         words = "1e6 where delta is positive" if approximate else "1e9"
         raise ParameterError("epsilon", f"lie between 1e-9 and {words}", shown(epsilon))
+    return found
+
+
+def asked(epsilon: Any, delta: Any = 0, rho: Any = None) -> Guarantee:
+    """The guarantee that an estimator is asked for: by epsilon and delta, or by rho.
+
+    Parameters
+    ----------
+    epsilon, delta
+        As in `budget`.
+    rho : int, float, Fraction or Decimal, optional
+        From 1e-18 to 1e9, in the place of epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If both or neither of epsilon and rho are given, or one is no number or out of range.
+    """
+    if rho is None:
+        if epsilon is None:
+            raise ParameterError(
+                "epsilon", "be a number", "None", "It has no default: choose it, or rho in its place."
+            )
+        return budget(epsilon, delta)
+    if epsilon is not None:
+        remedy = "Leave one out: rho is zero-concentrated privacy, epsilon pure or with a delta."
+        raise ParameterError("rho", "be given instead of epsilon, not beside it", shown(rho), remedy)
+    _check_numeric("delta", delta)
+    if delta != 0:
+        raise ParameterError(
+            "delta", "be 0 beside rho, which implies a delta for every epsilon", shown(delta)
+        )
+    _check_numeric("rho", rho)
+    found = ZeroConcentratedDP(rho)
+    if not SMALLEST_EPSILON**2 <= found.rho <= LARGEST_EPSILON:
+        raise ParameterError("rho", "lie between 1e-18 and 1e9", shown(rho))
     return found
 
 

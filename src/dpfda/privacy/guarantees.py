@@ -159,6 +159,13 @@ def split(guarantee: Guarantee, share: Fraction) -> tuple[PureDP, Guarantee]:
     return PureDP(part), ApproximateDP(rest, guarantee.delta)
 
 
+def pure_part(guarantee: Guarantee) -> PureDP:
+    """The largest pure guarantee that is within another: its epsilon, or the root of 2 rho."""
+    if not isinstance(guarantee, ZeroConcentratedDP):
+        return PureDP(guarantee.epsilon)
+    return split(guarantee, Fraction(2**40 - 1, 2**40))[0]
+
+
 def added(parts: Sequence[Guarantee]) -> Guarantee:
     """What several guarantees give together, each mechanism knowing the earlier outputs.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfda.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.ledger import Ledger, Reservation, named_ledger
+from dpfda.privacy.ledger import AnyLedger, Reservation, named_ledger
 
 # What fits an estimator again and again on parts of the same data.
 _REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
@@ -23,7 +23,7 @@ _CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 
 
 def charge_account(
-    ledger: Ledger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, Any]
+    ledger: AnyLedger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, Any]
 ) -> None:
     """Charge a ledger, if one is given or named once, before any noise is drawn.
 

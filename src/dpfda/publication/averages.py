@@ -19,7 +19,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, split
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import (
     bound_of,
     certified,
@@ -70,7 +70,7 @@ class Paid:
 def publish(
     total: IntegerSum,
     request: Request,
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     certificate: Certificate | None = None,
 ) -> Any:
@@ -108,7 +108,7 @@ def publish(
 def pay(
     total: IntegerSum,
     request: Request,
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     certificate: Certificate | None = None,
 ) -> Paid:
@@ -180,7 +180,7 @@ def publish_integers(
     width: int,
     guarantee: Guarantee,
     entry: Mapping[str, Any],
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     mechanism: Mapping[str, Any] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
@@ -218,7 +218,7 @@ def publish_integers(
 def publish_parallel(
     parts: Sequence[tuple[IntegerSum, Request]],
     entry: Mapping[str, Any],
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> list[ReleasedFunction]:
     """Release several sums over disjoint sets of privacy units, at the cost of one.

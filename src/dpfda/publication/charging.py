@@ -15,7 +15,7 @@ from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, split, within
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.accounts import charge_account
 from dpfda.publication.requests import COUNT_SHARE, Request
 
@@ -24,7 +24,7 @@ COUNT, FUNCTION = "count", "function"
 
 
 def charge(
-    ledger: Ledger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, Any]
+    ledger: AnyLedger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, Any]
 ) -> None:
     """Charge the costs in a certificate to a ledger, if one is given or named in the environment.
 

@@ -27,7 +27,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, added, split, within
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split, within
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, recomputed, stamp
 from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.components import ReleasedComponents, ordered_components
@@ -48,7 +48,7 @@ class Shares:
 
     Parameters
     ----------
-    whole : PureDP or ApproximateDP
+    whole : Guarantee
     count : PureDP or None
         For the number of units, under add/remove without a public size.
     mean : PureDP or None
@@ -57,13 +57,13 @@ class Shares:
         For the second moments.
     """
 
-    whole: PureDP | ApproximateDP
+    whole: Guarantee
     count: PureDP | None
     mean: PureDP | None
     rest: Guarantee
 
     @classmethod
-    def of(cls, whole: PureDP | ApproximateDP, counted: bool, mean_share: Fraction | None) -> Shares:
+    def of(cls, whole: Guarantee, counted: bool, mean_share: Fraction | None) -> Shares:
         """Split off a tenth for a count, if one is released, and a share of the rest for a mean."""
         rest: Guarantee = whole
         count = mean = None
@@ -379,7 +379,9 @@ def variance_noise(
     count = len(plan.directions)
     factor = 2 if neighbours is Neighbours.REPLACE_ONE and count > 1 else 1
     difference = OuterDifference(factor * radius_square**2, factor * radius_square)
-    names = ("wishart", "knorm") if isinstance(plan.variances, PureDP) else ("wishart", "gaussian")
+    names = {"pure": ("wishart", "knorm"), "approximate": ("wishart", "gaussian")}.get(
+        plan.variances.kind, ("gaussian",)
+    )
     laws = [symmetric_noise(name, count, difference, plan.variances) for name in names]
     noise = min(laws, key=lambda law: law.power)
     return noise, achieved_symmetric(noise, difference, plan.variances)

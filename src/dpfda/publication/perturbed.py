@@ -12,7 +12,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, added, within
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import certified_entry, charge, recomputed
 
 # Stages of a release.
@@ -28,7 +28,7 @@ def publish_perturbed(
     width: int,
     shares: tuple[PureDP, PureDP],
     entry: Mapping[str, Any],
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     mechanism: Mapping[str, Any] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:

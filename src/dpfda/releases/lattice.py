@@ -37,7 +37,7 @@ class LatticeRelease(Release):
     """A function of d variables published by the Bernstein mechanism.
 
     Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
-    nothing private. Made by `dpfda.release_bernstein`.
+    nothing private. Made by `dpfda.release_function`.
 
     Parameters
     ----------

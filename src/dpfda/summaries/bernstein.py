@@ -20,10 +20,10 @@ from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
-from dpfda.privacy.ledger import Ledger
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
+from dpfda.summaries.estimator import read_ledger
 
 Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]
@@ -33,7 +33,7 @@ LARGEST_LATTICE = 2**20
 SENSITIVITY_BITS = 40
 
 
-def release_bernstein(
+def release_function(
     target: Callable[[Floats], ArrayLike] | ArrayLike,
     sensitivity: Any,
     epsilon: Any,
@@ -43,8 +43,7 @@ def release_bernstein(
     neighbours: str = "replace-one",
     unit: str = "record",
     invalid: str = "refuse",
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
+    ledger: Any = None,
 ) -> LatticeRelease:
     """Release a function of private data, of one or several variables, under pure privacy.
 
@@ -76,10 +75,8 @@ def release_bernstein(
     invalid : {"refuse", "repair"}
         Raise on a value that is NaN or infinite (outside the guarantee: an error tells something), or
         put zero in its place. The sensitivity must then be that of the repaired function.
-    ledger : Ledger, optional
-        Charged before noise is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn; as in `dpfda.PrivateMean`.
 
     Returns
     -------
@@ -125,12 +122,12 @@ def release_bernstein(
     >>> people = np.random.default_rng(1).uniform(size=(500, 2))
     >>> def share(points):
     ...     return np.mean(np.all(people <= points[:, None, :], axis=2), axis=1)
-    >>> release = release_bernstein(share, 1 / 500, epsilon=1, degree=4, domain_range=[(0, 1), (0, 1)])
+    >>> release = release_function(share, 1 / 500, epsilon=1, degree=4, domain_range=[(0, 1), (0, 1)])
     >>> release([[0.5, 0.5], [1.0, 1.0]]).shape
     (2,)
     """
     guarantee = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
-    relation = Neighbours.parse(neighbours)
+    relation, account = Neighbours.parse(neighbours), read_ledger(ledger)
     check_choice(invalid, "invalid", ("refuse", "repair"))
     if not isinstance(unit, str) or not unit.strip():
         raise ParameterError("unit", "name who is protected, in the singular", repr(unit))
@@ -162,7 +159,7 @@ def release_bernstein(
         "basis": f"Bernstein polynomials of degree {whole}",
         "mechanism": "bernstein",
     }
-    noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, ledger, dataset)
+    noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, *account)
     return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
 
 

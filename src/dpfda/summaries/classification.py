@@ -15,11 +15,10 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
-from dpfda.records.curves import check_choice
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column
-from dpfda.summaries.minimiser import Loss
+from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
 LOSSES = ("hinge", "logistic", "squared")
@@ -30,7 +29,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     """Two-class classifier under differential privacy: support vector machine and relatives.
 
     The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
-    psi |b|^2. It is released as a whole function of the inputs, with noise by one of three roads.
+    penalty |b|^2. It is released as a whole function of the inputs, with noise by one of three solvers.
 
     Parameters
     ----------
@@ -45,40 +44,29 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         The two public classes; the decision function is positive for the second. A record of any other
         class is refused or, under ``invalid="repair"``, replaced by a fixed public element. "from-y"
         declares that the set of labels in y is public knowledge; then it must hold two labels.
-    loss : {"hinge", "logistic", "squared"}
-        The hinge has its corner rounded, see `width`.
-    width : float
-        Length of the arc that rounds the corner of the hinge: it differs from max(0, 1 - y f) by at
-        most half of it. A smooth loss is what the objective road needs.
-    road : {"auto", "objective", "output", "sums"}
+    loss : "hinge", "logistic", "squared", "hinge:0.5" or Loss
+        The hinge has its corner rounded by an arc, whose length may follow the word: it differs from
+        max(0, 1 - y f) by at most half of that. A smooth loss is what noise in the objective needs.
+    solver : {"auto", "objective", "output", "sums"}
         Noise in the objective (hinge, logistic), on the minimiser (all losses), or on the sums of
         phi phi^T and y phi (squared). "auto" is "sums" for the square loss; else "objective", or
-        "output" where there is a delta and many features. See `dpfda.summaries.roads` for what each
+        "output" where there is a delta and many features. See `dpfda.summaries.solvers` for what each
         guarantees.
-    features : {"auto", "linear", "fourier", "grid"} or a feature map
-        "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
-        See `dpfda.records.features`; `LinearFeatures.of_curves` takes curves and images.
-    kernel : scikit-learn kernel, optional
-        Public; for "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
-    components : int, optional
-        Number of kernel features; by default from the public size and epsilon.
-    seed : int
-        Public seed of the frequencies of random Fourier features; the noise has none.
-    psi : float, optional
-        Penalty; by default from public numbers.
-    neighbours : {"replace-one"}
-        One privacy unit may be replaced by another; their number is public.
-    invalid : {"refuse", "repair"}
-        Raise on unusable records (outside the guarantee: an error tells something), or count each as a
-        record without features and with target 0.
-    unit : str, optional
-        What to call the privacy unit in the release; "record" or "group" by default.
-    labels : mapping, optional
-        Public words for plots: "domain" and "value", with units.
-    ledger : Ledger, optional
+    features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
+        "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
+        and a seed in a `dpfda.summaries.machines.Features`; see `dpfda.records.features` for the maps:
+        `LinearFeatures.of_curves` takes curves and images.
+    penalty : float, optional
+        On the squared norm; by default from public numbers.
+    domain : Domain, optional
+        Its labels: public words for plots, "domain" and "value", with units.
+    unit : str or PrivacyUnit, optional
+        What to call the privacy unit in the release; "record" or "group" by default. One unit may be
+        replaced by another; their number is public.
+    reading : Reading, optional
+        Whether unusable records are refused, or count as a record without features and with target 0.
+    ledger : ledger.of(dataset), optional
         Charged before noise is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
 
     Attributes
     ----------
@@ -95,8 +83,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     -----
     **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), for data sets that differ in one unit
     (a record, or all records with one label of `groups`, whose losses are averaged). The proof of each
-    road is in `dpfda.summaries.roads`; inexact minimisation and all rounding are part of it. `X`, `y`
-    and `groups` are private, everything else is public, the number of units included.
+    solver is in `dpfda.summaries.solvers`; inexact minimisation and all rounding are part of it. `X`,
+    `y` and `groups` are private, everything else is public, the number of units included.
 
     References
     ----------
@@ -112,6 +100,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     (2,)
     """
 
+    losses = LOSSES
+
     def __init__(
         self,
         epsilon: float | Fraction,
@@ -119,39 +109,27 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         *,
         bounds: Any = None,
         classes: Any = None,
-        loss: str = "hinge",
-        width: float = 0.5,
-        road: str = "auto",
+        loss: Any = "hinge",
+        solver: str = "auto",
         features: Any = "auto",
-        kernel: Any = None,
-        components: int | None = None,
-        seed: int = 0,
-        psi: float | None = None,
-        neighbours: str = "replace-one",
-        invalid: str = "refuse",
-        unit: str | None = None,
-        labels: Any = None,
+        penalty: float | None = None,
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
         self.classes = classes
         self.loss = loss
-        self.width = width
-        self.road = road
+        self.solver = solver
         self.features = features
-        self.kernel = kernel
-        self.components = components
-        self.seed = seed
-        self.psi = psi
-        self.neighbours = neighbours
-        self.invalid = invalid
+        self.penalty = penalty
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the decision function.
@@ -204,17 +182,13 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         release: ReleasedPredictor = self.release_
         return release, points
 
-    def _loss(self) -> Loss:
-        check_choice(self.loss, "loss", LOSSES)
-        return Loss(self.loss, self._width())
-
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
         first, second = self._public_classes(keys)
         values = {label_key(first): -1.0, label_key(second): 1.0}
         targets = np.array([values.get(key, math.nan) for key in keys])
         bad = np.isnan(targets)
-        if self.invalid == "refuse" and bad.any():
+        if self.settings.reading.invalid == "refuse" and bad.any():
             raise DataError(
                 f"y must hold one of the two classes; found another label in row {int(bad.argmax())}. "
                 "Use invalid='repair' to replace such records by a fixed public element. This check is "
@@ -224,7 +198,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def _public_classes(self, keys: Sequence[Key]) -> tuple[Any, Any]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
-            pair = _labels_of(keys, self.invalid)
+            pair = _labels_of(keys, self.settings.reading.invalid)
         elif self.classes is None or isinstance(self.classes, str):
             raise ParameterError(
                 "classes",

@@ -7,12 +7,11 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
@@ -20,15 +19,19 @@ from dpfda.records.containers import cells_in, take
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.choices import check_choices
+from dpfda.summaries.curves import read_curves
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PreparedMean, PrivateMean
+from dpfda.summaries.settings import Reading
 from dpfda.summaries.shared_design import shared_design
 from dpfda.summaries.sums import matrix_on
+from dpfda.summaries.two_stage import TwoStages
 
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
 
 
-class PrivateComparison(BaseEstimator):  # type: ignore[misc]
+class PrivateComparison(Estimator):
     """Mean curves of disjoint groups, and their differences, under one budget.
 
     Every group's mean is released with the whole of epsilon, and together they cost epsilon: the data of
@@ -36,25 +39,18 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    epsilon, delta, bounds, standardize, kernel, basis, grid_points, domain_range, quadrature, mechanism
+    epsilon, delta, rho, bounds, basis, mechanism
         As in `dpfda.PrivateMean`; the same for all groups.
     levels : sequence of str or numbers, optional
         Names of the groups, public. By default, under replace-one neighbours, those found; required
         under add/remove, where membership is private.
-    neighbours : {"replace-one", "add-remove"}
-        *replace-one*: which unit is in which group, and so the size of every group, is public; what is
-        hidden is the data of any one unit, who stays in the same group. *add-remove*: one unit more or
-        less, in whichever group; membership and sizes are private. Moving a unit from one group to
-        another is one removal and one addition: twice epsilon.
-    public_size : int or mapping, optional
-        Under add/remove only: a public number to divide each group's sum by, one for all or one a level.
-        Without it a tenth of epsilon is spent on each group's count.
-    design_size : int, optional
-        Public number of units that noise and shrinkage are tuned for, the same for all groups: means
-        that are shrunk differently would differ where the data do not. By default the size of the
-        smallest group where sizes are public, else 100.
-    missing, invalid, smoothing, unit, labels, ledger, dataset
+    domain, reading, ledger
         As in `dpfda.PrivateMean`.
+    unit : str or PrivacyUnit, optional
+        As in `dpfda.PrivateMean`. *replace-one*: which unit is in which group, and so the size of every
+        group, is public; what is hidden is the data of any one unit, who stays in the same group.
+        *add-remove*: one unit more or less, in whichever group; membership and sizes are private. Moving
+        a unit from one group to another is one removal and one addition: twice epsilon.
 
     Attributes
     ----------
@@ -90,50 +86,30 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: float | Fraction | None = None,
         delta: float | Fraction = 0.0,
         *,
+        rho: float | Fraction | None = None,
         bounds: Any = None,
         levels: Sequence[Any] | None = None,
-        standardize: bool = False,
-        kernel: Any = None,
-        basis: Basis | None = None,
-        grid_points: ArrayLike | None = None,
-        domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
+        basis: Any = None,
         mechanism: Any = "auto",
-        neighbours: str = "replace-one",
-        public_size: Any = None,
-        design_size: int | None = None,
-        missing: str = "refuse",
-        invalid: str = "refuse",
-        smoothing: float = 0.01,
-        unit: str | None = None,
-        labels: Any = None,
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.rho = rho
         self.bounds = bounds
         self.levels = levels
-        self.standardize = standardize
-        self.kernel = kernel
         self.basis = basis
-        self.grid_points = grid_points
-        self.domain_range = domain_range
-        self.quadrature = quadrature
         self.mechanism = mechanism
-        self.neighbours = neighbours
-        self.public_size = public_size
-        self.design_size = design_size
-        self.missing = missing
-        self.invalid = invalid
-        self.smoothing = smoothing
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the mean of every group.
@@ -175,7 +151,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
             "composition": "parallel",
         }
         pairs = [(part.total, part.request) for part in parts]
-        released = publish_parallel(pairs, entry, self.ledger, self.dataset)
+        released = publish_parallel(pairs, entry, *self.paying())
         self.release_ = ReleasedComparison(dict(zip(names, released, strict=True)))
         self.n_features_in_ = int(requests[0].basis.grid_points.size)
         return self
@@ -194,19 +170,22 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
             Names of the groups, and the private sum of each with its request.
         """
         check_choices(self)
-        neighbours = Neighbours.parse(self.neighbours)
+        if isinstance(self.mechanism, TwoStages):
+            raise self.mechanism.refusal("a comparison")
+        settings = self.settings
+        reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
-        values, basis, groups = self._reader(None, self.mechanism)._read(X, groups)
+        values, basis, groups = read_curves(settings, self.basis, X, groups)
         if not isinstance(X, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
-            values = matrix_on(values, basis, self.missing, self.invalid)
+            values = matrix_on(values, basis, reading.missing, reading.invalid)
         count = X.times.size if isinstance(X, LongCurves) else len(values)
-        own = _unit_keys(X, groups, self.invalid)
-        memberships = _memberships(y, count, own, self.invalid)
+        own = _unit_keys(X, groups, reading.invalid)
+        memberships = _memberships(y, count, own, reading.invalid)
         levels = _levels(self.levels, memberships, y, neighbours)
         rows = [_rows(memberships, level) for level in levels]
         known = np.any(rows, axis=0)
-        if not known.all() and (neighbours is Neighbours.REPLACE_ONE or self.invalid == "refuse"):
+        if not known.all() and (neighbours is Neighbours.REPLACE_ONE or reading.invalid == "refuse"):
             raise DataError(
                 "Every record must be in one of the groups of `levels`; found another label in row "
                 f"{int(np.argmin(known))}. Name all groups, or leave records out beforehand."
@@ -214,7 +193,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         names = [str(level) for level in levels]
         if len(set(names)) != len(names):
             raise ParameterError("levels", "have different names", repr(names))
-        sizes = _sizes(self.public_size, levels)
+        sizes = _sizes(settings.unit.public_size, levels)
         if neighbours is Neighbours.REPLACE_ONE:
             known_sizes = [_count(chosen, own) for chosen in rows]
         else:
@@ -224,7 +203,7 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
                 raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
-            reader = self._reader(size, mechanism).set_params(basis=basis)
+            reader = self._reader(size, mechanism, basis)
             if chosen.any():
                 parts.append(reader.prepare(*_part(values, groups, chosen)))
             else:
@@ -233,26 +212,27 @@ class PrivateComparison(BaseEstimator):  # type: ignore[misc]
         return names, parts
 
     def _design_size(self, sizes: list[int]) -> int:
-        size = self.design_size
-        if size is None:
-            return max(1, min(sizes, default=DESIGN_SIZE))
-        return whole(size, "design_size", words="be None or a positive integer")
+        size = self.settings.unit.design_size
+        return max(1, min(sizes, default=DESIGN_SIZE)) if size is None else size
 
-    def _reader(self, size: int | None, mechanism: Any) -> PrivateMean:
-        shared = (
-            "epsilon", "delta", "bounds", "standardize", "kernel", "basis", "grid_points",
-            "domain_range", "quadrature", "neighbours", "missing", "invalid", "smoothing",
-            "unit", "labels",
-        )  # fmt: skip
-        parameters = {name: getattr(self, name) for name in shared}
-        return PrivateMean(public_size=size, mechanism=mechanism, **parameters)
+    def _reader(self, size: int | None, mechanism: Any, basis: Basis) -> PrivateMean:
+        """The mean of one group."""
+        return PrivateMean(
+            self.epsilon,
+            self.delta,
+            rho=self.rho,
+            bounds=self.bounds,
+            basis=basis,
+            mechanism=mechanism,
+            domain=self.domain,
+            unit=self.settings.unit.but(public_size=size),
+            reading=self.reading,
+        )
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: noise in every fit, and a label for every record."""
+        """A label for every record is needed."""
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
         return tags
 
 
@@ -376,9 +356,8 @@ def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
 
 def _empty(reader: PrivateMean, groups: Any) -> PreparedMean:
     """The request of a group and a sum of nothing: made from one record that cannot be used."""
-    reader.set_params(invalid="repair")
-    points = 0 if reader.basis is None else reader.basis.weights.size
-    nothing = np.full((1, points), np.nan)
+    reader.set_params(reading__invalid="repair")
+    nothing = np.full((1, reader.basis.weights.size), np.nan)
     request = reader.prepare(nothing, None if groups is None else ["nobody"]).request
     # As many integers as a group with records has: not coefficients, where sums over cells get noise.
     summation = reader._summation(request, request.components())

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
-from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import project
-from dpfda.numerics.rationals import exact
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Request, charge, check, publish
@@ -28,22 +25,25 @@ from dpfda.publication.covariances import (
     release_covariance,
     released_count,
 )
-from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.curves import check_choice
-from dpfda.records.labels import unit_codes
+from dpfda.records import Curves, LongCurves
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import NoisyCount, ReleasedFunction
 from dpfda.summaries.choices import check_choices
+from dpfda.summaries.curves import read_curves, unit_curves
 from dpfda.summaries.deviations import (
+    center_of,
     center_word,
     described_bound,
     deviation_radius,
     paired,
     public_center,
 )
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
+from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share
 from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.settings import Reading
 from dpfda.summaries.sums import Summation
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ class PreparedCovariance:
     mean: Request | None
 
 
-class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
+class PrivateCovariance(Estimator):
     """Covariance function under differential privacy.
 
     Each record (or the average of each person's records) minus a public curve is taken to M
@@ -76,37 +76,20 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
         Privacy loss of the whole release, positive.
     delta : float
         Failure mass; 0 means pure differential privacy.
+    rho : float, optional
+        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given. The
+        noise is then Gaussian where that is best.
     bounds : (lower, upper), ValueBounds or L2Ball, optional
         Public bound on a record, in the units of the data, enforced by clipping. It may be left out
-        where `radius` and a public `center` are given.
-    radius : float, optional
-        Public L2 length (units of the data times the root of those of the domain) to which a record's
-        deviation from the center is shortened. By default what `bounds` imply. Noise grows with its
-        square: about twice the root mean square deviation is a good value, from public knowledge.
-    center : None, curve, callable, ReleasedFunction, "private" or "pairs"
-        What is subtracted from every record. None is the center of the bound: the release is then a
-        second moment around it. A curve, a number or a function is public, for example an earlier
-        release of the mean. "private" releases the mean first, with a share of the budget, and takes
-        that; deviations are then measured, and shortened, around a curve close to the mean, and the
-        covariance exceeds that around the exact mean by the square of the released mean's error.
-        "pairs" needs no center: units 1 and 2, 3 and 4, ... (in the order of the rows or, with `groups`,
-        of the labels) become one record (x - x') / sqrt(2), whose second moment is the covariance.
-        Nothing is spent on a mean, but there are half as many records. Replace-one neighbours only; an
-        odd unit is left out.
-    mean_share : float
-        Share of the budget that the mean gets under ``center="private"``, between 0 and 1.
-    components : int, optional
-        Number M of functions. By default the one with the least expected error, from public numbers.
-    mechanism : {"auto", "wishart", "knorm", "gaussian"}
-        Law of the noise: a difference of Wishart matrices or a K-norm law (both pure), or Gaussian
-        (delta > 0). "auto" is the one with the least expected error.
-    shrinkage : {"prior", "none"}
-        Shrink the noisy coordinates under the kernel's prior, its scale fitted to the noisy release
-        (free); or leave them. Either way negative eigenvalues are then removed.
-    standardize, kernel, basis, grid_points, domain_range, quadrature, neighbours, public_size
+        where a radius and a public center are given.
+    center : None, curve, callable, ReleasedFunction, "private", "pairs" or Center
+        What is subtracted from every record; with the length of deviations, and the share of the budget
+        that a private mean gets, in a `dpfda.summaries.matrix_noise.Center`.
+    mechanism : "auto", "wishart", "knorm", "gaussian" or MatrixNoise
+        Law of the noise; with the number of basis functions and shrinkage in a
+        `dpfda.summaries.matrix_noise.MatrixNoise`.
+    basis, domain, unit, reading, ledger
         As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval.
-    missing, invalid, smoothing, unit, labels, ledger, dataset
-        As in `dpfda.PrivateMean`.
 
     Attributes
     ----------
@@ -138,63 +121,39 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> waves = np.sin(np.linspace(0, 3, 20)) * np.linspace(-0.2, 0.2, 50)[:, None]
-    >>> estimator = PrivateCovariance(epsilon=1.0, center=0.0, radius=0.4, domain_range=(0, 3))
+    >>> estimator = PrivateCovariance(epsilon=1.0, center=Center(0.0, radius=0.4), domain=(0, 3))
     >>> estimator.fit(waves).release_.on_grid().shape
     (20, 20)
     """
 
+    gathered: ClassVar = {**Estimator.gathered, "center": (Center,), "mechanism": (MatrixNoise,)}
+
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: float | Fraction | None = None,
         delta: float | Fraction = 0.0,
         *,
+        rho: float | Fraction | None = None,
         bounds: Any = None,
-        radius: float | None = None,
         center: Any = None,
-        mean_share: float = 0.5,
-        components: int | None = None,
-        mechanism: str = "auto",
-        shrinkage: str = "prior",
-        standardize: bool = False,
-        kernel: Any = None,
-        basis: Basis | None = None,
-        grid_points: ArrayLike | None = None,
-        domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
-        neighbours: str = "replace-one",
-        public_size: int | None = None,
-        missing: str = "refuse",
-        invalid: str = "refuse",
-        smoothing: float = 0.01,
-        unit: str | None = None,
-        labels: Any = None,
+        basis: Any = None,
+        mechanism: Any = "auto",
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.rho = rho
         self.bounds = bounds
-        self.radius = radius
         self.center = center
-        self.mean_share = mean_share
-        self.components = components
-        self.mechanism = mechanism
-        self.shrinkage = shrinkage
-        self.standardize = standardize
-        self.kernel = kernel
         self.basis = basis
-        self.grid_points = grid_points
-        self.domain_range = domain_range
-        self.quadrature = quadrature
-        self.neighbours = neighbours
-        self.public_size = public_size
-        self.missing = missing
-        self.invalid = invalid
-        self.smoothing = smoothing
+        self.mechanism = mechanism
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the covariance of the curves.
@@ -225,7 +184,7 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
         prepared = prepare(self, X, groups)
         request = prepared.request
         certificate = request.certified()
-        charge(self.ledger, self.dataset, certificate, request.entry("covariance"))
+        charge(*self.paying(), certificate, request.entry("covariance"))
         stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
         self.release_: ReleasedCovariance = release_covariance(
@@ -234,13 +193,6 @@ class PrivateCovariance(BaseEstimator):  # type: ignore[misc]
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(request.basis.grid_points.size)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
-        return tags
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,18 +214,22 @@ class Stage:
         )
 
 
-def prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
+def prepare(
+    estimator: Any, X: Any, groups: Any, strategy: MatrixNoise | Exponential | None = None
+) -> PreparedCovariance:
     """Check everything that is public, and read the curves. Nothing is charged or drawn."""
+    strategy = MatrixNoise.of(estimator.mechanism) if strategy is None else strategy
     # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        return _prepare(estimator, X, groups)
+        return _prepare(estimator, X, groups, strategy)
 
 
-def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
-    whole = check_choices(estimator)
-    neighbours = Neighbours.parse(estimator.neighbours)
-    check_choice(estimator.shrinkage, "shrinkage", ("prior", "none"))
-    word = center_word(estimator.center)
+def _prepare(
+    estimator: Any, X: Any, groups: Any, strategy: MatrixNoise | Exponential
+) -> PreparedCovariance:
+    whole, settings, given = check_choices(estimator), estimator.settings, center_of(estimator)
+    neighbours = Neighbours.parse(settings.unit.neighbours)
+    word = center_word(given.curve)
     private, pairs = word == "private", word == "pairs"
     if pairs and neighbours is Neighbours.ADD_REMOVE:
         raise ParameterError(
@@ -282,79 +238,59 @@ def _prepare(estimator: Any, X: Any, groups: Any) -> PreparedCovariance:
             "'pairs'",
             "One unit more would change who is paired with whom. Use center='private' or a curve.",
         )
-    reader = _reader(estimator, "private" if private else None)
-    basis, curves, size, own = _read(reader, X, groups, neighbours)
+    reader = _reader(estimator, private)
+    read_bounds(reader.bounds, settings.reading.standardize)
+    values, basis, own = read_curves(settings, estimator.basis, X, groups)
+    curves, own = unit_curves(settings, basis, X, values, own)
+    size = reader._size(neighbours, int(curves.usable.size))
     if pairs and size is not None:
         # A file of observations may be sorted by time: which record comes first is then private.
         labels = X.ids if own is None and isinstance(X, LongCurves) else own
         curves, size = paired(curves, labels, reader), size // 2
     SymmetricTensorBasis(basis)
     center = None if private else public_center(estimator, basis)
-    share = _share(estimator.mean_share) if private else None
-    shares = Shares.of(whole, size is None, share)
+    shares = Shares.of(
+        whole, size is None, open_share(given.mean_share, "mean_share") if private else None
+    )
     radius = deviation_radius(estimator, basis, center)
-    standardize = bool(estimator.standardize)
+    noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
     request = CovarianceRequest(
-        basis, radius, shares, neighbours, estimator.mechanism, estimator.components, size,
-        estimator.unit or ("record" if own is None else "group"), described_bound(estimator, radius),
+        basis, radius, shares, neighbours, noisy.law, strategy.functions, size,
+        settings.unit.name or ("record" if own is None else "group"), described_bound(estimator, radius),
         {
             "summary": "covariance",
-            "center": word or ("of the bound" if estimator.center is None else "public"),
-            "standardized": standardize,
-            **read_labels(estimator.labels),
+            "center": word or ("of the bound" if given.curve is None else "public"),
+            "standardized": settings.reading.standardize,
+            **read_labels(settings.domain.labels),
         },
-        estimator.shrinkage == "prior",
+        noisy.shrinkage == "prior",
     )  # fmt: skip
     request.check()
     mean = None
     if private and shares.mean is not None:
-        reader.set_params(epsilon=shares.mean.epsilon, delta=0)
-        mean = reader._request(basis, read_bounds(reader.bounds, standardize), size or 1, groups)
+        reader.set_params(epsilon=shares.mean.epsilon, delta=0, rho=None)
+        bound = read_bounds(reader.bounds, settings.reading.standardize)
+        mean = reader._request(basis, bound, size or 1, groups)
         check(mean)
     return PreparedCovariance(request, curves, center, mean)
 
 
-def _reader(estimator: Any, center: str | None) -> PrivateMean:
-    names = (
-        "standardize", "kernel", "basis", "grid_points", "domain_range", "quadrature", "neighbours",
-        "public_size", "missing", "invalid", "smoothing", "unit", "labels",
-    )  # fmt: skip
-    bounds = estimator.bounds
-    if bounds is None and center is None and not estimator.standardize and estimator.radius is not None:
-        bounds = L2Ball(estimator.radius)
+def _reader(estimator: Any, private: bool) -> PrivateMean:
+    """The mean that may be released first, with the estimator's bound on a record."""
+    bounds, radius = estimator.bounds, center_of(estimator).radius
+    standardize = estimator.settings.reading.standardize
+    if bounds is None and not private and not standardize and radius is not None:
+        bounds = L2Ball(radius)
     return PrivateMean(
         estimator.epsilon,
         estimator.delta,
+        rho=estimator.rho,
         bounds=bounds,
-        **{name: getattr(estimator, name) for name in names},
+        basis=estimator.basis,
+        domain=estimator.domain,
+        unit=estimator.unit,
+        reading=estimator.reading,
     )
-
-
-def _read(
-    reader: PrivateMean, X: Any, groups: Any, neighbours: Neighbours
-) -> tuple[Basis, Curves, int | None, Any]:
-    """Basis, curves of the privacy units, their number where it is public, and the groups."""
-    check_choice(reader.missing, "missing", ("refuse", "complete"))
-    check_choice(reader.invalid, "invalid", ("refuse", "repair"))
-    read_bounds(reader.bounds, reader.standardize)
-    values, basis, groups = reader._read(X, groups)
-    if isinstance(X, LongCurves):
-        groups = X.record_groups(reader.invalid) if groups is None else groups
-        curves = curves_from_long(X, basis, reader.smoothing, reader.invalid)
-    else:
-        curves = curves_from_array(values, basis.grid_points, reader.missing, reader.invalid)
-    if reader.standardize:
-        curves = standardized(curves, basis.weights)
-    if groups is not None:
-        curves = units(curves, unit_codes(groups, curves.usable.size, reader.invalid))
-    return basis, curves, reader._size(neighbours, int(curves.usable.size)), groups
-
-
-def _share(value: Any) -> Fraction:
-    share = exact(value, "mean_share")
-    if not 0 < share < 1:
-        raise ParameterError("mean_share", "lie strictly between 0 and 1", repr(value))
-    return share
 
 
 def first_stage(prepared: PreparedCovariance, certificate: Certificate) -> Stage:

@@ -1,4 +1,4 @@
-"""Road, penalty, kernel and number of features of a kernel machine, from public numbers."""
+"""Solver, penalty, kernel and number of features of a kernel machine, from public numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.roads import ObjectiveRoad, OutputRoad, Plan, SumsRoad
+from dpfda.summaries.solvers import ObjectiveSolver, OutputSolver, Plan, SumsSolver
 
-ROADS = {road.name: road for road in (OutputRoad, ObjectiveRoad, SumsRoad)}
+SOLVERS = {solver.name: solver for solver in (OutputSolver, ObjectiveSolver, SumsSolver)}
 
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
-# What the solver's inexactness may add to the noise before a larger penalty is chosen.
-LARGEST_INEXACTNESS, LARGEST_PSI = 0.2, 1e3
+# What the minimisation's inexactness may add to the noise before a larger penalty is chosen.
+LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.2, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 
 
@@ -35,7 +35,7 @@ def default_components(inputs: int, units: int, guarantee: Guarantee) -> int:
     return int(np.clip(round(signal ** (1 / 2)), 8, 200))
 
 
-def default_road(loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP) -> str:
+def default_solver(loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP) -> str:
     """The sums for the square loss, else the objective, else the output where normal noise is small.
 
     The objective's noise is damped by the curvature of the loss as well as by the penalty, but has
@@ -44,14 +44,14 @@ def default_road(loss: Loss, components: int, units: int, guarantee: PureDP | Ap
     """
     if loss.lipschitz is None:
         return "sums"
-    output = OutputRoad(Plan(components, units, loss, Fraction(1), guarantee, False))
+    output = OutputSolver(Plan(components, units, loss, Fraction(1), guarantee, False))
     normal = math.sqrt(float(output.noise.variances()[0])) / output.width
     block = math.sqrt(components + 1) / float(guarantee.epsilon)
     return "output" if normal * OUTPUT_ADVANTAGE < block else "objective"
 
 
-def default_psi(
-    road: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
+def default_penalty(
+    solver: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
 ) -> float:
     """Penalty from public numbers: a multiple of the noise's size.
 
@@ -60,31 +60,31 @@ def default_psi(
     that order, so that noise does not outgrow the function. For the sums the noise of the matrix has a
     spectral norm of about twice the root of K times the deviation of an entry.
     """
-    psi = _noise_penalty(road, loss, components, units, guarantee)
+    penalty = _noise_penalty(solver, loss, components, units, guarantee)
     # With very many units the rounding of floats would cost more noise than a larger penalty.
-    while psi < LARGEST_PSI:
-        made = ROADS[road](Plan(components, units, loss, Fraction(psi), guarantee, False))
-        if isinstance(made, SumsRoad) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
+    while penalty < LARGEST_PENALTY:
+        made = SOLVERS[solver](Plan(components, units, loss, Fraction(penalty), guarantee, False))
+        if isinstance(made, SumsSolver) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
             break
-        psi *= 1.25
-    return psi
+        penalty *= 1.25
+    return penalty
 
 
 def _noise_penalty(
-    road: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
+    solver: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
 ) -> float:
     steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
     epsilon = float(guarantee.epsilon)
     trial = Plan(components, units, loss, Fraction(1), guarantee, False)
-    if road == "sums":
-        sums = SumsRoad(trial)
+    if solver == "sums":
+        sums = SumsSolver(trial)
         deviation = math.sqrt(float(sums.noise.variances()[0])) / (5.0 * float(sums.ball.radius) ** 2)
         return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e8))
-    if road == "output":
-        output = OutputRoad(trial)
+    if solver == "output":
+        output = OutputSolver(trial)
         ratio = math.sqrt(float(output.noise.variances()[0])) / output.width
         if loss.lipschitz is None:
-            # Its sensitivity is of order psi^(-3/2).
+            # Its sensitivity is of order penalty^(-3/2).
             return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e8))
         return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e8))
     block = OBJECTIVE_PENALTY * steep * math.sqrt(components + 1) / (units * epsilon)

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
@@ -18,8 +17,9 @@ from dpfda.mechanisms.design.density import EXPONENT, choose_cells, count_noise
 from dpfda.mechanisms.posteriors.histospline import check_smoothing
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
 from dpfda.records.frames import cells_handed
@@ -27,9 +27,11 @@ from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
-from dpfda.summaries.choices import check_choices
+from dpfda.summaries.choices import check_choices, refuse_public_size
 from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
+from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +65,7 @@ class PreparedDensity:
     elements: Any = None
 
 
-class PrivateDensity(BaseEstimator):  # type: ignore[misc]
+class PrivateDensity(Estimator):
     """Probability density on an interval, a rectangle or a box, under differential privacy.
 
     By default each person is counted in one of M public cells, noise is added to the counts, and the
@@ -76,9 +78,12 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         Privacy loss, positive.
     delta : float
         Failure mass; 0 means pure differential privacy.
-    domain_range : (a, b) or one to three pairs (a, b)
-        Public ends of the domain, in the units of the data. No default: the span of the data is private.
-        Points outside go to the nearest cell.
+    rho : float, optional
+        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given. The
+        noise is then Gaussian where that is best.
+    domain : (a, b), one to three pairs (a, b), or Domain
+        Public ends of the domain, in the units of the data; with words in a `dpfda.Domain`. No default:
+        the span of the data is private. Points outside go to the nearest cell.
     mechanism : "histogram", "kernel" or DensityKernel
         See Notes.
     cells : int or sequence of d int, optional
@@ -87,29 +92,19 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     noise : {"auto", "laplace", "gaussian"}
         On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, which for
         counts is nearly always Laplace, and then no delta is spent.
-    smoothing : "adaptive", "monotone" or float, optional
+    bandwidth : "adaptive", "monotone" or float, optional
         How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
         then a monotone distribution function through the cells' shares; or with a public bandwidth
         (standard deviation of a normal density, in the units of the axes). By default "adaptive", for
         tables on an interval "monotone". See `dpfda.mechanisms.posteriors.histospline`. The release can
         be smoothed again at no cost (`ReleasedDensity.smoothed`).
-    neighbours : {"replace-one", "add-remove"}
-        Replace one unit, their number being public; or add or remove one, their number being private.
-    public_size : int, optional
-        Under add/remove only: a public number of units, such as the size planned, for the choice of
-        cells or bandwidth. Needed there unless `cells` is given (and for the kernel estimate, always).
-        The divisor is the noisy number all the same.
-    invalid : {"refuse", "repair"}
-        Raise on unusable points (outside the guarantee: an error tells something), or leave them out.
-    unit : str, optional
-        What to call the privacy unit in the release; "record" or "group" by default.
-    labels : mapping, optional
-        Public words for the release and its plots, with units: "domain" (also "domain_2", "domain_3" on
-        boxes) and "value".
-    ledger : Ledger, optional
-        Charged before noise is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
+    unit : str or PrivacyUnit, optional
+        Who is protected, as in `dpfda.PrivateMean`. Under add/remove a public size is needed for the
+        choice of cells or bandwidth, unless `cells` is given (and for the kernel estimate, always).
+    reading : Reading, optional
+        Whether unusable points are refused, or left out: `dpfda.Reading`.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn, as in `dpfda.PrivateMean`.
 
     Attributes
     ----------
@@ -151,7 +146,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
-    >>> density = PrivateDensity(epsilon=1, domain_range=(0, 100), unit="person").fit(ages)
+    >>> density = PrivateDensity(epsilon=1, domain=(0, 100), unit="person").fit(ages)
     >>> density.release_([20.0, 60.0]).shape
     (2,)
 
@@ -165,36 +160,30 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: float | Fraction | None = None,
         delta: float | Fraction = 0.0,
         *,
-        domain_range: Any = None,
+        rho: float | Fraction | None = None,
         mechanism: Any = "histogram",
         cells: Any = None,
         noise: str = "auto",
-        smoothing: Any = None,
-        neighbours: str = "replace-one",
-        public_size: int | None = None,
-        invalid: str = "refuse",
-        unit: str | None = None,
-        labels: Any = None,
+        bandwidth: Any = None,
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
-        self.domain_range = domain_range
+        self.rho = rho
         self.mechanism = mechanism
         self.cells = cells
         self.noise = noise
-        self.smoothing = smoothing
-        self.neighbours = neighbours
-        self.public_size = public_size
-        self.invalid = invalid
+        self.bandwidth = bandwidth
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the density of points.
@@ -202,7 +191,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array (n, d), or (n,) on an interval
-            One point a row, in the units of `domain_range`. Private.
+            One point a row, in the units of the domain. Private.
         y : None
             Ignored.
         groups : array (n,), optional
@@ -261,23 +250,17 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))
 
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: noise in every fit, NaN only where it is left out."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.input_tags.allow_nan = self.invalid == "repair"
-        return tags
-
     def prepare(self, X: Any, groups: Any = None) -> PreparedDensity:
         """Everything before the noise, for points. The result is private."""
-        domain = box_domain(self.domain_range)
+        settings = self.settings
+        invalid, domain = settings.reading.invalid, box_domain(settings.domain.domain_range)
         guarantee, neighbours = self._checked()
         X, groups = cells_handed(X, groups)[:2]
-        points, usable = points_from_array(X, len(domain), self.invalid)
-        codes = None if groups is None else unit_codes(groups, len(points), self.invalid)
+        points, usable = points_from_array(X, len(domain), invalid)
+        codes = None if groups is None else unit_codes(groups, len(points), invalid)
         units = len(points) if codes is None else int(codes.max(initial=-1)) + 1
         size = self._size(neighbours, units)
-        unit = self.unit or ("record" if groups is None else "group")
+        unit = settings.unit.name or ("record" if groups is None else "group")
         mechanism = self._kernel()
         if mechanism is None:
             cells = self._cells(size, len(domain), guarantee, neighbours)
@@ -291,9 +274,11 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     def prepare_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> PreparedDensity:
         """Everything before the noise, for counts. The result is private."""
         cells = CellGrid.from_edges(edges)
-        if self.domain_range is not None and box_domain(self.domain_range) != cells.domain_range:
+        settings = self.settings
+        ends = settings.domain.domain_range
+        if ends is not None and box_domain(ends) != cells.domain_range:
             raise ParameterError(
-                "domain_range", f"be that of the edges, {cells.domain_range}", repr(self.domain_range)
+                "domain_range", f"be that of the edges, {cells.domain_range}", shown(ends)
             )
         if self.cells is not None:
             raise ParameterError(
@@ -302,19 +287,22 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         if isinstance(multiplier, bool) or not isinstance(multiplier, int) or multiplier < 1:
             raise ParameterError("multiplier", "be a positive integer", repr(multiplier))
         guarantee, neighbours = self._checked()
-        whole = whole_counts(counts, cells.shape, multiplier, self.invalid)
-        size = self._size(neighbours, sum(whole))
-        weights = [count << EXPONENT for count in whole]
-        unit, smoothing = self.unit or "record", "monotone" if cells.dimensions == 1 else "adaptive"
+        people = whole_counts(counts, cells.shape, multiplier, settings.reading.invalid)
+        size = self._size(neighbours, sum(people))
+        weights = [count << EXPONENT for count in people]
+        unit, smoothing = (
+            settings.unit.name or "record",
+            "monotone" if cells.dimensions == 1 else "adaptive",
+        )
         return self._prepared(cells, weights, size, guarantee, neighbours, unit, smoothing)
 
-    def _checked(self) -> tuple[PureDP | ApproximateDP, Neighbours]:
+    def _checked(self) -> tuple[Guarantee, Neighbours]:
         guarantee = check_choices(self)
         check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         self._kernel()
-        if self.smoothing is not None:
-            check_smoothing(self.smoothing, CellGrid.regular(1, (0, 1)))
-        return guarantee, Neighbours.parse(self.neighbours)
+        if self.bandwidth is not None:
+            check_smoothing(self.bandwidth, CellGrid.regular(1, (0, 1)))
+        return guarantee, Neighbours.parse(self.settings.unit.neighbours)
 
     def _kernel(self) -> DensityKernel | None:
         if isinstance(self.mechanism, DensityKernel):
@@ -325,22 +313,16 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
     def _size(self, neighbours: Neighbours, units: int) -> int | None:
         """The public number of units; None under add/remove."""
         if neighbours is Neighbours.ADD_REMOVE:
-            size = self.public_size
-            if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-                raise ParameterError("public_size", "be a positive integer", repr(size))
+            if self.settings.unit.public_size is not None:
+                whole(self.settings.unit.public_size, "public_size", words="be a positive integer")
             return None
-        if self.public_size is not None:
-            raise ParameterError(
-                "public_size",
-                "be None under replace-one neighbours, where the number of units is public",
-                repr(self.public_size),
-            )
+        refuse_public_size(self.settings.unit.public_size)
         if units < 2:
             raise DataError(f"There must be at least two privacy units; found {units}.")
         return units
 
     def _design_size(self, size: int | None, parameter: str) -> int:
-        found = size or self.public_size
+        found = size or self.settings.unit.public_size
         if found is None:
             raise ParameterError(
                 parameter,
@@ -354,22 +336,22 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
         self,
         size: int | None,
         dimensions: int,
-        guarantee: PureDP | ApproximateDP,
+        guarantee: Guarantee,
         neighbours: Neighbours,
     ) -> CellGrid:
         if self.cells is not None:
-            return CellGrid.regular(self.cells, self.domain_range)
+            return CellGrid.regular(self.cells, self.settings.domain.domain_range)
         count = choose_cells(
             self._design_size(size, "cells"), dimensions, guarantee, neighbours, self.noise
         )
-        return CellGrid.regular(count, self.domain_range)
+        return CellGrid.regular(count, self.settings.domain.domain_range)
 
     def _prepared(
         self,
         cells: CellGrid,
         weights: list[int],
         size: int | None,
-        guarantee: PureDP | ApproximateDP,
+        guarantee: Guarantee,
         neighbours: Neighbours,
         unit: str,
         smoothing: str,
@@ -378,8 +360,12 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             "neighbours": neighbours,
             "unit": unit,
             "public_size": size,
-            "smoothing": smoothing if self.smoothing is None else self.smoothing,
-            "about": {"summary": "density", **read_labels(self.labels, boxes=True), **stamp()},
+            "smoothing": smoothing if self.bandwidth is None else self.bandwidth,
+            "about": {
+                "summary": "density",
+                **read_labels(self.settings.domain.labels, boxes=True),
+                **stamp(),
+            },
         }
         kernel = self._kernel()
         if kernel is None:
@@ -389,7 +375,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             return PreparedDensity(cells, total, noise, norm, width, charged, public)
         elements = kernel.elements(cells, self._design_size(size, "public_size"))
         width = elements.width(neighbours) << EXPONENT
-        charged = guarantee if kernel.noise == "gaussian" else PureDP(guarantee.epsilon)
+        charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)
         noise = elements.law(width, charged)
         total = IntegerSum.of(elements.total(weights))
         return PreparedDensity(cells, total, noise, elements.norm, width, charged, public, elements)
@@ -402,8 +388,7 @@ class PrivateDensity(BaseEstimator):  # type: ignore[misc]
             prepared.width,
             prepared.charged,
             self._entry(prepared),
-            self.ledger,
-            self.dataset,
+            *self.paying(),
             self._tuning(prepared),
         )
         self.release_ = self.assemble(prepared, noisy, certificate)

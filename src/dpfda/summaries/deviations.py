@@ -13,9 +13,16 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import curve, reals, shown
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
+from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
+
+
+def center_of(estimator: Any) -> Center:
+    """What an estimator was given as its center."""
+    found: Center = Center.of(estimator.center)
+    return found
 
 
 def public_center(estimator: Any, basis: Basis) -> Floats:
@@ -26,7 +33,7 @@ def public_center(estimator: Any, basis: Basis) -> Floats:
     ParameterError
         If it does not fit the grid, is not finite, or a released function has another domain.
     """
-    center, grid = estimator.center, basis.grid_points
+    center, grid = center_of(estimator).curve, basis.grid_points
     if center is None or isinstance(center, str):
         return stated_bound(estimator).center_on(grid)
     if isinstance(center, type):
@@ -51,11 +58,11 @@ def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> flo
     With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice its
     radius: the released mean is moved into the bound.
     """
-    bound = stated_bound(estimator)
+    bound, given = stated_bound(estimator), center_of(estimator)
     grid, weights = basis.grid_points, basis.weights
     own = bound.center_on(grid)
     implied = 2 * bound.radius_on(grid, weights)
-    if isinstance(estimator.center, str) and estimator.center == "pairs":
+    if isinstance(given.curve, str) and given.curve == "pairs":
         # |x - x'| / sqrt(2) for two records of the bound.
         implied /= np.sqrt(2.0)
     elif center is not None:
@@ -68,10 +75,14 @@ def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> flo
             implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
         else:
             implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
-    if estimator.radius is None:
+    if given.radius is None:
         return implied
-    radius = L2Ball(estimator.radius).radius
-    return radius if estimator.bounds is None and not estimator.standardize else min(radius, implied)
+    radius = L2Ball(given.radius).radius
+    return (
+        radius
+        if estimator.bounds is None and not estimator.settings.reading.standardize
+        else min(radius, implied)
+    )
 
 
 def stated_bound(estimator: Any) -> ValueBounds | L2Ball:
@@ -82,16 +93,17 @@ def stated_bound(estimator: Any) -> ValueBounds | L2Ball:
     ParameterError
         If there is none, or one that does not bound the l2 length of a deviation.
     """
-    if estimator.bounds is None and not estimator.standardize and estimator.radius is not None:
-        if estimator.center is None or center_word(estimator.center) == "private":
+    standardize, given = estimator.settings.reading.standardize, center_of(estimator)
+    if estimator.bounds is None and not standardize and given.radius is not None:
+        if given.curve is None or center_word(given.curve) == "private":
             raise ParameterError(
                 "bounds",
                 "be given where the center is not",
                 "None",
                 "Pass center= a public curve, or bounds=(lower, upper).",
             )
-        return L2Ball(estimator.radius)
-    bound = read_bounds(estimator.bounds, estimator.standardize)
+        return L2Ball(given.radius)
+    bound = read_bounds(estimator.bounds, standardize)
     if not isinstance(bound, ValueBounds | L2Ball):
         raise ParameterError(
             "bounds",
@@ -122,7 +134,11 @@ def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
     made.
     """
     values, usable = curves.values, curves.usable
-    bounds = None if reader.bounds is None else read_bounds(reader.bounds, reader.standardize)
+    bounds = (
+        None
+        if reader.bounds is None
+        else read_bounds(reader.bounds, reader.settings.reading.standardize)
+    )
     if isinstance(bounds, ValueBounds):
         values = np.clip(values, np.asarray(bounds.lower), np.asarray(bounds.upper))
     if groups is not None:
@@ -141,7 +157,7 @@ def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
 def described_bound(estimator: Any, radius: float) -> dict[str, Any]:
     """The bound as JSON types: on deviations, and on records where one was given."""
     words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
-    if estimator.bounds is None and not estimator.standardize:
+    if estimator.bounds is None and not estimator.settings.reading.standardize:
         return {"description": words, "kind": "deviation", "radius": radius, "records": None}
     bound = stated_bound(estimator)
     return {

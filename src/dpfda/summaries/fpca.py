@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpfda.bases import Basis
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.mechanisms.design.covariance import LARGEST_SIZE
-from dpfda.numerics.rationals import exact
-from dpfda.privacy.guarantees import PureDP
+from dpfda.numerics.parameters import whole
+from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.publication import charge
 from dpfda.publication.covariances import (
     CovarianceRequest,
@@ -26,42 +25,66 @@ from dpfda.publication.covariances import (
 )
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records.containers import matrix_of, refuse_kinds
-from dpfda.records.curves import check_choice
 from dpfda.records.frames import curves_handed
 from dpfda.releases.components import ReleasedComponents
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries.covariance import PreparedCovariance, first_stage, outer_sum, prepare
+from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
+from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
 
 
-class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Strategy(MatrixNoise):
+    """Noise on the covariance, or the exponential mechanism: how components are found."""
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Read the `mechanism` of an estimator of components.
+
+        Raises
+        ------
+        RefusedMechanismError
+            If it is the joint law over subspaces.
+        """
+        if isinstance(value, Exponential | MatrixNoise):
+            return value
+        if isinstance(value, str) and value == "joint":
+            raise RefusedMechanismError(
+                "mechanism",
+                "be a law of noise or 'exponential'",
+                "'joint'",
+                "The joint law over subspaces is a matrix Bingham law; no sampler of it is both exact "
+                "and fast enough, and an inexact one has no guarantee. 'exponential' draws one "
+                "direction at a time, exactly.",
+                "Awan, Kenney, Reimherr & Slavkovic 2019, section 4",
+            )
+        exponential = isinstance(value, str) and value == "exponential"
+        return Exponential() if exponential else MatrixNoise.of(value)
+
+
+class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
     """Functional principal components under differential privacy.
 
-    Two roads. ``method="noisy"`` releases the covariance function (see `dpfda.PrivateCovariance`) and
-    takes its eigenfunctions: one release, as many components as stand out of the noise.
-    ``method="exponential"`` draws the leading directions one by one by the exponential mechanism and
-    then releases the small covariance within their span.
+    Two strategies. A covariance's noise (the default) releases the covariance function (see
+    `dpfda.PrivateCovariance`) and takes its eigenfunctions: one release, as many components as stand out
+    of the noise. ``mechanism="exponential"`` draws the leading directions one by one by the exponential
+    mechanism and then releases the small covariance within their span.
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta, rho
         As in `dpfda.PrivateCovariance`.
     n_components : int, optional
-        Number k of components. By default, for "noisy", those whose eigenvalue exceeds the noise floor
-        (at least one); for "exponential", one.
-    method : {"noisy", "exponential"}
-        Which of the two.
-    direction_share : float
-        For "exponential": share of the budget for the directions, in equal parts; the rest is for the
-        variances along them.
-    components : int, optional
-        Number M of basis functions within which components are sought; by default from public numbers.
-    bounds, radius, center, mean_share, mechanism, shrinkage
-        As in `dpfda.PrivateCovariance`; the last two are for "noisy".
-    standardize, kernel, basis, grid_points, domain_range, quadrature, neighbours, public_size
-        As in `dpfda.PrivateMean`.
-    missing, invalid, smoothing, unit, labels, ledger, dataset
+        Number k of components. By default those whose eigenvalue exceeds the noise floor (at least one);
+        for "exponential", one.
+    mechanism : "auto", "wishart", "knorm", "gaussian", "exponential", MatrixNoise or Exponential
+        Law of the noise on the covariance, or the exponential mechanism; with the number of basis
+        functions and more in an object of `dpfda.summaries.matrix_noise`.
+    bounds, center
+        As in `dpfda.PrivateCovariance`.
+    basis, domain, unit, reading, ledger
         As in `dpfda.PrivateMean`.
 
     Attributes
@@ -69,7 +92,8 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     release_ : ReleasedComponents
         The published components: functions on the domain, variances, guarantee.
     covariance_ : ReleasedCovariance or None
-        The covariance that they come from, for "noisy": of the same release, at no further cost.
+        The covariance that they come from: of the same release, at no further cost. None for
+        "exponential".
     mean_release_ : ReleasedFunction or None
         The mean that was released as the center.
     components_ : array (k, m)
@@ -93,7 +117,7 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     joint law over subspaces of more dimensions (Awan et al. 2019) is a matrix Bingham law, for which
     Gibbs samplers are in use; their law is inexact after any number of steps. Rejection from a matrix
     angular central Gaussian law is exact there too, but took 25,000 draws for one of rank two in three
-    dimensions at moderate concentration: it is not offered (``method="joint"`` says so).
+    dimensions at moderate concentration: it is not offered (``mechanism="joint"`` says so).
 
     How long the sampler takes depends on the private sum: an observer of running times learns something
     that is not accounted for.
@@ -107,69 +131,46 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> waves = np.sin(np.linspace(0, 3, 20)) * np.linspace(-0.2, 0.2, 50)[:, None]
-    >>> fpca = PrivateFPCA(1.0, n_components=1, center=0.0, radius=0.4, domain_range=(0, 3)).fit(waves)
+    >>> center = Center(0.0, radius=0.4)
+    >>> fpca = PrivateFPCA(1.0, n_components=1, center=center, domain=(0, 3)).fit(waves)
     >>> fpca.transform(waves).shape
     (50, 1)
     """
 
+    gathered: ClassVar = {
+        **Estimator.gathered,
+        "center": (Center,),
+        "mechanism": (Strategy, Exponential),
+    }
+
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: float | Fraction | None = None,
         delta: float | Fraction = 0.0,
         *,
+        rho: float | Fraction | None = None,
         n_components: int | None = None,
-        method: str = "noisy",
-        direction_share: float = 0.5,
-        components: int | None = None,
         bounds: Any = None,
-        radius: float | None = None,
         center: Any = None,
-        mean_share: float = 0.5,
-        mechanism: str = "auto",
-        shrinkage: str = "prior",
-        standardize: bool = False,
-        kernel: Any = None,
-        basis: Basis | None = None,
-        grid_points: ArrayLike | None = None,
-        domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
-        neighbours: str = "replace-one",
-        public_size: int | None = None,
-        missing: str = "refuse",
-        invalid: str = "refuse",
-        smoothing: float = 0.01,
-        unit: str | None = None,
-        labels: Any = None,
+        basis: Any = None,
+        mechanism: Any = "auto",
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.method = method
-        self.direction_share = direction_share
-        self.components = components
         self.epsilon = epsilon
         self.delta = delta
+        self.rho = rho
+        self.n_components = n_components
         self.bounds = bounds
-        self.radius = radius
         self.center = center
-        self.mean_share = mean_share
-        self.mechanism = mechanism
-        self.shrinkage = shrinkage
-        self.standardize = standardize
-        self.kernel = kernel
         self.basis = basis
-        self.grid_points = grid_points
-        self.domain_range = domain_range
-        self.quadrature = quadrature
-        self.neighbours = neighbours
-        self.public_size = public_size
-        self.missing = missing
-        self.invalid = invalid
-        self.smoothing = smoothing
+        self.mechanism = mechanism
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the principal components of the curves.
@@ -197,23 +198,13 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         BudgetError
             If the ledger refuses.
         """
-        if isinstance(self.method, str) and self.method == "joint":
-            raise RefusedMechanismError(
-                "method",
-                "be 'noisy' or 'exponential'",
-                "'joint'",
-                "The joint law over subspaces is a matrix Bingham law; no sampler of it is both exact "
-                "and fast enough, and an inexact one has no guarantee. 'exponential' draws one "
-                "direction at a time, exactly.",
-                "Awan, Kenney, Reimherr & Slavkovic 2019, section 4",
-            )
-        check_choice(self.method, "method", ("noisy", "exponential"))
+        strategy = Strategy.of(self.mechanism)
         self._check_count()
-        prepared = prepare(self, X, groups)
-        if self.method == "noisy":
-            self._fit_noisy(prepared)
+        prepared = prepare(self, X, groups, strategy)
+        if isinstance(strategy, Exponential):
+            self._fit_exponential(prepared, strategy)
         else:
-            self._fit_exponential(prepared)
+            self._fit_noisy(prepared)
         release = self.release_
         self.mean_release_ = release.mean
         self.components_ = release(release.grid_points)
@@ -227,10 +218,8 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_count(self) -> None:
-        count = self.n_components
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if count is not None and not (whole and count >= 1):
-            raise ParameterError("n_components", "be None or a positive integer", repr(count))
+        if self.n_components is not None:
+            whole(self.n_components, "n_components", words="be None or a positive integer")
 
     def _fit_noisy(self, prepared: PreparedCovariance) -> None:
         request = prepared.request
@@ -240,11 +229,11 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "n_components",
                 f"be at most the number of basis functions that the budget allows ({size})",
                 repr(self.n_components),
-                "Ask for fewer, or set components=.",
+                "Ask for fewer, or set functions= of the mechanism.",
             )
         entry = request.entry("principal components")
         certificate = request.certified()
-        charge(self.ledger, self.dataset, certificate, entry)
+        charge(*self.paying(), certificate, entry)
         stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
         self.covariance_: ReleasedCovariance | None
@@ -257,18 +246,14 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.covariance_ = covariance
 
-    def _fit_exponential(self, prepared: PreparedCovariance) -> None:
-        if not (isinstance(self.mechanism, str) and self.mechanism == "auto"):
-            raise RefusedMechanismError(
-                "mechanism", "be 'auto' for method='exponential'", repr(self.mechanism)
-            )
+    def _fit_exponential(self, prepared: PreparedCovariance, strategy: Exponential) -> None:
         request = prepared.request
-        plan = self._plan(request)
+        plan = self._plan(request, strategy)
         variance_noise(plan, request.ball.radius**2, request.neighbours)
-        check_signal(request.size or 1, request.shares.whole.epsilon)
+        check_signal(request.size or 1, pure_part(request.shares.whole).epsilon)
         entry = {**request.entry("principal components", plan.describe()), "mechanism": "exponential"}
         certificate = request.certified_with(plan.costs(), {"name": "exponential"})
-        charge(self.ledger, self.dataset, certificate, entry)
+        charge(*self.paying(), certificate, entry)
         stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.curves, stage, plan.components)
         self.covariance_ = None
@@ -276,14 +261,9 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             total, request, plan, stage.divisor, stage.center, stage.mean, certificate
         )
 
-    def _plan(self, request: CovarianceRequest) -> SubspacePlan:
-        share = exact(self.direction_share, "direction_share")
-        if not 0 < share < 1:
-            raise ParameterError(
-                "direction_share", "lie strictly between 0 and 1", repr(self.direction_share)
-            )
+    def _plan(self, request: CovarianceRequest, strategy: Exponential) -> SubspacePlan:
+        share, components = strategy.share, strategy.functions
         count = 1 if self.n_components is None else int(self.n_components)
-        components = self.components
         if components is None:
             components = _best_components(request, count, float(share))
         if not count < components <= min(LARGEST_SIZE, request.basis.eigenvalues.size):
@@ -291,7 +271,7 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "n_components",
                 f"be below the number of basis functions ({components})",
                 repr(count),
-                "Ask for fewer, or set components=.",
+                "Ask for fewer, or set functions= of the mechanism.",
             )
         return SubspacePlan.of(request.shares.rest, count, int(components), share)
 
@@ -324,12 +304,12 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._scores(X, None)
 
     def _scores(self, X: Any, groups: Any) -> Floats:
-        release, basis = self.release_, self.release_.basis
+        release, basis, reading = self.release_, self.release_.basis, self.settings.reading
         if isinstance(X, LongCurves):
-            curves = curves_from_long(X, basis, self.smoothing, self.invalid)
+            curves = curves_from_long(X, basis, reading.smoothing, reading.invalid)
         else:
             refuse_kinds(X)
-            values = matrix_of(curves_handed(X, groups, stated=True).values, self.invalid)
+            values = matrix_of(curves_handed(X, groups, stated=True).values, reading.invalid)
             if values.shape[1] != self.n_features_in_:
                 raise ParameterError(
                     "X",
@@ -337,7 +317,7 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"another number: X has {values.shape[1]} features, but PrivateFPCA is expecting "
                     f"{self.n_features_in_} features as input",
                 )
-            curves = curves_from_array(values, basis.grid_points, self.missing, self.invalid)
+            curves = curves_from_array(values, basis.grid_points, reading.missing, reading.invalid)
         with np.errstate(all="ignore"):
             return release.transform(np.where(curves.usable[:, None], curves.values, release.center))
 
@@ -352,13 +332,6 @@ class PrivateFPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "release_")
         return self.release_.inverse_transform(X)
 
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
-        return tags
-
 
 def _best_components(request: CovarianceRequest, count: int, share: float) -> int:
     """Number M of functions with the least expected loss of variance, from public numbers.
@@ -368,8 +341,8 @@ def _best_components(request: CovarianceRequest, count: int, share: float) -> in
     """
     shares = request.basis.eigenvalues / request.basis.eigenvalues.sum()
     size = request.size or 100
-    epsilon = float(request.shares.rest.epsilon) if isinstance(request.shares.rest, PureDP) else None
-    epsilon = float(request.shares.whole.epsilon) if epsilon is None else epsilon
+    shared = isinstance(request.shares.rest, PureDP)
+    epsilon = float(pure_part(request.shares.rest if shared else request.shares.whole).epsilon)
     largest = min(LARGEST_SIZE, shares.size)
     sizes = np.arange(count + 1, largest + 1)
     if sizes.size == 0:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import real
+from dpfda.numerics.parameters import choice
+from dpfda.privacy.budgets import budget
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
@@ -31,7 +30,6 @@ from dpfda.records.containers import (
     refuse_kinds,
     shape_of,
 )
-from dpfda.records.curves import check_choice
 from dpfda.records.features import (
     FeatureMap,
     FourierFeatures,
@@ -40,42 +38,83 @@ from dpfda.records.features import (
     LinearFeatures,
     embedded,
 )
-from dpfda.records.frames import cells_handed, names_of
+from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.releases.predictor import BOUND
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.defaults import (
-    ROADS,
+    SOLVERS,
     default_components,
     default_kernel,
-    default_psi,
-    default_road,
+    default_penalty,
+    default_solver,
 )
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
-from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.roads import (
+from dpfda.summaries.minimiser import Loss, read_loss
+from dpfda.summaries.settings import Domain, Gathered
+from dpfda.summaries.solvers import (
     Labelled,
-    ObjectiveRoad,
-    OutputRoad,
+    ObjectiveSolver,
+    OutputSolver,
     Plan,
-    Road,
-    SumsRoad,
-    check_psi,
+    Solver,
+    SumsSolver,
+    check_penalty,
 )
 
 Floats = NDArray[np.float64]
 
-FEATURES = ("auto", "linear", "fourier", "grid")
 # Rows whose products are formed at a time: a public number.
 BLOCK = 1024
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
+
+
+FEATURES = ("auto", "linear", "fourier", "grid")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Features(Gathered):
+    """Public features of inputs, functions of which a kernel machine is a sum.
+
+    Parameters
+    ----------
+    kind : {"auto", "linear", "fourier", "grid"}
+        "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
+        See `dpfda.records.features`.
+    kernel : scikit-learn kernel, optional
+        For "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
+    components : int, optional
+        Number of kernel features; by default from the public size and epsilon.
+    seed : int
+        Public seed of the frequencies of random Fourier features; the noise has none.
+
+    Examples
+    --------
+    >>> Features("fourier", components=50)
+    Features(kind='fourier', components=50)
+    """
+
+    kind: str = "auto"
+    kernel: Any = None
+    components: int | None = None
+    seed: int = 0
+    shorthand: ClassVar[str] = "kind"
+
+    def __post_init__(self) -> None:
+        choice(self.kind, "features", FEATURES)
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Read the `features` of a machine; a feature map is left as it is."""
+        return value if hasattr(value, "inputs") else super().of(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreparedMachine:
     """The public choices and the private examples, before anything is charged or drawn."""
 
-    road: Road
+    solver: Solver
     features: FeatureMap
     inputs: InputBox
     data: Labelled
@@ -84,47 +123,35 @@ class PreparedMachine:
     classes: tuple[Any, ...]
 
     def integers(self) -> IntegerSum:
-        """What the output and sums roads add noise to. Private."""
-        if isinstance(self.road, OutputRoad):
-            return IntegerSum.of(self.road.integers(self.data))
-        if isinstance(self.road, SumsRoad):
-            return _sums(self.road, self.data)
-        raise ParameterError("road", "be 'output' or 'sums' here", repr(self.road.name))
+        """What the output and sums solvers add noise to. Private."""
+        if isinstance(self.solver, OutputSolver):
+            return IntegerSum.of(self.solver.integers(self.data))
+        if isinstance(self.solver, SumsSolver):
+            return _sums(self.solver, self.data)
+        raise ParameterError("solver", "be 'output' or 'sums' here", repr(self.solver.name))
 
 
-class KernelMachine(BaseEstimator):  # type: ignore[misc]
+class KernelMachine(Estimator):
     """Shared by `PrivateKernelRegressor` and `PrivateKernelClassifier`; not for use by itself."""
 
-    epsilon: Any
-    delta: Any
+    gathered: ClassVar = {**Estimator.gathered, "features": (Features,)}
+
     bounds: Any
-    loss: str
-    width: float
-    road: Any
+    loss: Any
+    solver: Any
     features: Any
-    kernel: Any
-    components: int | None
-    seed: int
-    psi: Any
-    neighbours: str
-    invalid: str
-    unit: str | None
-    labels: Any
-    ledger: Ledger | None
-    dataset: str | None
+    penalty: Any
+    # Losses that the task has.
+    losses: ClassVar[tuple[str, ...]]
 
     def _fit(self, X: Any, y: Any, groups: Any) -> None:
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            noisy, certificate = publish_machine(prepared, self.ledger, self.dataset)
-            self.release_ = self._release(prepared, prepared.road.coefficients(noisy), certificate)
+            noisy, certificate = publish_machine(prepared, *self.paying())
+            self.release_ = self._release(prepared, prepared.solver.coefficients(noisy), certificate)
         self.n_features_in_ = prepared.features.inputs
-        names = names_of(X, groups)
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._set_feature_names(X, groups)
 
     def prepare(self, X: Any, y: Any, groups: Any = None) -> PreparedMachine:
         """Everything before the noise: check, embed, clip, round. The result is private.
@@ -134,17 +161,24 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         X, y, groups
             As in `fit`.
         """
-        guarantee = check_choices(self)
-        relation = Neighbours.parse(self.neighbours)
-        if relation is not Neighbours.REPLACE_ONE:
+        check_choices(self)
+        guarantee = budget(self.epsilon, self.delta)
+        settings = self.settings
+        invalid = settings.reading.invalid
+        if Neighbours.parse(settings.unit.neighbours) is not Neighbours.REPLACE_ONE:
             raise ParameterError(
                 "neighbours",
                 "be 'replace-one' for a kernel machine",
-                repr(self.neighbours),
+                repr(settings.unit.neighbours),
                 "Penalty, features and the average in the objective use the number of units, which is "
                 "private under add/remove.",
             )
-        loss = self._loss()
+        if settings.domain != Domain(labels=settings.domain.labels):
+            raise ParameterError(
+                "domain", "hold labels alone for a kernel machine", repr(settings.domain), "Use bounds."
+            )
+        read_labels(settings.domain.labels)
+        loss = read_loss(self.loss, self.losses)
         refuse_kinds(X)
         if y is None:
             raise DataError(
@@ -153,28 +187,24 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         X, groups = cells_handed(X, groups)[:2]
         shape = _shape(X)
         inputs = InputBox.of(self.bounds, shape[1])
-        curves = _records(X, shape[1], self.invalid)
+        curves = _records(X, shape[1], invalid)
         targets, classes = self._targets(y, shape[0])
         usable = curves.usable & np.isfinite(targets)
-        codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], self.invalid)
+        codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], invalid)
         units = int(codes.max()) + 1
         if units < 2:
             raise DataError(
                 f"There must be at least two privacy units; found {units} (n_samples = {shape[0]})."
             )
         features = self._features(shape[1], units, guarantee)
-        road = self._road(features, units, loss, guarantee, groups is not None)
+        solver = self._solver(features, units, loss, guarantee, groups is not None)
         points = inputs.scaled(np.where(usable[:, None], curves.values, inputs.lower))
-        rows = embedded(features, road.ball, points)
+        rows = embedded(features, solver.ball, points)
         # An unusable record counts as one without features and with target 0: a fixed public element.
         rows[~usable] = 0
         data = Labelled(rows, np.where(usable, targets, 0.0), codes, units)
-        read_labels(self.labels)
-        unit = self.unit or ("record" if groups is None else "group")
-        return PreparedMachine(road, features, inputs, data, guarantee, unit, classes)
-
-    def _loss(self) -> Loss:
-        raise NotImplementedError
+        unit = settings.unit.name or ("record" if groups is None else "group")
+        return PreparedMachine(solver, features, inputs, data, guarantee, unit, classes)
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         """Targets (count,) in [-1, 1], private, not finite for unusable records; and public classes."""
@@ -183,31 +213,26 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _release(self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate) -> Any:
         raise NotImplementedError
 
-    def _width(self) -> Fraction:
-        return Fraction(real(self.width, "width", 1e-3, 2.0, "lie between 0.001 and 2"))
-
     def _features(self, inputs: int, units: int, guarantee: Guarantee) -> FeatureMap:
-        if not isinstance(self.features, str):
-            if getattr(self.features, "inputs", None) != inputs:
+        chosen = Features.of(self.features)
+        if not isinstance(chosen, Features):
+            if getattr(chosen, "inputs", None) != inputs:
                 raise ParameterError(
                     "features",
                     f"be a feature map on the {inputs} columns of X, or one of {FEATURES}",
                     repr(self.features) if self.features is None else type(self.features).__name__,
                 )
-            made: FeatureMap = self.features
+            made: FeatureMap = chosen
             return made
-        check_choice(self.features, "features", FEATURES)
-        kind = self.features
+        kind, kernel, count = chosen.kind, chosen.kernel, chosen.components
         if kind == "auto":
-            kind = "grid" if inputs <= 2 else "linear" if self.kernel is None else "fourier"
+            kind = "grid" if inputs <= 2 else "linear" if kernel is None else "fourier"
         if kind == "linear":
             return LinearFeatures.of_columns(inputs)
-        count = (
-            default_components(inputs, units, guarantee) if self.components is None else self.components
-        )
-        kernel = default_kernel(inputs) if self.kernel is None else self.kernel
+        count = default_components(inputs, units, guarantee) if count is None else count
+        kernel = default_kernel(inputs) if kernel is None else kernel
         if kind == "fourier":
-            return FourierFeatures.drawn(kernel, inputs, count, self.seed)
+            return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)
         if inputs not in GRID_POINTS:
             raise ParameterError(
                 "features",
@@ -217,34 +242,38 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 
-    def _road(
+    def _solver(
         self,
         features: FeatureMap,
         units: int,
         loss: Loss,
         guarantee: PureDP | ApproximateDP,
         grouped: bool,
-    ) -> Road:
+    ) -> Solver:
         count = features.components
-        check_choice(self.road, "road", ("auto", *ROADS))
-        name = self.road
+        choice(self.solver, "solver", ("auto", *SOLVERS))
+        name = self.solver
         if name == "auto":
-            name = default_road(loss, count, units, guarantee)
-        given = default_psi(name, loss, count, units, guarantee) if self.psi is None else self.psi
-        plan = Plan(count, units, loss, check_psi(given), guarantee, grouped)
-        return ROADS[name](plan)
+            name = default_solver(loss, count, units, guarantee)
+        given = (
+            default_penalty(name, loss, count, units, guarantee)
+            if self.penalty is None
+            else self.penalty
+        )
+        plan = Plan(count, units, loss, check_penalty(given), guarantee, grouped)
+        return SOLVERS[name](plan)
 
     def _shared(self, prepared: PreparedMachine, certificate: Certificate) -> dict[str, Any]:
         """The parts of a release that do not depend on the task."""
-        road = prepared.road
+        solver = prepared.solver
         return {
             "inputs": prepared.inputs,
             "features": prepared.features,
-            "loss": road.plan.loss.name,
+            "loss": solver.plan.loss.name,
             "certificate": certificate,
-            "size": road.plan.units,
-            "noise": road.noise,
-            "about": read_labels(self.labels) | stamp(),
+            "size": solver.plan.units,
+            "noise": solver.noise,
+            "about": read_labels(self.settings.domain.labels) | stamp(),
         }
 
     def decision_points(self, X: Any) -> Floats:
@@ -266,28 +295,28 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         return _records(X, count, "refuse").values
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
+        """A target for every record is needed; missing values are never completed."""
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = False
         return tags
 
 
 def publish_machine(
-    prepared: PreparedMachine, ledger: Ledger | None = None, dataset: str | None = None
+    prepared: PreparedMachine, ledger: AnyLedger | None = None, dataset: str | None = None
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw and release the integers behind a machine's coefficients."""
-    road, data = prepared.road, prepared.data
-    entry, tuning = _entry(prepared), _tuning(road)
-    if isinstance(road, ObjectiveRoad):
+    solver, data = prepared.solver, prepared.data
+    entry, tuning = _entry(prepared), _tuning(solver)
+    if isinstance(solver, ObjectiveSolver):
         return publish_perturbed(
-            lambda drawn: IntegerSum.of(road.integers(data, list(drawn))),
-            road.perturbation,
-            road.loss,
-            road.noise,
+            lambda drawn: IntegerSum.of(solver.integers(data, list(drawn))),
+            solver.perturbation,
+            solver.loss,
+            solver.noise,
             "l2",
-            road.width,
-            road.shares,
+            solver.width,
+            solver.shares,
             entry,
             ledger,
             dataset,
@@ -295,38 +324,38 @@ def publish_machine(
         )
     integers = prepared.integers()
     return publish_integers(
-        integers, road.noise, "l2", road.width, prepared.guarantee, entry, ledger, dataset, tuning
+        integers, solver.noise, "l2", solver.width, prepared.guarantee, entry, ledger, dataset, tuning
     )
 
 
-def _tuning(road: Road) -> dict[str, Any]:
-    """Name of the road, penalty and other public tuning."""
-    plan = road.plan
+def _tuning(solver: Solver) -> dict[str, Any]:
+    """Name of the solver, penalty and other public tuning."""
+    plan = solver.plan
     return {
-        "name": road.name,
-        "psi": float(plan.psi),
+        "name": solver.name,
+        "psi": float(plan.penalty),
         "width": float(plan.loss.width),
-        **road.describe(),
+        **solver.describe(),
     }
 
 
-def _sums(road: SumsRoad, data: Labelled) -> IntegerSum:
+def _sums(solver: SumsSolver, data: Labelled) -> IntegerSum:
     """Exact sums over units."""
-    total = IntegerSum(road.entries)
+    total = IntegerSum(solver.entries)
     for start in range(0, data.units, BLOCK):
-        total.add(road.averages(data, start, min(start + BLOCK, data.units)))
+        total.add(solver.averages(data, start, min(start + BLOCK, data.units)))
     return total
 
 
 def _entry(prepared: PreparedMachine) -> Mapping[str, Any]:
-    road = prepared.road
+    solver = prepared.solver
     return {
-        "summary": f"{road.plan.loss.name} kernel machine",
+        "summary": f"{solver.plan.loss.name} kernel machine",
         "neighbours": str(Neighbours.REPLACE_ONE),
         "privacy_unit": prepared.unit,
         "bound": BOUND,
         "basis": prepared.features.describe(),
-        "mechanism": road.name,
+        "mechanism": solver.name,
     }
 
 

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
-from dpfda.bases import Basis, KernelBasis
-from dpfda.bases.centred import CentredBasis
-from dpfda.bases.grids import check_domain, check_grid, equally_spaced
-from dpfda.bases.kernels import default_kernel, parse_kernel
+from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.budgets import budget
+from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Request, publish
-from dpfda.publication.session import FunctionalSession
-from dpfda.records import (
-    LongCurves,
-    curves_from_array,
-    curves_from_long,
-    standardized,
-    units,
-)
-from dpfda.records.containers import refuse_kinds, shape_of
+from dpfda.publication.session import Session
+from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
-from dpfda.records.frames import Handed, curves_handed, names_of
-from dpfda.records.labels import unit_codes
-from dpfda.summaries.choices import check_choices
+from dpfda.summaries.choices import check_choices, refuse_public_size
+from dpfda.summaries.curves import handed_curves, read_curves, unit_curves
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
-from dpfda.summaries.streams import MeanStream, add_all
+from dpfda.summaries.settings import Reading
+from dpfda.summaries.streams import MeanStream
 from dpfda.summaries.sums import Summation, matrix_on
+from dpfda.summaries.two_stage import TwoStages, fit_stages
 
 Floats = NDArray[np.float64]
-
-LONG_GRID = 101
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +43,7 @@ class PreparedMean:
     total: IntegerSum
 
 
-class PrivateMean(BaseEstimator):  # type: ignore[misc]
+class PrivateMean(Estimator):
     """Mean curve under differential privacy.
 
     Each record (or, with `groups`, the average of each person's records) is clipped to a public bound
@@ -68,51 +57,35 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         Privacy loss, positive.
     delta : float
         Failure mass; 0 means pure differential privacy.
+    rho : float, optional
+        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given. The
+        noise is then Gaussian where that is best.
     bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
         Public bound on a record, in the units of the data, enforced by clipping. No default: it must
         come from knowledge of the measurement, never from these data.
-    standardize : bool
-        Take each curve minus its own mean, over its own L2 norm. The l2 bound 1 then holds by
-        construction and is the default.
-    kernel : scikit-learn kernel, callable k(s, t), or text such as "matern:10%:1.5"
-        Public covariance kernel whose eigenfunctions are the basis, in units of the domain; by default
-        a sum of Matern kernels that stands for the public mixture of shapes and scales
-        (`dpfda.mechanisms.design`).
-        A kernel given here says how rough the mean may be. With `standardize`, functions are centred.
-    basis : Basis, optional
-        A basis made beforehand, instead of kernel, grid, domain and quadrature.
-    grid_points : array (m,), optional
-        Public grid. By default the numeric column labels of the data, else equally spaced points.
-    domain_range : (float, float), optional
-        Ends of the domain; by default those of the grid, or (0, 1) without one.
-    quadrature : {"trapezoid", "uniform"} or array (m,)
-        Weights of the grid points in integrals.
-    mechanism : "auto", name or mechanism object
-        "auto" is the one with the least expected error; see `dpfda.mechanisms`.
-    neighbours : {"replace-one", "add-remove"}
-        Replace one unit, their number being public; or add or remove one, their number being private.
-    public_size : int, optional
-        Under add/remove only: a public number to divide the sum by. Without it a tenth of epsilon is
-        spent on releasing the count; by default the sums over cells then get noise in one with it.
-    missing : {"refuse", "complete"}
-        Raise on missing values, or interpolate within the record.
-    invalid : {"refuse", "repair"}
-        Raise on unusable records (outside the guarantee: an error tells something), or replace each by
-        a fixed public element (the bound's center).
+    basis : kernel, text such as "matern:10%:1.5", or Basis, optional
+        Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain), whose
+        eigenfunctions are the basis: it says how rough the mean may be. By default a sum of Matern
+        kernels that stands for the public mixture of shapes and scales (`dpfda.mechanisms.design`). With
+        standardised curves, functions are centred. Or a basis made beforehand, instead of kernel, grid,
+        ends and quadrature.
+    mechanism : "auto", name, mechanism object or TwoStages
+        "auto" is the one with the least expected error; see `dpfda.mechanisms`. `TwoStages` of
+        `dpfda.summaries.two_stage` releases a rough mean first, then the difference from it.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to: last year's mean, another hospital's release, a
         function. For the default with bounds on values. Where one is near the error falls by up to half,
         where all are far it grows by a few hundredths. Never made from these data.
-    smoothing : float
-        For irregular curves: public noise variance relative to that of the curves.
-    unit : str, optional
-        What to call the privacy unit in the release; "record" or "group" by default.
-    labels : mapping, optional
-        Public words for the release and its plots: "domain" and "value", with units.
-    ledger : Ledger, optional
-        Charged before noise is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
+    domain : (a, b) or Domain, optional
+        Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
+    unit : str or PrivacyUnit, optional
+        What to call the one who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
+    reading : Reading, optional
+        What happens to missing and unusable values, and whether curves are standardised:
+        `dpfda.Reading`.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn. A name alone is that of a data set in the ledger which the
+        environment names.
 
     Attributes
     ----------
@@ -143,55 +116,39 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 50)[:, None]
-    >>> mean = PrivateMean(epsilon=1.0, bounds=(-1.5, 1.5), domain_range=(0, 3)).fit(curves)
+    >>> mean = PrivateMean(epsilon=1.0, bounds=(-1.5, 1.5), domain=(0, 3)).fit(curves)
     >>> mean.release_([0.5, 1.5]).shape
     (2,)
     """
 
+    gathered: ClassVar = {**Estimator.gathered, "mechanism": (TwoStages,)}
+
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: float | Fraction | None = None,
         delta: float | Fraction = 0.0,
         *,
+        rho: float | Fraction | None = None,
         bounds: Any = None,
-        standardize: bool = False,
-        kernel: Any = None,
-        basis: Basis | None = None,
-        grid_points: ArrayLike | None = None,
-        domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
+        basis: Any = None,
         mechanism: Any = "auto",
-        neighbours: str = "replace-one",
-        public_size: int | None = None,
-        missing: str = "refuse",
-        invalid: str = "refuse",
-        smoothing: float = 0.01,
         prior: Any = None,
-        unit: str | None = None,
-        labels: Any = None,
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.rho = rho
         self.bounds = bounds
-        self.standardize = standardize
-        self.kernel = kernel
         self.basis = basis
-        self.grid_points = grid_points
-        self.domain_range = domain_range
-        self.quadrature = quadrature
         self.mechanism = mechanism
-        self.neighbours = neighbours
-        self.public_size = public_size
-        self.missing = missing
-        self.invalid = invalid
-        self.smoothing = smoothing
         self.prior = prior
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the mean of the curves.
@@ -221,16 +178,21 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         BudgetError
             If the ledger refuses.
         """
+        if isinstance(self.mechanism, TwoStages):
+            self.release_, self.plan_ = fit_stages(self, X, groups)
+            self.n_features_in_ = int(self.release_.basis.weights.size)
+            self._set_feature_names(X, groups)
+            return self
         prepared = self.prepare(X, groups)
-        self.release_ = publish(prepared.total, prepared.request, self.ledger, self.dataset)
+        self.release_ = publish(prepared.total, prepared.request, *self.paying())
         self.n_features_in_ = int(prepared.request.basis.weights.size)
         self._set_feature_names(X, groups)
         return self
 
-    def open_session(self, X: Any, path: str | Path, groups: Any = None) -> FunctionalSession:
+    def open_session(self, X: Any, path: str | Path, groups: Any = None) -> Session:
         """Answer functionals of the mean one at a time, instead of releasing the whole function.
 
-        The guarantee of the whole path is charged at once; see `dpfda.FunctionalSession`.
+        The guarantee of the whole path is charged at once; see `dpfda.Session`.
 
         Parameters
         ----------
@@ -244,55 +206,66 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         RefusedMechanismError
             If the noise is not Gaussian, for example because delta is 0.
         """
-        return FunctionalSession.open(self, X, path, groups)
+        return Session.open(self, X, path, groups)
 
-    def stream(self) -> MeanStream:
-        """Take the records in blocks, for data larger than memory; see `MeanStream`.
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add a block of records, for data larger than memory; `finish` publishes their mean.
+
+        The sum is exact: however the records are cut into blocks, and in whatever order these come, the
+        integers before the noise are those of one `fit` on all records. Each record is its own privacy
+        unit. Nothing is charged or published before `finish`; until then the estimator holds what is
+        private. Sums of several processes are merged by `dpfda.summaries.streams.MeanStream`.
+
+        Parameters
+        ----------
+        X : array (n, m), data frame or FDataGrid
+            One curve a row; its columns are those of the first block. For example the row groups of a
+            Parquet file, or slices of a Zarr array. Private.
+        y : None
+            Ignored.
+
+        Raises
+        ------
+        DataError
+            With row (counted within the block) and column of a value that cannot be used, unless
+            repairing. Nothing of the block was added.
 
         Examples
         --------
         >>> import numpy as np
-        >>> stream = PrivateMean(1.0, bounds=(-1, 1)).stream()
-        >>> stream.add(np.zeros((50, 8))).add(np.ones((50, 8))).release().count
+        >>> mean = PrivateMean(1.0, bounds=(-1, 1))
+        >>> for block in (np.zeros((50, 8)), np.ones((50, 8))):
+        ...     mean = mean.partial_fit(block)
+        >>> mean.finish().release_.count
         100.0
         """
-        return MeanStream(self)
+        stream: MeanStream = self.__dict__.get("_stream") or MeanStream(self)
+        shape = tuple(getattr(X, "shape", ()))
+        if stream.columns and len(shape) == 2 and shape[1] != stream.columns:
+            raise DataError(
+                f"X has {shape[1]} features, but PrivateMean is expecting {stream.columns} features as "
+                "input: all blocks must have the columns of the first."
+            )
+        stream.add(X)
+        if not hasattr(self, "_stream"):
+            self._stream = stream
+            self._set_feature_names(X)
+        self.n_features_in_ = stream.columns
+        return self
 
-    def fit_blocks(self, blocks: Iterable[Any]) -> Self:
-        """Release the mean of records that come in blocks: any iterator of arrays or data frames.
-
-        For example the row groups of a Parquet file, ``(group.to_pandas() for group in
-        pyarrow.parquet.ParquetFile(path).iter_batches())``, or `dpfda.row_blocks` of a Zarr array.
-
-        Parameters
-        ----------
-        blocks : iterable
-            Each as X in `fit`, but for irregular curves. Private.
+    def finish(self) -> Self:
+        """Charge the ledger, draw the noise and publish the mean of all blocks of `partial_fit`.
 
         Returns
         -------
         self
-            With `release_`.
+            With `release_`. The next block begins another data set.
         """
-        stream = add_all(MeanStream(self), blocks)
-        self.release_ = stream.release()
-        self.n_features_in_ = int(self.release_.basis.weights.size)
-        self._set_feature_names(None)
+        if not hasattr(self, "_stream"):
+            raise DataError("X must hold at least two curves; no block was given to partial_fit.")
+        self.release_ = self._stream.release()
+        del self._stream
         return self
-
-    def _set_feature_names(self, X: Any, groups: Any = None) -> None:
-        names = names_of(X, groups)
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.input_tags.allow_nan = self.missing == "complete" or self.invalid == "repair"
-        return tags
 
     def prepare(
         self, X: Any, groups: Any = None, progress: Callable[[Iterator[Any]], Iterator[Any]] = iter
@@ -306,6 +279,8 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         progress : callable
             Wraps the iterator over records of irregular curves.
         """
+        if isinstance(self.mechanism, TwoStages):
+            raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
         with np.errstate(all="ignore"):
@@ -326,14 +301,12 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
     ) -> PreparedMean:
-        neighbours = Neighbours.parse(self.neighbours)
-        bound = read_bounds(self.bounds, self.standardize)
+        settings = self.settings
+        neighbours = Neighbours.parse(settings.unit.neighbours)
+        bound = read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = self._read(X, groups)
-        if isinstance(X, LongCurves):
-            groups = X.record_groups(self.invalid) if groups is None else groups
-            curves = curves_from_long(X, basis, self.smoothing, self.invalid, progress)
-        else:
-            values = matrix_on(values, basis, self.missing, self.invalid)
+        if not isinstance(X, LongCurves):
+            values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             if groups is None:
                 # Nothing needs all records at once: they are read block by block, where they lie.
                 request = self._request(basis, bound, self._size(neighbours, len(values)), None)
@@ -341,12 +314,7 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
                 total = summation.empty()
                 summation.add(total, values)
                 return PreparedMean(request, summation.finish(total, request))
-            curves = curves_from_array(values, flat_grid(basis), self.missing, self.invalid)
-        if self.standardize:
-            curves = standardized(curves, basis.weights)
-        if groups is not None:
-            codes = unit_codes(groups, curves.usable.size, self.invalid)
-            curves = units(curves, codes)
+        curves, groups = unit_curves(settings, basis, X, values, groups, progress)
         request = self._request(basis, bound, self._size(neighbours, curves.usable.size), groups)
         summation = self._summation(request, request.components())
         total = summation.empty()
@@ -354,20 +322,20 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         return PreparedMean(request, summation.finish(total, request))
 
     def _request(self, basis: Any, bound: Any, size: int | None, groups: Any) -> Request:
-        prior = getattr(self, "prior", None)
-        centers = None if prior is None else read_public_curves(prior, flat_grid(basis))
+        settings = self.settings
+        centers = None if self.prior is None else read_public_curves(self.prior, flat_grid(basis))
         request = Request(
             basis,
             bound,
-            budget(self.epsilon, self.delta),
-            Neighbours.parse(self.neighbours),
+            self.asked(),
+            Neighbours.parse(settings.unit.neighbours),
             self.mechanism,
             size,
             self._unit(groups),
             {
                 "summary": "mean curve",
-                "standardized": bool(self.standardize),
-                **read_labels(self.labels, boxes=True),
+                "standardized": settings.reading.standardize,
+                **read_labels(settings.domain.labels, boxes=True),
             },
             centers=centers,
         )
@@ -376,27 +344,24 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
                 "prior",
                 "be None but for the default mean of curves between bounds",
                 f"{len(centers)} curve(s)",
-                "Give bounds=(lower, upper) and no kernel, basis or mechanism of your own.",
+                "Give bounds=(lower, upper) and no basis or mechanism of your own.",
             )
         return request
 
     def _summation(self, request: Request, components: int) -> Summation:
-        return Summation(request, components, self.missing, self.invalid, bool(self.standardize))
+        reading = self.settings.reading
+        return Summation(request, components, reading.missing, reading.invalid, reading.standardize)
 
     def _size(self, neighbours: Neighbours, count: int) -> int | None:
+        given = self.settings.unit.public_size
         if neighbours is Neighbours.ADD_REMOVE:
-            if count < 2 and self.invalid == "refuse":
+            if count < 2 and self.settings.reading.invalid == "refuse":
                 raise DataError(
                     "There must be at least two privacy units; found one sample or none. "
                     "This check is outside the privacy guarantee."
                 )
-            return _positive(self.public_size, "public_size")
-        if self.public_size is not None:
-            raise ParameterError(
-                "public_size",
-                "be None under replace-one neighbours, where the number of units is public",
-                repr(self.public_size),
-            )
+            return None if given is None else whole(given, "public_size", words="be a positive integer")
+        refuse_public_size(given)
         if count < 2:
             raise DataError(
                 f"There must be at least two privacy units; found {count} "
@@ -405,71 +370,12 @@ class PrivateMean(BaseEstimator):  # type: ignore[misc]
         return count
 
     def _unit(self, groups: Any) -> str:
-        return self.unit or ("record" if groups is None else "group")
+        return self.settings.unit.name or ("record" if groups is None else "group")
 
     def _read(self, X: Any, groups: Any = None) -> tuple[Any, Basis, Any]:
         """The values as they are, the public basis for them, and the units' labels."""
-        handed = self._handed(X, groups)
-        if self.basis is not None:
-            return handed.values, self.basis, handed.groups
-        grid, domain = self.grid_points, self.domain_range
-        if grid is None:
-            grid, labelled = handed.grid, handed.grid is not None
-            grid = check_grid(grid, shown=False) if labelled else self._spaced_grid(handed.values)
-        domain = handed.domain_range if domain is None else domain
-        points = check_grid(grid)
-        return handed.values, self._make_basis(points, check_domain(domain, points)), handed.groups
+        return read_curves(self.settings, self.basis, X, groups)
 
     def _values(self, X: Any) -> Any:
         """The values as they are, where the basis is known already."""
-        return self._handed(X).values
-
-    def _handed(self, X: Any, groups: Any = None) -> Handed:
-        if isinstance(X, LongCurves):
-            return Handed(X, groups)
-        refuse_kinds(X)
-        return curves_handed(X, groups, self.grid_points is not None or self.basis is not None)
-
-    def _spaced_grid(self, values: Any) -> Floats:
-        domain = check_domain((0.0, 1.0) if self.domain_range is None else self.domain_range)
-        if isinstance(values, LongCurves):
-            if self.domain_range is None:
-                raise ParameterError(
-                    "domain_range",
-                    "be given for irregular curves",
-                    "None",
-                    "The span of the observed times is private; pass the public ends (a, b).",
-                )
-            return equally_spaced(LONG_GRID, domain)
-        shape = shape_of(values)
-        if len(shape) != 2:
-            raise DataError(
-                f"X must have two dimensions (curves, points); found {len(shape)}. "
-                "Reshape your data: one curve a row."
-            )
-        if shape[0] == 0:
-            raise DataError("X must hold at least two curves; found none (0 sample(s)).")
-        if shape[1] < 2:
-            raise DataError(
-                f"X must have at least two grid points; found {shape[1]} feature(s) "
-                f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
-            )
-        return equally_spaced(shape[1], domain)
-
-    def _make_basis(self, grid: Floats, domain: tuple[float, float]) -> Basis:
-        kernel = self.kernel
-        if kernel is None:
-            kernel = default_kernel(domain)
-        elif isinstance(kernel, str):
-            kernel = parse_kernel(kernel, domain)
-        basis = KernelBasis.on_grid(kernel, grid, domain, self.quadrature)
-        # Standardised curves integrate to zero: noise on their mean level would be for nothing.
-        return CentredBasis.of(basis) if self.standardize else basis
-
-
-def _positive(value: Any, name: str) -> int | None:
-    if value is None:
-        return None
-    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
-        raise ParameterError(name, "be a positive integer", repr(value))
-    return int(value)
+        return handed_curves(self.settings, self.basis, X).values

@@ -1,22 +1,23 @@
-"""Losses, and a solver that stops at a certified distance from the exact minimiser.
+"""Losses, and a minimisation that stops at a certified distance from the exact minimiser.
 
 The objective over b in R^K is
 
-    F(b) = sum_i v_i L(y_i, o_i + z_i . b) + psi |b|^2,     v_i >= 0, sum v_i = 1, |z_i| <= 1,
+    F(b) = sum_i v_i L(y_i, o_i + z_i . b) + penalty |b|^2,     v_i >= 0, sum v_i = 1, |z_i| <= 1,
 
-which is 2 psi-strongly convex, so |b - b*| <= |grad F(b)| / (2 psi) for every b. The solver stops at
-|grad F(b)| <= tolerance, where the gradient computed in floats counts with a margin for its rounding
-that is proved below. So whatever the data, the result is within tolerance / (2 psi) of b*.
+which is 2 penalty-strongly convex, so |b - b*| <= |grad F(b)| / (2 penalty) for every b. The
+minimisation stops at |grad F(b)| <= tolerance, where the gradient computed in floats counts with a
+margin for its rounding that is proved below. So whatever the data, the result is within tolerance / (2
+penalty) of b*.
 
 **It always stops.** Newton steps come first and are almost always enough. If they are not, gradient
-descent with step 1 / L takes over, L = S + 2 psi, S the largest second derivative of the loss. Let the
-computed gradient err by e and the update by 4 u |b|, and let d = e + 4 u L |b|. The next gradient is
+descent with step 1 / L takes over, L = S + 2 penalty, S the largest second derivative of the loss. Let
+the computed gradient err by e and the update by 4 u |b|, and let d = e + 4 u L |b|. The next gradient is
 (I - A) g - A r with |r| <= d and a symmetric A (the mean of second derivatives along the step, over L;
-for slopes with corners a limit of such), 2 psi / L <= A <= 1. By convexity of the square
+for slopes with corners a limit of such), 2 penalty / L <= A <= 1. By convexity of the square
 
-    |(I - A) g - A r|^2 <= sum_j (1 - a_j) g_j^2 + a_j r_j^2 <= (1 - 2 psi / L) |g|^2 + d^2,
+    |(I - A) g - A r|^2 <= sum_j (1 - a_j) g_j^2 + a_j r_j^2 <= (1 - 2 penalty / L) |g|^2 + d^2,
 
-so |g| ends, at the latest, within any factor above one of (L / (2 psi))^(1/2) d, which
+so |g| ends, at the latest, within any factor above one of (L / (2 penalty))^(1/2) d, which
 `least_tolerance` is above. It starts within three times the public bound of |b*| from b*, and each step
 brings b closer up to errors, so |b| stays below four times that bound. No limit on steps, no error and
 no answer without a certificate depends on data.
@@ -32,21 +33,26 @@ All constants are doubled in `_margin`. Exponentials are taken to be within 32 u
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import choice, real, shown
 
 Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 BLOCK = 128
+# Of the arc of a hinge, and of the square part of Huber's loss, where none is given.
+WIDTH = Fraction(1, 2)
 # Far perturbations and small penalties take up to about 250 steps; descent, whose number of steps grows
-# like L / (2 psi), would then take hours.
+# like L / (2 penalty), would then take hours.
 NEWTON_STEPS = 500
 HALVINGS = 30
 
@@ -127,9 +133,30 @@ class Loss:
         return np.where(inside, 2.0, 0.0)
 
 
+def read_loss(given: Any, names: Sequence[str]) -> Loss:
+    """Read the `loss` of a machine: a word, a word with a width such as "huber:0.5", or a `Loss`.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    name, width = (given.name, given.width) if isinstance(given, Loss) else (given, WIDTH)
+    if isinstance(name, str) and ":" in name and not isinstance(given, Loss):
+        name, _, text = name.partition(":")
+        try:
+            width = Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            raise ParameterError("loss", "have a number after the colon", shown(given)) from None
+        if name not in ("hinge", "huber"):
+            raise ParameterError("loss", "have no width unless it is hinge or huber", shown(given))
+    name = choice(name, "loss", names)
+    return Loss(name, Fraction(real(width, "width", 1e-3, 2.0, "lie between 0.001 and 2")))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Examples:
-    """Private examples, ready for the solver.
+    """Private examples, ready to be minimised over.
 
     Parameters
     ----------
@@ -152,27 +179,27 @@ class Examples:
         return "Examples(content private)"
 
 
-def largest_norm(loss: Loss, psi: Fraction) -> float:
+def largest_norm(loss: Loss, penalty: Fraction) -> float:
     """Public bound of |b*|.
 
-    2 psi |b*| is at most the largest slope; for the square loss psi |b*|^2 = sum v_i f_i (y_i - f_i),
-    which is at most 1/4.
+    2 penalty |b*| is at most the largest slope; for the square loss penalty |b*|^2 = sum v_i f_i (y_i -
+    f_i), which is at most 1/4.
     """
     if loss.lipschitz is None:
-        return 0.5 / math.sqrt(psi)
-    return float(loss.lipschitz / (2 * psi))
+        return 0.5 / math.sqrt(penalty)
+    return float(loss.lipschitz / (2 * penalty))
 
 
-def least_tolerance(loss: Loss, psi: Fraction, components: int) -> float:
-    """Smallest tolerance for which the solver is proved to stop, from public numbers."""
-    norm = 4.0 * largest_norm(loss, psi)
-    steepness = float(loss.smoothness + 2 * psi)
-    margin = _margin(loss, float(psi), components, norm)
-    ratio = math.sqrt(steepness / (2 * float(psi)))
+def least_tolerance(loss: Loss, penalty: Fraction, components: int) -> float:
+    """Smallest tolerance for which the minimisation is proved to stop, from public numbers."""
+    norm = 4.0 * largest_norm(loss, penalty)
+    steepness = float(loss.smoothness + 2 * penalty)
+    margin = _margin(loss, float(penalty), components, norm)
+    ratio = math.sqrt(steepness / (2 * float(penalty)))
     return 2.0 * (ratio * (margin + 4 * UNIT * steepness * norm) + 3 * margin)
 
 
-def minimise(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) -> Floats:
+def minimise(examples: Examples, loss: Loss, penalty: Fraction, tolerance: float) -> Floats:
     """A point (K,) whose exact gradient is at most `tolerance` long, whatever the examples.
 
     Parameters
@@ -180,7 +207,7 @@ def minimise(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) ->
     examples : Examples
         Private.
     loss : Loss
-    psi : Fraction
+    penalty : Fraction
         Penalty on |b|^2, exactly a float.
     tolerance : float
         At least `least_tolerance`; fixed from public numbers.
@@ -191,38 +218,38 @@ def minimise(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) ->
         If the tolerance is too small to be certified, which is a public matter.
     """
     components = examples.rows.shape[1]
-    if tolerance < least_tolerance(loss, psi, components):
+    if tolerance < least_tolerance(loss, penalty, components):
         raise ParameterError("tolerance", "be at least what rounding allows", repr(tolerance))
     with np.errstate(all="ignore"):
-        start = _newton(examples, loss, psi, tolerance)
-        if start is None or not np.linalg.norm(start) <= 2.0 * largest_norm(loss, psi):
+        start = _newton(examples, loss, penalty, tolerance)
+        if start is None or not np.linalg.norm(start) <= 2.0 * largest_norm(loss, penalty):
             start = np.zeros(components)
-        return _descend(examples, loss, psi, tolerance, start)
+        return _descend(examples, loss, penalty, tolerance, start)
 
 
-def is_certified(gradient: Floats, point: Floats, loss: Loss, psi: float, tolerance: float) -> bool:
+def is_certified(gradient: Floats, point: Floats, loss: Loss, penalty: float, tolerance: float) -> bool:
     """Whether the exact gradient at a point is proved to be at most `tolerance` long."""
     components = point.size
     length = math.sqrt(math.fsum((gradient**2).tolist())) * (1 + (components + 8) * UNIT)
     size = math.sqrt(math.fsum((point**2).tolist())) * (1 + (components + 8) * UNIT)
-    return length + _margin(loss, psi, components, size) <= tolerance
+    return length + _margin(loss, penalty, components, size) <= tolerance
 
 
-def _margin(loss: Loss, psi: float, components: int, norm: float) -> float:
+def _margin(loss: Loss, penalty: float, components: int, norm: float) -> float:
     """Bound of the error of a computed gradient at a point of this norm: twice what is proved."""
     steepest = 2.0 * (1.0 + norm) if loss.lipschitz is None else float(loss.lipschitz)
     smooth = float(loss.smoothness)
     dot = _gamma(components) * norm
     slope = smooth * dot + 64 * UNIT * (loss.saturation + smooth + steepest)
     sums = _gamma(BLOCK + 8) * steepest
-    return 2.0 * (slope + sums + 32 * UNIT * (steepest + psi * norm))
+    return 2.0 * (slope + sums + 32 * UNIT * (steepest + penalty * norm))
 
 
 def _gamma(count: int) -> float:
     return count * UNIT / (1 - count * UNIT)
 
 
-def gradient_at(examples: Examples, loss: Loss, psi: float, point: Floats) -> Floats:
+def gradient_at(examples: Examples, loss: Loss, penalty: float, point: Floats) -> Floats:
     """The gradient in floats: sums of blocks, added exactly."""
     slopes = examples.weights * loss.slopes(examples.targets, _fitted(examples, point))
     parts = [
@@ -230,16 +257,16 @@ def gradient_at(examples: Examples, loss: Loss, psi: float, point: Floats) -> Fl
         for start in range(0, slopes.size, BLOCK)
     ]
     sums = np.array([math.fsum(column) for column in np.array(parts).T.tolist()])
-    return np.asarray(sums + 2 * psi * point)
+    return np.asarray(sums + 2 * penalty * point)
 
 
 def _fitted(examples: Examples, point: Floats) -> Floats:
     return np.asarray(examples.offsets + examples.rows @ point)
 
 
-def _newton(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) -> Floats | None:
+def _newton(examples: Examples, loss: Loss, given: Fraction, tolerance: float) -> Floats | None:
     """Damped Newton steps from zero; None where they break down."""
-    penalty = float(psi)
+    penalty = float(given)
     point = np.zeros(examples.rows.shape[1])
     for _ in range(NEWTON_STEPS):
         gradient = gradient_at(examples, loss, penalty, point)
@@ -261,13 +288,13 @@ def _newton(examples: Examples, loss: Loss, psi: Fraction, tolerance: float) -> 
 
 
 def _line_search(
-    examples: Examples, loss: Loss, psi: float, point: Floats, step: Floats, slope: float
+    examples: Examples, loss: Loss, penalty: float, point: Floats, step: Floats, slope: float
 ) -> Floats | None:
     """The first of the halved steps that lowers the objective; None where rounding hides it."""
 
     def objective(at: Floats) -> float:
         losses = loss.values(examples.targets, _fitted(examples, at))
-        return float(examples.weights @ losses + psi * (at @ at))
+        return float(examples.weights @ losses + penalty * (at @ at))
 
     before, length = objective(point), 1.0
     for _ in range(HALVINGS):
@@ -279,9 +306,9 @@ def _line_search(
     return None
 
 
-def _descend(examples: Examples, loss: Loss, psi: Fraction, tolerance: float, point: Floats) -> Floats:
+def _descend(examples: Examples, loss: Loss, given: Fraction, tolerance: float, point: Floats) -> Floats:
     """Gradient descent until certified; the proof that it ends is in the module's docstring."""
-    penalty, step = float(psi), 1.0 / float(loss.smoothness + 2 * psi)
+    penalty, step = float(given), 1.0 / float(loss.smoothness + 2 * given)
     while True:
         gradient = gradient_at(examples, loss, penalty, point)
         if is_certified(gradient, point, loss, penalty, tolerance):

@@ -13,10 +13,9 @@ from sklearn.base import RegressorMixin
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
-from dpfda.records.curves import check_choice
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
-from dpfda.summaries.minimiser import Loss
+from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
 LOSSES = ("squared", "huber")
@@ -26,8 +25,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     """Kernel ridge and Huber regression under differential privacy.
 
     The function f(x) = b . phi(x), in public features phi, minimises the average loss of targets, scaled
-    from their public bounds to [-1, 1], plus psi |b|^2. It is released as a whole function of the
-    inputs, with noise by one of three roads.
+    from their public bounds to [-1, 1], plus penalty |b|^2. It is released as a whole function of the
+    inputs, with noise by one of three solvers.
 
     Parameters
     ----------
@@ -40,16 +39,28 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         to them. No default: from knowledge of the measurement, never from these data.
     target_bounds : (lower, upper)
         Public bounds of the target, in its units; targets are clipped to them. No default.
-    loss : {"huber", "squared"}
-        At the same budget huber needs far less noise, since its slope is bounded.
-    width : float
-        Huber: where the square turns into a line, on the scale of targets in [-1, 1].
-    road : {"auto", "objective", "output", "sums"}
+    loss : "huber", "squared", "huber:0.5" or Loss
+        At the same budget huber needs far less noise, since its slope is bounded. Where the square turns
+        into a line may follow the word, on the scale of targets in [-1, 1].
+    solver : {"auto", "objective", "output", "sums"}
         Noise in the objective (huber), on the minimiser (both losses), or on the sums of phi phi^T and
         y phi (squared). "auto" is "sums" for the square loss; for huber "objective", or "output" where
-        there is a delta and many features. See `dpfda.summaries.roads` for what each guarantees.
-    features, kernel, components, seed, psi, neighbours, invalid, unit, labels, ledger, dataset
-        As in `PrivateKernelClassifier`.
+        there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
+    features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
+        "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
+        and a seed in a `dpfda.summaries.machines.Features`; see `dpfda.records.features` for the maps:
+        `LinearFeatures.of_curves` takes curves and images.
+    penalty : float, optional
+        On the squared norm; by default from public numbers.
+    domain : Domain, optional
+        Its labels: public words for plots, "domain" and "value", with units.
+    unit : str or PrivacyUnit, optional
+        What to call the privacy unit in the release; "record" or "group" by default. One unit may be
+        replaced by another; their number is public.
+    reading : Reading, optional
+        Whether unusable records are refused, or count as a record without features and with target 0.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn.
 
     Attributes
     ----------
@@ -76,6 +87,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     (2,)
     """
 
+    losses = LOSSES
+
     def __init__(
         self,
         epsilon: float | Fraction,
@@ -83,39 +96,27 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         *,
         bounds: Any = None,
         target_bounds: Any = None,
-        loss: str = "huber",
-        width: float = 0.5,
-        road: str = "auto",
+        loss: Any = "huber",
+        solver: str = "auto",
         features: Any = "auto",
-        kernel: Any = None,
-        components: int | None = None,
-        seed: int = 0,
-        psi: float | None = None,
-        neighbours: str = "replace-one",
-        invalid: str = "refuse",
-        unit: str | None = None,
-        labels: Any = None,
+        penalty: float | None = None,
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
         ledger: Any = None,
-        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.loss = loss
-        self.width = width
-        self.road = road
+        self.solver = solver
         self.features = features
-        self.kernel = kernel
-        self.components = components
-        self.seed = seed
-        self.psi = psi
-        self.neighbours = neighbours
-        self.invalid = invalid
+        self.penalty = penalty
+        self.domain = domain
         self.unit = unit
-        self.labels = labels
+        self.reading = reading
         self.ledger = ledger
-        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the regression function.
@@ -147,10 +148,6 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         release: ReleasedPredictor = self.release_
         return np.asarray(release.predict(points))
 
-    def _loss(self) -> Loss:
-        check_choice(self.loss, "loss", LOSSES)
-        return Loss(self.loss, self._width())
-
     def _middle(self) -> tuple[float, float]:
         """Center and half width of the target bounds."""
         if self.target_bounds is None:
@@ -171,7 +168,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         center, half = self._middle()
-        values = numbers(column(y, count), self.invalid)
+        values = numbers(column(y, count), self.settings.reading.invalid)
         scaled = np.clip((values - center) / half, -1.0, 1.0)
         return np.where(np.isfinite(values), scaled, np.nan), ()
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, DpfdaError, ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.containers import column_labels
-from dpfda.records.curves import check_choice
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.sums import Summation
+from dpfda.summaries.two_stage import TwoStages
 
 if TYPE_CHECKING:
     from dpfda.numerics.aggregate import IntegerSum
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Numbers of units by which it is checked that the basis does not depend on it.
 TRIAL_SIZES = (2, 10**9)
-NUMBERS_A_BLOCK = 2**22
 
 
 class MeanStream:
@@ -36,13 +35,14 @@ class MeanStream:
     record is its own privacy unit: there are no `groups`, because a person whose records lie in two
     blocks would count twice. Average each person's records first, or use `fit`.
 
-    Get one from `PrivateMean.stream`. Whatever it holds is private until `release`.
+    `PrivateMean.partial_fit` keeps one. Make some of your own to add up in several processes or threads
+    and to merge. Whatever they hold is private until `release`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dpfda import PrivateMean
-    >>> stream = PrivateMean(1.0, bounds=(-1, 1)).stream()
+    >>> stream = MeanStream(PrivateMean(1.0, bounds=(-1, 1)))
     >>> for day in range(3):
     ...     _ = stream.add(np.full((100, 20), 0.1 * day))
     >>> release = stream.release()
@@ -70,13 +70,13 @@ class MeanStream:
         self._check_open()
         if isinstance(X, LongCurves):
             raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
-        if self._summation is not None and _labels(X) != self._labels:
+        if self._summation is not None and column_labels(X) != self._labels:
             raise DataError("All blocks must have the columns of the first, in its order.")
         with np.errstate(all="ignore"):
             if self._summation is None:
                 values, basis, _ = self._estimator._read(X)
                 self._summation = trial_summation(self._estimator, basis)
-                self._labels = _labels(X)
+                self._labels = column_labels(X)
             else:
                 values = self._estimator._values(X)
             matrix = self._summation.matrix(values)
@@ -134,11 +134,14 @@ class MeanStream:
         from dpfda.publication import publish
 
         prepared = self.prepared()
-        released = publish(
-            prepared.total, prepared.request, self._estimator.ledger, self._estimator.dataset
-        )
+        released = publish(prepared.total, prepared.request, *self._estimator.paying())
         self._open = False
         return released
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of the blocks."""
+        return 0 if self._summation is None else int(self._summation.request.basis.weights.size)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -154,45 +157,6 @@ class MeanStream:
         raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
 
 
-def row_blocks(array: Any, rows: int | None = None) -> Iterator[Any]:
-    """Blocks of rows of an array on disk, such as a Zarr or HDF5 array or a memory map.
-
-    Parameters
-    ----------
-    array : array-like (n, m)
-        With `shape` and slices. Private.
-    rows : int, optional
-        Rows of a block. By default about 32 MiB of float64, a multiple of the array's own chunks where
-        it has some.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [block.shape for block in row_blocks(np.zeros((5, 3)), rows=2)]
-    [(2, 3), (2, 3), (1, 3)]
-    """
-    shape = getattr(array, "shape", None)
-    if not isinstance(shape, tuple) or not shape:
-        raise ParameterError("array", "have rows", shown(type(array).__name__))
-    count, points = shape[0], max(1, int(np.prod(shape[1:])))
-    if rows is None:
-        own = int((getattr(array, "chunks", None) or (1,))[0])
-        rows = max(1, NUMBERS_A_BLOCK // points // own) * own
-    rows = whole(rows, "rows", words="be a positive integer")
-    for start in range(0, count, rows):
-        # As it is: a conversion would lose a mask.
-        yield array[start : start + rows]
-
-
-def add_all(stream: MeanStream, blocks: Iterable[Any]) -> MeanStream:
-    """Add blocks one after the other; each may be forgotten before the next is made."""
-    if not isinstance(blocks, Iterable) or (isinstance(blocks, np.ndarray) and not blocks.ndim):
-        raise ParameterError("blocks", "be blocks of records, one after the other", shown(blocks))
-    for block in blocks:
-        stream.add(block)
-    return stream
-
-
 def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:
     """How records become integers where their number is not known yet.
 
@@ -201,10 +165,11 @@ def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:
     ParameterError
         If a parameter is unusable, or the basis or the bound would depend on the number of records.
     """
-    bound = read_bounds(estimator.bounds, estimator.standardize)
-    check_choice(estimator.missing, "missing", ("refuse", "complete"))
-    check_choice(estimator.invalid, "invalid", ("refuse", "repair"))
-    if Neighbours.parse(estimator.neighbours) is Neighbours.ADD_REMOVE:
+    bound = read_bounds(estimator.bounds, estimator.settings.reading.standardize)
+    check_choices(estimator)
+    if isinstance(estimator.mechanism, TwoStages):
+        raise estimator.mechanism.refusal("records in blocks")
+    if Neighbours.parse(estimator.settings.unit.neighbours) is Neighbours.ADD_REMOVE:
         request = estimator._request(basis, bound, estimator._size(Neighbours.ADD_REMOVE, 2), None)
         return estimator._summation(request, request.components())
     few, many = (
@@ -232,9 +197,9 @@ def finished(estimator: PrivateMean, summation: Summation, total: IntegerSum) ->
         If the estimator's bounds or basis are not those under which the records were added up, for
         example because an array of bounds was written to meanwhile.
     """
-    neighbours = Neighbours.parse(estimator.neighbours)
+    neighbours = Neighbours.parse(estimator.settings.unit.neighbours)
     size = estimator._size(neighbours, total.count_with_noise(0, 1))
-    bound = read_bounds(estimator.bounds, estimator.standardize)
+    bound = read_bounds(estimator.bounds, estimator.settings.reading.standardize)
     # The basis before a mechanism adapted it and after: an adapted one is left as it is.
     request = estimator._request(summation.request.basis, bound, size, None)
     # The noise is that of this request's bound: it must be the one that was enforced.
@@ -242,7 +207,3 @@ def finished(estimator: PrivateMean, summation: Summation, total: IntegerSum) ->
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
     with np.errstate(all="ignore"):
         return request, summation.finish(total, request)
-
-
-def _labels(X: Any) -> list[Any] | None:
-    return column_labels(X)

@@ -23,17 +23,14 @@ is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.bounds.around import BallAround
@@ -58,32 +55,32 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added
 from dpfda.publication import Request, certified, charge, check, publish, recomputed, stamp
-from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.curves import check_choice
+from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask
-from dpfda.records.labels import unit_codes
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
 from dpfda.summaries.choices import check_choices
-from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.curves import read_curves, unit_curves
+from dpfda.summaries.settings import Gathered
 from dpfda.summaries.sums import Summation, matrix_on
+
+if TYPE_CHECKING:
+    from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
 
 COUNT_SCALE = 2**20
 
 
-class TwoStageMean(PrivateMean):
-    """Mean curve under differential privacy, in two stages where they are expected to be better.
+@dataclass(frozen=True, repr=False, eq=False)
+class TwoStages(Gathered):
+    """Strategy of a mean: a rough private mean, then the mean difference of the records from it.
 
-    A rough private mean is released with a share of the budget; the rest goes to the mean difference of
-    the records from it, clipped to a smaller radius. What you know of the spread of records decides
-    whether that pays, so there is no default for it.
+    Given as ``PrivateMean(..., mechanism=TwoStages(spread=0.3))``. What you know of the spread of
+    records decides whether two stages pay, so it has to be said.
 
     Parameters
     ----------
-    epsilon, delta : float
-        Of the whole, as in `PrivateMean`.
     spread : float or "private"
         A number declares, as public knowledge, an L2 distance (units of the data times the root of the
         domain's) within which nine records of ten lie of their mean. Then shares and radius follow from
@@ -91,167 +88,83 @@ class TwoStageMean(PrivateMean):
         one with the whole budget; the release says which and why. If the number is too small for the
         data, records are clipped too much and the release is biased; its privacy does not depend on it.
         A mean rougher than the public prior can make two stages lose all the same (docs/two_stage.md).
-        "private" chooses the radius
-        from noisy counts, with a tenth of what the rough mean leaves; two stages are then used in any
-        case, and lose where counts are too noisy.
-    mechanism : "auto"
-        Each stage takes the one with the least expected error.
-    public_size : int
-        Needed under add/remove neighbours, where the number of units is private.
-        The others: as in `PrivateMean`.
-
-    Attributes
-    ----------
-    release_ : TwoStageFunction or ReleasedFunction
-        The latter where one stage was used.
-    plan_ : StagePlan
-        Shares of the budget and expected errors, from public numbers.
+        "private" chooses the radius from noisy counts, with a tenth of what the rough mean leaves; two
+        stages are then used in any case, and lose where counts are too noisy.
 
     Notes
     -----
-    The guarantee is proved in the docstring of this module (`dpfda.summaries.two_stage`). All records
-    are held in memory; there are no streams, blocks, boxes or sessions.
+    The guarantee is proved in the docstring of this module. Each stage takes the mechanism with the
+    least expected error. Under add/remove neighbours a public size is needed. All records are held in
+    memory; there are no streams, blocks, boxes or sessions. The estimator gets `plan_` beside
+    `release_`: shares of the budget and expected errors, from public numbers.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from dpfda import PrivateMean
     >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 500)[:, None]
-    >>> mean = TwoStageMean(epsilon=1.0, bounds=(-5, 5), spread=0.3).fit(curves)
+    >>> mean = PrivateMean(epsilon=1.0, bounds=(-5, 5), mechanism=TwoStages(spread=0.3)).fit(curves)
     >>> mean.plan_.two_stages, mean.release_(0.5) < 5
     (True, True)
     """
 
-    def __init__(
-        self,
-        epsilon: float | Fraction,
-        delta: float | Fraction = 0.0,
-        *,
-        spread: Any = None,
-        bounds: Any = None,
-        standardize: bool = False,
-        kernel: Any = None,
-        basis: Basis | None = None,
-        grid_points: ArrayLike | None = None,
-        domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
-        mechanism: Any = "auto",
-        neighbours: str = "replace-one",
-        public_size: int | None = None,
-        missing: str = "refuse",
-        invalid: str = "refuse",
-        smoothing: float = 0.01,
-        unit: str | None = None,
-        labels: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            bounds=bounds,
-            standardize=standardize,
-            kernel=kernel,
-            basis=basis,
-            grid_points=grid_points,
-            domain_range=domain_range,
-            quadrature=quadrature,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            public_size=public_size,
-            missing=missing,
-            invalid=invalid,
-            smoothing=smoothing,
-            unit=unit,
-            labels=labels,
-            ledger=ledger,
-            dataset=dataset,
+    spread: Any = None
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Read the `mechanism` of a mean: one stage of whatever kind stays what it is."""
+        return cls() if isinstance(value, str) and value == "auto" else value
+
+    def refusal(self, what: str) -> ParameterError:
+        """What to raise where there cannot be two stages."""
+        return ParameterError(
+            "mechanism", f"have one stage for {what}", repr(self), "Two stages need curves in memory."
         )
-        self.spread = spread
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Release the mean of the curves; parameters and errors as in `PrivateMean.fit`."""
-        with np.errstate(all="ignore"):
-            prepared = self.prepare_stages(X, groups)
-        self.plan_, request = prepared.plan, prepared.request
-        prepared.check()
-        # The whole budget, before the first noise; the stages charge nothing of their own.
-        certificate = prepared.certified()
-        charge(self.ledger, self.dataset, certificate, _entry(prepared))
-        with np.errstate(all="ignore"):
-            self.release_ = _released(prepared, certificate)
-        self.n_features_in_ = int(request.basis.weights.size)
-        self._set_feature_names(X)
-        return self
 
-    def prepare_stages(self, X: Any, groups: Any = None) -> PreparedStages:
-        """Everything before the noise: check, plan, read the records. The result is private."""
-        guarantee = check_choices(self)
-        neighbours = Neighbours.parse(self.neighbours)
-        spread = _spread(self.spread)
-        if not (isinstance(self.mechanism, str) and self.mechanism == "auto"):
-            raise ParameterError(
-                "mechanism",
-                "be 'auto' in two stages",
-                shown(self.mechanism),
-                "Use PrivateMean for a mechanism of your choice.",
-            )
-        if neighbours is Neighbours.ADD_REMOVE and self.public_size is None:
-            raise ParameterError(
-                "public_size",
-                "be given under add-remove neighbours: two stages are planned by it",
-                "None",
-                "Pass a public number to divide by, or use PrivateMean, which releases the count.",
-            )
-        curves, basis = self._curves(X, groups)
-        bound = read_bounds(self.bounds, self.standardize)
-        size = self._size(neighbours, curves.usable.size)
-        request = replace(self._request(basis, bound, size, groups), guarantee=guarantee, line=False)
-        if request.public_size is None:
-            raise ParameterError("public_size", "be known", "None")
-        plan = plan_stages(request.problem(request.public_size), spread)
-        return PreparedStages(request, plan, spread is None, curves)
+def fit_stages(estimator: PrivateMean, X: Any, groups: Any = None) -> tuple[ReleasedFunction, StagePlan]:
+    """Release a mean whose mechanism is `TwoStages`; arguments and errors as of `PrivateMean.fit`."""
+    with np.errstate(all="ignore"):
+        prepared = prepare_stages(estimator, X, groups)
+    prepared.check()
+    # The whole budget, before the first noise; the stages charge nothing of their own.
+    certificate = prepared.certified()
+    charge(*estimator.paying(), certificate, _entry(prepared))
+    with np.errstate(all="ignore"):
+        return _released(prepared, certificate), prepared.plan
 
-    def _curves(self, X: Any, groups: Any) -> tuple[Curves, Any]:
-        """The privacy units' curves and the public basis."""
-        check_choice(self.missing, "missing", ("refuse", "complete"))
-        check_choice(self.invalid, "invalid", ("refuse", "repair"))
-        if is_dask(X):
-            self._refuse("Dask arrays")
-        values, basis, groups = self._read(X, groups)
-        if isinstance(basis, BoxFunctions):
-            self._refuse("functions on boxes")
-        if isinstance(X, LongCurves):
-            groups = X.record_groups(self.invalid) if groups is None else groups
-            curves = curves_from_long(X, basis, self.smoothing, self.invalid, iter)
-        else:
-            values = matrix_on(values, basis, self.missing, self.invalid)
-            curves = curves_from_array(values, flat_grid(basis), self.missing, self.invalid)
-        if self.standardize:
-            curves = standardized(curves, basis.weights)
-        if groups is not None:
-            curves = units(curves, unit_codes(groups, curves.usable.size, self.invalid))
-        return curves, basis
 
-    def prepare(self, X: Any, groups: Any = None, progress: Any = iter) -> NoReturn:
-        """Refused: one sum does not answer two stages; see `prepare_stages`."""
-        self._refuse("a single sum")
-
-    def open_session(self, X: Any, path: str | Path, groups: Any = None) -> NoReturn:
-        """Refused: sessions have one stage."""
-        self._refuse("sessions")
-
-    def stream(self) -> NoReturn:
-        """Refused: both stages need all records."""
-        self._refuse("streams")
-
-    def fit_blocks(self, blocks: Iterable[Any]) -> NoReturn:
-        """Refused: both stages need all records."""
-        self._refuse("blocks")
-
-    def _refuse(self, what: str) -> NoReturn:
+def prepare_stages(estimator: PrivateMean, X: Any, groups: Any = None) -> PreparedStages:
+    """Everything before the noise: check, plan, read the records. The result is private."""
+    guarantee = check_choices(estimator)
+    settings, strategy = estimator.settings, estimator.mechanism
+    neighbours, spread = Neighbours.parse(settings.unit.neighbours), _spread(strategy.spread)
+    if neighbours is Neighbours.ADD_REMOVE and settings.unit.public_size is None:
         raise ParameterError(
-            "X", "be curves in memory for two stages", what, "Use PrivateMean, which needs one stage."
+            "public_size",
+            "be given under add-remove neighbours: two stages are planned by it",
+            "None",
+            "Pass a public number to divide by, or use one stage, which releases the count.",
         )
+    if estimator.rho is not None:
+        raise ParameterError("rho", "be None for two stages", shown(estimator.rho), "Give an epsilon.")
+    if is_dask(X):
+        raise strategy.refusal("Dask arrays")
+    values, basis, groups = read_curves(settings, estimator.basis, X, groups)
+    if isinstance(basis, BoxFunctions):
+        raise strategy.refusal("functions on boxes")
+    if not isinstance(X, LongCurves):
+        values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
+    curves, groups = unit_curves(settings, basis, X, values, groups)
+    bound = read_bounds(estimator.bounds, settings.reading.standardize)
+    size = estimator._size(neighbours, curves.usable.size)
+    single = copy.copy(estimator)
+    single.mechanism = "auto"
+    request = replace(single._request(basis, bound, size, groups), guarantee=guarantee, line=False)
+    if request.public_size is None or request.centers is not None:
+        raise ParameterError("prior", "be None for two stages", "public curves")
+    plan = plan_stages(request.problem(request.public_size), spread)
+    return PreparedStages(request, plan, spread is None, curves)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

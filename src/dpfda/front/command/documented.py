@@ -15,6 +15,14 @@ from typing import Any
 
 # Says that another estimator has the words.
 ELSEWHERE = "As in "
+# Objects that hold several parameters, each of which is an option.
+GATHERED = {
+    "domain": "dpfda.summaries.settings:Domain",
+    "unit": "dpfda.summaries.settings:PrivacyUnit",
+    "reading": "dpfda.summaries.settings:Reading",
+    "center": "dpfda.summaries.matrix_noise:Center",
+    "features": "dpfda.summaries.machines:Features",
+}
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,15 @@ def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
         "module:Class" of the estimator, then of those that its docstring refers to.
     """
     found: dict[str, Parameter] = {}
+    own = _parameters(homes[0]) if homes else {}
+    gathered = [home for name, home in GATHERED.items() if name in own]
+    for home in gathered:
+        for name, (kind, words, default) in _parameters(home).items():
+            found.setdefault(name, Parameter(words, _choices(kind), default))
     for number, home in enumerate(homes):
         for name, (kind, words, default) in _parameters(home).items():
             if (name in found or number == 0) and not (name in found and found[name].words):
-                choices = tuple(re.findall(r"['\"]([\w-]+)['\"]", kind)) if kind[:1] == "{" else ()
+                choices = _choices(kind)
                 first = found[name].default if name in found else default
                 found[name] = Parameter("" if words.startswith(ELSEWHERE) else words, choices, first)
     return found
@@ -64,8 +77,24 @@ def _parameters(home: str) -> dict[str, tuple[str, str, Any]]:
         raise ModuleNotFoundError(module)
     (found,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
     words = _described(ast.get_docstring(found) or "")
-    (made,) = (n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
-    return {key: (*words.get(key, ("", "")), default) for key, default in _defaults(made.args)}
+    made = [n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+    pairs = _defaults(made[0].args) if made else _fields(found)
+    return {key: (*words.get(key, ("", "")), default) for key, default in pairs}
+
+
+def _choices(kind: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"['\"]([\w-]+)['\"]", kind)) if kind[:1] == "{" else ()
+
+
+def _fields(found: ast.ClassDef) -> list[tuple[str, Any]]:
+    """Fields of a frozen object, and their defaults where these are literal."""
+    given = [n for n in found.body if isinstance(n, ast.AnnAssign)]
+    placed = [(n.target, n.value) for n in given if "ClassVar" not in ast.unparse(n.annotation)]
+    return [
+        (target.id, value.value if isinstance(value, ast.Constant) else None)
+        for target, value in placed
+        if isinstance(target, ast.Name)
+    ]
 
 
 def _defaults(arguments: ast.arguments) -> list[tuple[str, Any]]:

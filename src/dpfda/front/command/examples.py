@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence
         reader=Examples(labels=name == "classify"),
         trial=_try,
         options=(COMPONENTS, NORM_BOUND),
-        without=("kernel", "neighbours"),
+        without=("neighbours", "public_size", "missing", "standardize"),
         settings=_settings,
         found=lambda given, table: _features(given, len(table.columns)),
         csv=False,
@@ -59,11 +60,11 @@ def _try(estimator: Any) -> None:
     """
     import numpy as np
 
-    from dpfda.summaries.roads import check_psi
+    from dpfda.summaries.solvers import check_penalty
 
-    settings = estimator.get_params(deep=False)
-    if settings["psi"] is not None:
-        check_psi(settings["psi"])
-    targets = np.array([*settings.get("classes", settings.get("target_bounds", ()))] * 2)
-    trial = type(estimator)(**(settings | {"psi": 1e9}))
-    trial.prepare(np.zeros((targets.size, len(settings["bounds"][0]))), targets)
+    if estimator.penalty is not None:
+        check_penalty(estimator.penalty)
+    ends = estimator.classes if hasattr(estimator, "classes") else estimator.target_bounds
+    targets = np.array([*ends] * 2)
+    trial = copy.copy(estimator).set_params(penalty=1e9)
+    trial.prepare(np.zeros((targets.size, len(estimator.bounds[0]))), targets)

@@ -12,7 +12,7 @@ from dpfda.front.command.running import FAILED, fail
 
 if TYPE_CHECKING:
     from dpfda.front.command.publishing import Charged
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
 
 def save(release: Any, out: Path, account: Charged | None = None) -> None:
@@ -48,7 +48,7 @@ def save(release: Any, out: Path, account: Charged | None = None) -> None:
         )
 
 
-def recovered(ledger: FileLedger, row: int, out: Path, overwrite: bool) -> Path:
+def recovered(ledger: Ledger, row: int, out: Path, overwrite: bool) -> Path:
     """Copy the file that is noted on a charge to where it is wanted, and note that.
 
     Raises

@@ -46,19 +46,17 @@ PARAMETERS = _table(
     Option("mechanism", "--mechanism", panel=PRIVACY),
     Option(
         "ledger", "--ledger", "LEDGER",
-        f"{DOCSTRING} The file with the data set's budget (see dpfda ledger create); the release is "
-        "refused if the budget does not allow it.",
+        "Charged before noise is drawn. The file with the data set's budget (see dpfda ledger create); "
+        "the release is refused if the budget does not allow it.",
         PRIVACY, Path, envvar="DPFDA_LEDGER",
-    ),
-    Option(
-        "dataset", "--dataset", "NAME", f"{DOCSTRING} Public. Example: scans-2026", PRIVACY,
-        envvar="DPFDA_DATASET",
     ),
     Option("standardize", "--standardize", panel=BOUND, type=bool),
     Option(
-        "kernel", "--kernel", "KERNEL",
-        f"{DOCSTRING} It is typed matern:RANGE:NU, rbf:RANGE or exponential:RANGE, RANGE in units of "
-        "the domain or as a share of it. Example: matern:10%:1.5",
+        "basis", "--kernel", "KERNEL",
+        "Public covariance kernel, which says how rough the function may be; by default a sum of Matern "
+        "kernels that stands for a public mixture of shapes and scales. It is typed matern:RANGE:NU, "
+        "rbf:RANGE or exponential:RANGE, RANGE in units of the domain or as a share of it. Example: "
+        "matern:10%:1.5",
         CURVE,
     ),
     Option("radius", "--radius", "TAU", panel=BOUND, type=float),
@@ -74,11 +72,11 @@ PARAMETERS = _table(
            "second. Example: --classes 0 1", MODEL, tuple[str, str], REQUIRED),
     Option("target_bounds", "--target-bounds", "LO HI", panel=MODEL, type=PAIR, default=REQUIRED),
     Option("loss", "--loss", panel=MODEL),
-    Option("road", "--road", panel=PRIVACY),
+    Option("solver", "--solver", panel=PRIVACY),
     Option("features", "--features", "auto|linear|fourier|grid",
            "Functions that are combined. auto: grid (any smooth function) on one or two inputs, linear "
            "on more.", MODEL),
-    Option("psi", "--psi", "PSI",
+    Option("penalty", "--penalty", "P",
            f"{DOCSTRING} On the squared norm: larger is smoother and less noisy.", MODEL, float),
     Option("missing", "--missing", panel=READING),
     Option("invalid", "--invalid", panel=READING),
@@ -90,6 +88,10 @@ PARAMETERS = _table(
     ),
 )  # fmt: skip
 
+DATASET = Option(
+    "dataset", "--dataset", "NAME", "Name of the data set in the ledger. Public. Example: scans-2026",
+    PRIVACY, default=None, envvar="DPFDA_DATASET",
+)  # fmt: skip
 MECHANISM = Option(
     "mechanism", "--mechanism", "NAME",
     f"{DOCSTRING} At delta 0: knorm, laplace, iclp; with a delta: gaussian, gaussian-process. An "

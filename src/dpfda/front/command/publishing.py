@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from dpfda.front.command.running import FAILED, fail, note, tell, warn
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost
-    from dpfda.privacy.ledger import FileLedger, Record
+    from dpfda.privacy.ledger import Ledger, Record
     from dpfda.releases.base import Release
 
 # Makes a file out of a release.
@@ -98,7 +99,7 @@ class Publication:
         parameters = {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
         files = [option for option, _ in self.outputs]
         options = (
-            *self.reader.options, *parameters.values(), o.OUT, *files,
+            *self.reader.options, *parameters.values(), o.DATASET, o.OUT, *files,
             *((o.CSV,) if self.csv else ()), o.PLOT, o.OVERWRITE, o.AS_JSON,
         )  # fmt: skip
         return told(sorted(options, key=lambda option: PANELS.index(option.panel)), self.estimators)
@@ -107,7 +108,9 @@ class Publication:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
         from dpfda.front.command.checks import check_size, guarantee_of
         from dpfda.front.command.outputs import check_outputs
+        from dpfda.privacy.ledger import DatasetLedger
         from dpfda.privacy.words import cautions
+        from dpfda.summaries.estimator import addressed
 
         check_size(given)
         where = name_account(given)
@@ -127,7 +130,9 @@ class Publication:
         _show(warnings)
         table = self.reader.read(given)
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
-        estimator.set_params(ledger=account, **from_file)
+        if account is not None:
+            estimator.set_params(ledger=DatasetLedger(account, given.dataset))
+        estimator.set_params(**addressed(type(estimator), from_file))
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
         files = self._write(release, given, account)
@@ -145,6 +150,7 @@ class Publication:
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
         from dpfda.front.command.checks import bound_from, guarantee_of
+        from dpfda.summaries.estimator import from_words
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
@@ -154,7 +160,9 @@ class Publication:
         if self.bounded:
             made["bounds"] = bound_from(given)
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
-        return make(self.estimators[0])(**stated)
+        # What was not given has the estimator's default.
+        known = {name: value for name, value in stated.items() if value is not None}
+        return from_words(make(self.estimators[0]), **known)
 
     def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
         special = [
@@ -184,17 +192,18 @@ def try_on_curves(estimator: Any, prepare: Callable[[Any, Any], object] | None =
     import numpy as np
 
     from dpfda.front.command.checks import kernel_on
+    from dpfda.summaries.matrix_noise import Center
 
-    settings = estimator.get_params(deep=False)
-    grid, domain = (settings.get(name) for name in ("grid_points", "domain_range"))
-    for curve in (settings.get("center"), *(settings.get("prior") or ())):
+    known, center = estimator.settings.domain, Center.of(getattr(estimator, "center", None)).curve
+    grid, domain = known.grid_points, known.domain_range
+    for curve in (center, *(getattr(estimator, "prior", None) or ())):
         if domain is None and callable(curve):
             domain = curve.domain_range
-    if domain is None and grid is None and settings["kernel"] is not None:
+    if domain is None and grid is None and estimator.basis is not None:
         # A range in units of the header's numbers needs a domain that fits it.
-        reach = float(getattr(kernel_on(settings["kernel"], (0.0, 1.0)), "length_scale", 0.1))
+        reach = float(getattr(kernel_on(estimator.basis, (0.0, 1.0)), "length_scale", 0.1))
         domain = (0.0, 10 * reach)
-    trial = type(estimator)(**(settings | {"domain_range": domain, "invalid": "repair"}))
+    trial = copy.copy(estimator).set_params(domain__domain_range=domain, reading__invalid="repair")
     curves = np.zeros((6, 24 if grid is None else len(grid)))
     trial.prepare(curves) if prepare is None else prepare(trial, curves)
 
@@ -202,7 +211,7 @@ def try_on_curves(estimator: Any, prepare: Callable[[Any, Any], object] | None =
 class Charged:
     """A ledger that remembers the row of its charge, so that the file is noted on that one."""
 
-    def __init__(self, ledger: FileLedger) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.path = ledger.path
         self.row: Record | None = None
@@ -245,7 +254,7 @@ def opened_ledger(file: Path | None, dataset: str | None, where: str = "") -> Ch
     LedgerError
         If the file is no ledger or does not know the data set.
     """
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
     if (file is None) != (dataset is None):
         raise ParameterError(
@@ -257,7 +266,7 @@ def opened_ledger(file: Path | None, dataset: str | None, where: str = "") -> Ch
         )
     if file is None or dataset is None:
         return None
-    account = FileLedger(file)
+    account = Ledger(file)
     account.budget(dataset)
     note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
     return Charged(account)

@@ -23,6 +23,7 @@ Progress = Callable[[int, int], None]
 
 WORDED = (
     (re.compile(r"^domain_range\b"), "--domain"),
+    (re.compile(r"^kernel\b"), "--kernel"),
     (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
 )
 REFUSED = 2

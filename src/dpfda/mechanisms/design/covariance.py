@@ -79,7 +79,7 @@ def symmetric_laws(
     """
     largest = min(LARGEST_SIZE, functions)
     if components is not None and not (_is_whole(components) and 1 <= components <= largest):
-        raise ParameterError("components", f"be an integer from 1 to {largest}", repr(components))
+        raise ParameterError("functions", f"be an integer from 1 to {largest}", repr(components))
     known = symmetric_mechanisms()
     if not isinstance(mechanism, str) or mechanism not in ("auto", *known):
         raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", shown(mechanism))

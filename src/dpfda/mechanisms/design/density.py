@@ -8,7 +8,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Norm
 from dpfda.mechanisms.posteriors.histospline import expected_error
 from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
 
 # Counts are held in units of 2^-20, so that the noise is hardly rounded.
 EXPONENT = 20
@@ -21,14 +21,14 @@ CANDIDATES = {
 
 
 def count_noise(
-    cells: int, guarantee: PureDP | ApproximateDP, neighbours: Neighbours, noise: str = "auto"
+    cells: int, guarantee: Guarantee, neighbours: Neighbours, noise: str = "auto"
 ) -> tuple[NoiseLaw, Guarantee, Norm, int]:
     """Noise on the counts of cells, in units of 2^-20.
 
     Parameters
     ----------
     cells : int
-    guarantee : PureDP or ApproximateDP
+    guarantee : Guarantee
     neighbours : Neighbours
     noise : {"auto", "laplace", "gaussian"}
 
@@ -41,9 +41,9 @@ def count_noise(
         By how much neighbours differ, in the norm that the noise needs.
     """
     unit = 1 << EXPONENT
-    pure, width = PureDP(guarantee.epsilon), neighbours.differences(unit)
+    pure, width = pure_part(guarantee), neighbours.differences(unit)
     laplace = knorm_noise((1,), (1.0,), "l1", width, pure)
-    if noise == "gaussian" or (noise == "auto" and isinstance(guarantee, ApproximateDP)):
+    if noise == "gaussian" or (noise == "auto" and not isinstance(guarantee, PureDP)):
         # Shares are not negative, so two units are at most 2^(1/2) apart.
         replace = neighbours is Neighbours.REPLACE_ONE
         distance = math.isqrt(2 * unit**2) + 1 if replace else unit
@@ -56,7 +56,7 @@ def count_noise(
 def choose_cells(
     size: int,
     dimensions: int,
-    guarantee: PureDP | ApproximateDP,
+    guarantee: Guarantee,
     neighbours: Neighbours,
     noise: str = "auto",
 ) -> int:

@@ -23,8 +23,9 @@ path alone, and an in-memory ledger refuses to be pickled or used in a forked pr
 """
 
 from dpfda.privacy.ledger.accounts import Amount, Budget
-from dpfda.privacy.ledger.base import Ledger
-from dpfda.privacy.ledger.file import FileLedger
+from dpfda.privacy.ledger.base import AnyLedger
+from dpfda.privacy.ledger.dataset import DatasetLedger
+from dpfda.privacy.ledger.file import Ledger
 from dpfda.privacy.ledger.history import Record, to_csv, to_json_lines
 from dpfda.privacy.ledger.memory import MemoryLedger
 from dpfda.privacy.ledger.named import Named, named_ledger, named_once
@@ -33,8 +34,9 @@ from dpfda.privacy.ledger.reservation import Reservation
 __all__ = [
     "Amount",
     "Budget",
-    "FileLedger",
+    "DatasetLedger",
     "Ledger",
+    "AnyLedger",
     "MemoryLedger",
     "Named",
     "Record",

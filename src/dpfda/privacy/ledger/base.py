@@ -19,6 +19,7 @@ from dpfda.numerics.parameters import choice, path, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
+from dpfda.privacy.ledger.dataset import DatasetLedger
 from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, required
 from dpfda.privacy.ledger.history import Record, audit, releases, to_csv, to_json_lines
 from dpfda.privacy.ledger.reservation import Reservation
@@ -40,7 +41,7 @@ class Journal(Protocol):
         """Append the row that is made for the next number."""
 
 
-class Ledger(ABC):
+class AnyLedger(ABC):
     """Budgets of data sets, and the history of what was charged to them.
 
     `charge` returns when the charge is committed and raises when nothing was charged; what fails
@@ -207,6 +208,10 @@ class Ledger(ABC):
                     room,
                 ) from None
         return Reservation(tuple(rows), guarantee, relation)
+
+    def of(self, dataset: str) -> DatasetLedger:
+        """A data set's account, to be given to an estimator: ``ledger=ledger.of("scans")``."""
+        return DatasetLedger(self, dataset)
 
     def raise_budget(self, dataset: str, guarantee: Guarantee, reason: str) -> Record:
         """Enlarge a budget; the row that does it names the reason.

@@ -22,7 +22,7 @@ from typing import Any
 from dpfda.errors import LedgerError
 from dpfda.numerics import parameters
 from dpfda.privacy.ledger import disk, first_schema, lines
-from dpfda.privacy.ledger.base import Journal, Ledger
+from dpfda.privacy.ledger.base import AnyLedger, Journal
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
 
 # How long `create` waits for whoever is making the file, in seconds.
@@ -52,7 +52,7 @@ class _ForkGuard:
 _GUARD = _ForkGuard()
 
 
-class FileLedger(Ledger):
+class Ledger(AnyLedger):
     """Budgets in one file of JSON lines.
 
     Parameters
@@ -73,14 +73,14 @@ class FileLedger(Ledger):
         self.path = Path(os.path.abspath(os.path.expanduser(parameters.path(path))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (FileLedger, (str(self.path),))
+        return (Ledger, (str(self.path),))
 
     def check(self) -> None:
         with self._reading() as journal:
             audit(journal.records(None))
 
     def _title(self) -> str:
-        return f"FileLedger({str(self.path)!r})"
+        return f"Ledger({str(self.path)!r})"
 
     @contextmanager
     def _reading(self) -> Iterator[Journal]:

@@ -107,7 +107,7 @@ def record_from_json(written: Mapping[str, Any]) -> Record:
 
 
 def audit(records: Iterable[Record]) -> None:
-    """Add a whole history up again; see `Ledger.check`."""
+    """Add a whole history up again; see `AnyLedger.check`."""
     totals: dict[str, Amount] = {}
     for expected, record in enumerate(records, start=1):
         name = record.dataset

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from dpfda.errors import LedgerError
-from dpfda.privacy.ledger.base import Journal, Ledger
+from dpfda.privacy.ledger.base import AnyLedger, Journal
 from dpfda.privacy.ledger.history import Record
 
-_REMEDY = "Use FileLedger(path), which all processes share."
+_REMEDY = "Use Ledger(path), which all processes share."
 
 
-class MemoryLedger(Ledger):
+class MemoryLedger(AnyLedger):
     """Budgets in the memory of one process.
 
     Copies and clones are the same ledger. It cannot be pickled, nor used in a forked process: there

@@ -12,7 +12,7 @@ from typing import Any
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
 from dpfda.privacy.ledger.accounts import checked_name
-from dpfda.privacy.ledger.file import FileLedger
+from dpfda.privacy.ledger.file import Ledger
 
 LEDGER, DATASET = "DPFDA_LEDGER", "DPFDA_DATASET"
 # In each folder from the working directory upwards: a file of its own, or a table in the project's.
@@ -55,7 +55,7 @@ def named_once() -> Named:
     return Named(None if ledger is None else path(ledger, "ledger"), named.get("dataset"), where)
 
 
-def named_ledger(dataset: str | None = None) -> tuple[FileLedger, str] | None:
+def named_ledger(dataset: str | None = None) -> tuple[Ledger, str] | None:
     """The ledger that is named once, and the data set; None where none is named.
 
     Parameters
@@ -87,7 +87,7 @@ def named_ledger(dataset: str | None = None) -> tuple[FileLedger, str] | None:
             "none",
             f"Set {DATASET}, or pass the data set's name.",
         )
-    return FileLedger(named.ledger), name
+    return Ledger(named.ledger), name
 
 
 def _of_project() -> tuple[dict[str, str], dict[str, str]]:

@@ -18,7 +18,7 @@ from dpfda.privacy.ledger.history import Record
 class Reservation:
     """Rows that are charged already, for as many releases, each of at most one guarantee.
 
-    `Ledger.reserve` makes one. It is given to an estimator in the place of the ledger, and each release
+    `AnyLedger.reserve` makes one. It is given to an estimator in the place of a ledger, and each release
     takes one of its rows; what is not taken stays charged. Copies and clones are the same reservation.
     It cannot be pickled, nor used in a forked process: there its rows would be taken twice.
 
@@ -35,6 +35,11 @@ class Reservation:
         self._taken = 0
         self._lock = threading.Lock()
         self._process = os.getpid()
+
+    @property
+    def dataset(self) -> str:
+        """The data set from which the releases are reserved."""
+        return self.rows[0].dataset
 
     @property
     def left(self) -> int:

@@ -85,14 +85,14 @@ class Prepared(Protocol):
 class Estimator(Protocol):
     """A summary that can be prepared and charged, such as `PrivateMean`."""
 
-    ledger: Any
-    dataset: str | None
-
     def prepare(self, X: Any, groups: Any = None) -> Prepared:
         """Everything before the noise."""
 
+    def paying(self) -> tuple[Any, str | None]:
+        """The ledger and the data set in it, where they are given."""
 
-class FunctionalSession(Certified):
+
+class Session(Certified):
     """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
 
     Every answer is that of one noisy path, whose guarantee is charged once, when the session is opened.
@@ -177,7 +177,7 @@ class FunctionalSession(Certified):
         check_request(request)
         journal = Journal.create(path)
         try:
-            paid = pay(prepared.total, request, estimator.ledger, estimator.dataset)
+            paid = pay(prepared.total, request, *estimator.paying())
             noise = checked_gaussian(paid.design.noise, request.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.
@@ -364,7 +364,7 @@ class FunctionalSession(Certified):
             "answered": f"{len(self._answers)} questions",
             "secret state": "destroyed" if self._state == "closed" else str(self.path),
         }
-        head = f"FunctionalSession on [{start:g}, {end:g}], {self._state}"
+        head = f"Session on [{start:g}, {end:g}], {self._state}"
         return "\n".join([head, *(f"  {name + ':':<14}{text}" for name, text in lines.items())])
 
     def __reduce__(self) -> NoReturn:
@@ -443,7 +443,7 @@ class FunctionalSession(Certified):
 
     def _check_open(self) -> None:
         if self._state != "open":
-            remedy = "" if self._state == "closed" else " Resume it with FunctionalSession.resume(path)."
+            remedy = "" if self._state == "closed" else " Resume it with Session.resume(path)."
             raise SessionError(f"The session is {self._state} and answers nothing more.{remedy}")
 
     def _secrets(self) -> tuple[ConditionalValues, tuple[int, ...]]:

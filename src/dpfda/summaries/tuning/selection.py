@@ -18,8 +18,8 @@ from dpfda.privacy.budgets import budget
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
-from dpfda.privacy.ledger import Ledger
 from dpfda.publication import already_charged, certified_entry, charge
+from dpfda.summaries.estimator import read_ledger
 from dpfda.summaries.tuning.stopping import Stopping
 
 # Expected runs for each candidate: the best one is then never tried with a chance of about 1/11.
@@ -61,8 +61,7 @@ def private_selection(
     expected_runs: Any = None,
     neighbours: str = "replace-one",
     unit: str = "record",
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
+    ledger: Any = None,
 ) -> Selection:
     """Run private mechanisms with candidates drawn at random, a random number of times; keep the best.
 
@@ -88,10 +87,8 @@ def private_selection(
         Relation under which the runs are private.
     unit : str
         Who is protected, as the runs name it.
-    ledger : Ledger, optional
-        Charged for the whole selection before anything is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
+    ledger : ledger.of(dataset), optional
+        Charged once, before the first run; as in `dpfda.PrivateMean`.
 
     Returns
     -------
@@ -154,6 +151,7 @@ def private_selection(
     1-differential privacy (pure)
     """
     _check_candidates(candidates)
+    account = read_ledger(ledger)
     for name, given in (("fit", fit), ("score", score)):
         if not callable(given) or isinstance(given, type):
             raise ParameterError(name, "be a function", shown(given))
@@ -167,7 +165,7 @@ def private_selection(
     entry = _entry(relation, unit, len(candidates), stopping)
     # The best of several runs does not have the law of one run's noise.
     certificate = certified_entry({SELECTION: Cost(whole)}, entry)
-    charge(ledger, dataset, certificate, entry)
+    charge(*account, certificate, entry)
     best: tuple[float, int, Any] | None = None
     for _ in range(stopping.draw()):
         index = _any_of(len(candidates))

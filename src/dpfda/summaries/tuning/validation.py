@@ -199,9 +199,13 @@ def _score(
 def _targets(candidate: PrivateMean, request: Request, values: Floats, labels: Any) -> Floats:
     """Curves left out as the candidate reads them, without clipping; one a unit."""
     grid, weights = request.basis.grid_points, request.basis.weights
-    curves = curves_from_array(values, grid, candidate.missing, candidate.invalid)
-    if candidate.standardize:
+    curves = curves_from_array(
+        values, grid, candidate.settings.reading.missing, candidate.settings.reading.invalid
+    )
+    if candidate.settings.reading.standardize:
         curves = standardized(curves, weights)
     if labels is not None:
-        curves = units(curves, unit_codes(labels, curves.usable.size, candidate.invalid))
+        curves = units(
+            curves, unit_codes(labels, curves.usable.size, candidate.settings.reading.invalid)
+        )
     return np.asarray(curves.values[curves.usable])

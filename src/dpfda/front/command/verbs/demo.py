@@ -43,14 +43,15 @@ def demo(given: Given) -> None:
     from dpfda.datasets import load_temperatures
     from dpfda.publication import already_charged
     from dpfda.releases.files import check_writable
+    from dpfda.summaries.settings import Domain
 
     _make_folder(given.out)
     release_path, plot, csv = (given.out / name for name in FILES)
     for path in (release_path, plot, csv):
         check_writable(path)
     data = load_temperatures()
-    settings = {"bounds": BOUNDS, "kernel": KERNEL, "domain_range": DOMAIN}
-    mean = make(MEAN)(1, **settings, grid_points=data.grid_points, unit="day", labels=LABELS)
+    domain = Domain(data.grid_points, DOMAIN, labels=LABELS)
+    mean = make(MEAN)(1, bounds=BOUNDS, basis=KERNEL, domain=domain, unit="day")
     with already_charged():
         # The data are public: no ledger is theirs.
         release = mean.fit(data.values).release_
@@ -79,7 +80,7 @@ def _story(
     low, high = BOUNDS
     setting = Given(
         curves=days, epsilon="1", delta="0", neighbours="replace-one", public_size=None,
-        mechanism="auto", bounds=BOUNDS, l2_bound=None, l1_bound=None, standardize=False, kernel=KERNEL,
+        mechanism="auto", bounds=BOUNDS, l2_bound=None, l1_bound=None, standardize=False, basis=KERNEL,
         domain=DOMAIN, points=POINTS, grid=",".join(map(str, data.grid_points)),
     )  # fmt: skip
     expected = foretold(setting).at(Fraction(1)).typical_error

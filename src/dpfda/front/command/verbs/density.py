@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from dpfda.front.command import options as o
@@ -14,9 +15,10 @@ def _try(estimator: Any) -> None:
     """Prepare a release of made-up points; counts are checked with the table, whose edges they need."""
     import numpy as np
 
-    if estimator.domain_range is not None:
-        trial = type(estimator)(**(estimator.get_params(deep=False) | {"invalid": "repair"}))
-        trial.prepare(np.full((100, len(estimator.domain_range)), np.nan))
+    ends = estimator.settings.domain.domain_range
+    if ends is not None:
+        trial = copy.copy(estimator).set_params(reading__invalid="repair")
+        trial.prepare(np.full((100, len(ends)), np.nan))
 
 
 VERB = Publication(
@@ -25,6 +27,7 @@ VERB = Publication(
     estimators=("dpfda.summaries.density:PrivateDensity",),
     reader=Points(),
     trial=_try,
+    without=("missing", "standardize"),
     options=(
         Option(
             "mechanism", "--mechanism", "histogram|kernel",
@@ -33,7 +36,7 @@ VERB = Publication(
         ),
         Option("cells", "--cells", "M", panel=o.DENSITY, type=int),
         Option(
-            "smoothing", "--bandwidth", "H",
+            "bandwidth", "--bandwidth", "H",
             "Smooth with a normal density of this standard deviation, in the units of the axis. By "
             "default smoothing adapts to the noisy counts, at no cost.",
             o.DENSITY, float,

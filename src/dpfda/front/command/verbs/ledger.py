@@ -14,7 +14,7 @@ from dpfda.front.command.running import print_json
 
 if TYPE_CHECKING:
     from dpfda.privacy.guarantees import Guarantee
-    from dpfda.privacy.ledger import Ledger
+    from dpfda.privacy.ledger import AnyLedger
 
 FILE = Option("file", "", "LEDGER", "The ledger's file.", type=Path, default=REQUIRED)
 DATASET = Option(
@@ -35,9 +35,9 @@ BUDGET = (
 
 def create(given: Given) -> None:
     """Give a data set its budget. The file is made if it does not exist."""
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
-    made = FileLedger(given.file).create(
+    made = Ledger(given.file).create(
         given.dataset, _budget(given.epsilon, given.delta, given.rho), given.neighbours, given.unit
     )
     _tell(made, given.dataset, given.as_json)
@@ -45,16 +45,16 @@ def create(given: Given) -> None:
 
 def show(given: Given) -> None:
     """Show budgets, what is spent and what is left, and the releases charged."""
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
-    _tell(FileLedger(given.file), given.dataset, given.as_json, listed=True)
+    _tell(Ledger(given.file), given.dataset, given.as_json, listed=True)
 
 
 def enlarge(given: Given) -> None:
     """Enlarge a budget: name the new one, for everything spent and to be spent, of the same kind."""
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
-    account = FileLedger(given.file)
+    account = Ledger(given.file)
     budget = _budget(given.epsilon, given.delta, given.rho)
     account.raise_budget(given.dataset, budget, given.reason)
     _tell(account, given.dataset, given.as_json)
@@ -63,9 +63,9 @@ def enlarge(given: Given) -> None:
 def recover(given: Given) -> None:
     """Put a release that was charged, but could not be written where it was wanted, in its place."""
     from dpfda.front.command.keeping import recovered
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
-    found = recovered(FileLedger(given.file), given.row, given.out, given.overwrite)
+    found = recovered(Ledger(given.file), given.row, given.out, given.overwrite)
     typer.echo(
         f"{given.out}: the release of row {given.row}, which was kept in {found}. Nothing was charged."
     )
@@ -73,9 +73,9 @@ def recover(given: Given) -> None:
 
 def export(given: Given) -> None:
     """Print the whole history: what was released, when, with which parameters, into which file."""
-    from dpfda.privacy.ledger import FileLedger
+    from dpfda.privacy.ledger import Ledger
 
-    typer.echo(FileLedger(given.file).export(given.form, given.dataset), nl=False)
+    typer.echo(Ledger(given.file).export(given.form, given.dataset), nl=False)
 
 
 def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
@@ -89,7 +89,7 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
     return guarantee_for(epsilon, delta)
 
 
-def _tell(account: Ledger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
+def _tell(account: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
     from dpfda.privacy.ledger.history import table
 
     names = account.datasets() if dataset is None else [dataset]
@@ -103,7 +103,7 @@ def _tell(account: Ledger, dataset: str | None, as_json: bool, listed: bool = Fa
             typer.echo(table(charged[name]))
 
 
-def _state(account: Ledger, name: str, charged: object) -> dict[str, object]:
+def _state(account: AnyLedger, name: str, charged: object) -> dict[str, object]:
     """Budget, what is spent and what is left, as JSON types."""
     known: dict[str, object] = {
         "budget": str(account.budget(name)),

@@ -16,7 +16,6 @@ from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
 from dpfda.front.command.publishing import make, try_on_curves
 from dpfda.front.command.running import print_json, warn
-from dpfda.numerics import parameters
 
 if TYPE_CHECKING:
     from dpfda.bases import Basis
@@ -45,7 +44,7 @@ OPTIONS = (
         o.PRIVACY, int, REQUIRED,
     ),
     *(o.PARAMETERS[name] for name in NAMES),
-    o.MECHANISM, *o.BOUNDS, o.PARAMETERS["standardize"], o.PARAMETERS["kernel"], o.DOMAIN,
+    o.MECHANISM, *o.BOUNDS, o.PARAMETERS["standardize"], o.PARAMETERS["basis"], o.DOMAIN,
     Option("points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int,
            POINTS),
     o.GRID,
@@ -94,19 +93,20 @@ def foretold(given: Given) -> Forecast:
     from dpfda.bases.grids import check_grid, equally_spaced
     from dpfda.front.command.checks import bound_from, check_size, guarantee_of, kernel_on
     from dpfda.front.command.reading import ends, parse_points
+    from dpfda.summaries.estimator import from_words
 
     stated = None if given.grid is None else parse_points(given.grid, "--grid")
     check_size(given)
     whole, bound, domain = guarantee_of(given.epsilon, given.delta), bound_from(given), ends(given)
-    settings = {name: getattr(given, name) for name in (*NAMES, "mechanism", "standardize", "kernel")}
+    settings = {name: getattr(given, name) for name in (*NAMES, "mechanism", "standardize", "basis")}
     settings |= {"epsilon": whole.epsilon, "delta": getattr(whole, "delta", 0)}
-    estimator = make(MEAN)(**settings, bounds=bound, domain_range=domain, grid_points=stated)
+    estimator = from_words(make(MEAN), **settings, bounds=bound, domain_range=domain, grid_points=stated)
     try_on_curves(estimator)
     _check_counts(given.curves, given.points if stated is None else len(stated))
     if stated is not None and given.points != POINTS:
         raise ParameterError("--points", "be left out with --grid", given.points)
     span = domain or ((0.0, 1.0) if stated is None else (stated[0], stated[-1]))
-    kernel = kernel_on(given.kernel, span)
+    kernel = kernel_on(given.basis, span)
     places = equally_spaced(given.points, span) if stated is None else check_grid(stated)
     basis: Basis = KernelBasis.on_grid(kernel, places, span)
     if given.standardize:
@@ -252,7 +252,9 @@ def _factors(steps: int) -> list[Fraction]:
 
 
 def _check_counts(curves: int, points: int) -> None:
-    parameters.whole(curves, "--curves", 2)
+    from dpfda.numerics.parameters import whole
+
+    whole(curves, "--curves", 2)
     if not 2 <= points <= MOST_POINTS:
         raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", points)
 

@@ -1,4 +1,4 @@
-"""The third road: noise on the sums of products, for the square loss."""
+"""The third solver: noise on the sums of products, for the square loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpfda.bounds import IntegerBall
 from dpfda.errors import RefusedMechanismError
 from dpfda.noise import NoiseLaw
-from dpfda.summaries.roads.plan import Labelled, Plan, additive_noise, ceil_root
+from dpfda.summaries.solvers.plan import Labelled, Plan, additive_noise, ceil_root
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,7 +23,7 @@ DIAGONAL, OFF_DIAGONAL = 5, 7
 
 
 @dataclass(frozen=True, eq=False)
-class SumsRoad:
+class SumsSolver:
     """Noise on the sums of z z^T and y z, then ridge regression: for the square loss.
 
     **Guarantee.** A row contributes the upper triangle of z z^T and y z, in integers: z in the ball of
@@ -44,7 +44,7 @@ class SumsRoad:
     The sums are exact; noise is Gaussian, or two K-norm blocks of one scale, for the matrix and for the
     vector (on the l2 ball the loss is width (sum_B c_B^-2)^(1/2), see `dpfda.noise.blocks`). What
     follows is post-processing: the matrix is made symmetric and positive semidefinite by dropping
-    negative eigenvalues, then b = (S / n + psi)^-1 (noisy sum of y z) / n.
+    negative eigenvalues, then b = (S / n + penalty)^-1 (noisy sum of y z) / n.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ class SumsRoad:
     def __post_init__(self) -> None:
         if self.plan.loss.name != "squared":
             raise RefusedMechanismError(
-                "road",
+                "solver",
                 "suit the loss",
                 f"'sums' for the {self.plan.loss.name} loss, which is no polynomial",
-                "Use loss='squared', or road='objective' or 'output'.",
+                "Use loss='squared', or solver='objective' or 'output'.",
             )
 
     @property
@@ -114,7 +114,7 @@ class SumsRoad:
         factors = np.where(first == second, DIAGONAL, OFF_DIAGONAL)
         matrix[first, second] = matrix[second, first] = values[: first.size] / factors
         eigenvalues, vectors = np.linalg.eigh(matrix)
-        eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.plan.psi)
+        eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.plan.penalty)
         return np.asarray(vectors @ ((vectors.T @ values[first.size :]) / DIAGONAL / eigenvalues))
 
     def describe(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The first road: noise on the minimiser itself."""
+"""The first solver: noise on the minimiser itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
-from dpfda.summaries.roads.plan import (
+from dpfda.summaries.solvers.plan import (
     Labelled,
     Plan,
     additive_noise,
@@ -26,17 +26,17 @@ from dpfda.summaries.roads.plan import (
 
 Floats = NDArray[np.float64]
 
-# Share of the exact sensitivity that the solver's inexactness may add.
+# Share of the exact sensitivity that the minimisation's inexactness may add.
 INEXACTNESS = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class OutputRoad:
+class OutputSolver:
     """Noise on the minimiser itself.
 
-    **Guarantee.** The solver's result is within eta = tolerance / (2 psi) of b*, whatever the data, and
-    its entries times 2^q are rounded to nearest integers, which moves a difference by at most K^(1/2).
-    So neighbouring data sets give integers at most
+    **Guarantee.** The computed point is within eta = tolerance / (2 penalty) of b*, whatever the data,
+    and its entries times 2^q are rounded to nearest integers, which moves a difference by at most
+    K^(1/2). So neighbouring data sets give integers at most
 
         width = ceil(2^q (r + 2 eta)) + ceil(K^(1/2))
 
@@ -58,9 +58,9 @@ class OutputRoad:
 
     @property
     def tolerance(self) -> float:
-        """Length of gradient at which the solver stops."""
-        wanted = INEXACTNESS * 2 * float(self.plan.psi * sensitivity(self.plan))
-        return max(wanted, least_tolerance(self.plan.loss, self.plan.psi, self.plan.components))
+        """Length of gradient at which the minimisation stops."""
+        wanted = INEXACTNESS * 2 * float(self.plan.penalty * sensitivity(self.plan))
+        return max(wanted, least_tolerance(self.plan.loss, self.plan.penalty, self.plan.components))
 
     @property
     def exponent(self) -> int:
@@ -70,7 +70,7 @@ class OutputRoad:
     @property
     def width(self) -> int:
         """Largest distance of the integers of neighbouring data sets."""
-        eta = Fraction(self.tolerance) / (2 * self.plan.psi)
+        eta = Fraction(self.tolerance) / (2 * self.plan.penalty)
         moved = (sensitivity(self.plan) + 2 * eta) * Fraction(2) ** self.exponent
         return math.ceil(moved) + ceil_root(self.plan.components)
 
@@ -81,13 +81,13 @@ class OutputRoad:
 
     @property
     def cost_of_inexactness(self) -> float:
-        """What rounding and the solver add to the noise, relatively."""
+        """What rounding and the minimisation add to the noise, relatively."""
         return self.width / float(sensitivity(self.plan) * Fraction(2) ** self.exponent) - 1
 
     def integers(self, data: Labelled) -> list[int]:
         """The rounded minimiser. Private."""
         examples = data.examples(self.ball.unit)
-        found = minimise(examples, self.plan.loss, self.plan.psi, self.tolerance)
+        found = minimise(examples, self.plan.loss, self.plan.penalty, self.tolerance)
         grid = Fraction(2) ** self.exponent
         return [rounded(Fraction(value) * grid) for value in found.tolist()]
 

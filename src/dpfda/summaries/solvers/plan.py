@@ -30,7 +30,7 @@ class Labelled:
     Parameters
     ----------
     rows : array (N, K) of int
-        Features inside the road's integer ball.
+        Features inside the solver's integer ball.
     targets : array (N,)
         y_i in [-1, 1].
     codes : array (N,) of int
@@ -48,7 +48,7 @@ class Labelled:
         return "Labelled(content private)"
 
     def examples(self, unit: float, offsets: Floats | None = None) -> Examples:
-        """For the solver, features being `unit` times the integers: a power of two, so exactly."""
+        """For the minimisation, features being `unit` times the integers: a power of two, so exactly."""
         none = np.zeros(self.targets.size)
         sizes = np.bincount(self.codes)[self.codes].astype(np.float64)
         weights = np.asarray(1.0 / (self.units * sizes), dtype=np.float64)
@@ -67,7 +67,7 @@ class Plan:
     units : int
         Number n of privacy units.
     loss : Loss
-    psi : Fraction
+    penalty : Fraction
         Penalty; exactly a float.
     guarantee : PureDP or ApproximateDP
     grouped : bool
@@ -77,7 +77,7 @@ class Plan:
     components: int
     units: int
     loss: Loss
-    psi: Fraction
+    penalty: Fraction
     guarantee: Budget
     grouped: bool
 
@@ -85,30 +85,31 @@ class Plan:
 def sensitivity(plan: Plan) -> Fraction:
     """Largest distance between exact minimisers of neighbouring data sets, rounded up.
 
-    *Lipschitz losses.* F is 2 psi-strongly convex, so 2 psi |b - b'| is at most the length of the
-    difference of the two gradients at one point, which is 1/n times a difference of two (average)
-    gradients of length at most M each: |b - b'| <= M / (psi n). For the hinge loss it is attained.
+    *Lipschitz losses.* F is 2 penalty-strongly convex, so 2 penalty |b - b'| is at most the length of
+    the difference of the two gradients at one point, which is 1/n times a difference of two (average)
+    gradients of length at most M each: |b - b'| <= M / (penalty n). For the hinge loss it is attained.
 
     *Square loss, a row a unit.* Let b0 minimise F without the unit that is replaced (still divided by
-    n), A = H + psi with H = (1/n) sum z z^T over the others, and h = (1/n) sum y z over the others, so
-    b0 = A^-1 h. By the rank-one formula b - b0 = A^-1 z (y - z . b0) / (n + z . A^-1 z), hence
-    |b - b0| <= |A^-1 z| (1 + |z . b0|) / n. Since |h . x|^2 <= (1/n) sum y^2 . x^T H x,
+    n), A = H + penalty with H = (1/n) sum z z^T over the others, and h = (1/n) sum y z over the others,
+    so b0 = A^-1 h. By the rank-one formula b - b0 = A^-1 z (y - z . b0) / (n + z . A^-1 z), hence |b -
+    b0| <= |A^-1 z| (1 + |z . b0|) / n. Since |h . x|^2 <= (1/n) sum y^2 . x^T H x,
 
-        |z . b0|^2 <= z^T A^-1 H A^-1 z = z^T A^-1 z - psi z^T A^-2 z.
+        |z . b0|^2 <= z^T A^-1 H A^-1 z = z^T A^-1 z - penalty z^T A^-2 z.
 
-    In the eigenbasis of A with eigenvalues psi / u_j, 0 < u_j <= 1, and weights z_j^2 of total mass at
-    most one: |A^-1 z|^2 = sum z_j^2 u_j^2 / psi^2 =: s^2 / psi^2, and the right side above is
-    sum z_j^2 (u_j - u_j^2) / psi <= (s - s^2) / psi by Cauchy and Schwarz. Twice that for b and b':
+    In the eigenbasis of A with eigenvalues penalty / u_j, 0 < u_j <= 1, and weights z_j^2 of total mass
+    at most one: |A^-1 z|^2 = sum z_j^2 u_j^2 / penalty^2 =: s^2 / penalty^2, and the right side above is
+    sum z_j^2 (u_j - u_j^2) / penalty <= (s - s^2) / penalty by Cauchy and Schwarz. Twice that for b and
+    b':
 
-        |b - b'| <= (2 / (psi n)) max_{0 <= s <= 1} s (1 + (s (1 - s) / psi)^(1/2)).
+        |b - b'| <= (2 / (penalty n)) max_{0 <= s <= 1} s (1 + (s (1 - s) / penalty)^(1/2)).
 
     *Square loss, groups.* The gradient of a unit at b0 is at most 2 (1 + |b0|) long and |b0| <=
-    1 / (2 psi^(1/2)), so |b - b'| <= (2 / (psi n)) (1 + 1 / (2 psi^(1/2))).
+    1 / (2 penalty^(1/2)), so |b - b'| <= (2 / (penalty n)) (1 + 1 / (2 penalty^(1/2))).
     """
-    scale = 1 / (plan.psi * plan.units)
+    scale = 1 / (plan.penalty * plan.units)
     if plan.loss.lipschitz is not None:
         return plan.loss.lipschitz * scale
-    steep = 1 / math.sqrt(plan.psi)
+    steep = 1 / math.sqrt(plan.penalty)
     if plan.grouped:
         largest = 1 + steep / 2
     else:
@@ -144,6 +145,6 @@ def additive_noise(blocks: tuple[int, ...], width: int, guarantee: Budget) -> No
     return normal if normal.variances()[0] < pure.variances()[0] else pure
 
 
-def check_psi(psi: Any) -> Fraction:
+def check_penalty(penalty: Any) -> Fraction:
     """Read a penalty: positive, and between 1e-9 and 1e9 so that floats can solve for it."""
-    return Fraction(real(psi, "psi", 1e-9, 1e9, "lie between 1e-9 and 1e9"))
+    return Fraction(real(penalty, "penalty", 1e-9, 1e9, "lie between 1e-9 and 1e9"))

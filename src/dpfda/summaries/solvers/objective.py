@@ -1,4 +1,4 @@
-"""The second road: noise in the objective, for losses with a largest slope."""
+"""The second solver: noise in the objective, for losses with a largest slope."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
 from dpfda.privacy.guarantees import PureDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
-from dpfda.summaries.roads.plan import Labelled, Plan, ceil_root, grid_exponent, rounded
+from dpfda.summaries.solvers.plan import Labelled, Plan, ceil_root, grid_exponent, rounded
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Share of epsilon for the noise that hides inexactness, and how exact the solver is, relatively.
+# Share of epsilon for the noise that hides inexactness, and how exact the minimisation is, relatively.
 SECOND_SHARE = Fraction(1, 50)
 SECOND_INEXACTNESS = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectiveRoad:
+class ObjectiveSolver:
     """Noise in the objective, and a little more on its approximate minimiser.
 
     The exact mechanism draws w in R^K with density proportional to exp(-|w| / c) and takes the
@@ -40,21 +40,22 @@ class ObjectiveRoad:
        and F is strongly convex, so w = -n grad F(t) is a bijection between perturbations and minimisers
        for each data set, with Lipschitz inverse; the density of t is exp(-|w(t)| / c) |det dw/dt| up to
        a constant. For neighbours |w(t) - w'(t)| <= 2 M, since sums of gradients differ in one unit's
-       average. Let E be n times the Hessian of F without that unit: E >= 2 psi n, and the unit adds a
-       matrix P >= 0 of trace at most S. So det(E + P) / det(E + P') <= det(I + E^-1/2 P E^-1/2), at most
-       1 + x with x = S / (2 psi n) where P has rank one, and at most e^x where a unit has several rows.
-       The loss is 2 M / c + log(1 + x), or 2 M / c + x. (log(1 + x) <= x (6 + x) / (6 + 4 x): at 0 both
-       are 0, and the right side's derivative minus 1 / (1 + x) is x^3 / ((3 + 2 x)^2 (1 + x)).)
+       average. Let E be n times the Hessian of F without that unit: E >= 2 penalty n, and the unit adds
+       a matrix P >= 0 of trace at most S. So det(E + P) / det(E + P') <= det(I + E^-1/2 P E^-1/2), at
+       most 1 + x with x = S / (2 penalty n) where P has rank one, and at most e^x where a unit has
+       several rows. The loss is 2 M / c + log(1 + x), or 2 M / c + x. (log(1 + x) <= x (6 + x) / (6 + 4
+       x): at 0 both are 0, and the right side's derivative minus 1 / (1 + x) is x^3 / ((3 + 2 x)^2 (1 +
+       x)).)
     2. *What the program does.* With w rounded, by at most K^(1/2) / 2 grid units g, the minimiser moves
-       by at most K^(1/2) g / (4 psi n); the solver's result is within tolerance / (2 psi) of that; let
-       eta be the sum. Given the data set, t determines w and so the result, which is within eta of t and
-       then rounded on the grid 2^-q. Hence, for one t, two neighbouring data sets give integers at most
-       width = ceil(2^q 2 eta) + ceil(K^(1/2)) apart, and K-norm noise of loss e2 is added. Composition:
-       P(A | D) = E_t P(A | t, D) <= e^e2 E_t P(A | t, D') <= e^(e1 + e2) P(A | D').
+       by at most K^(1/2) g / (4 penalty n); the computed point is within tolerance / (2 penalty) of
+       that; let eta be the sum. Given the data set, t determines w and so the result, which is within
+       eta of t and then rounded on the grid 2^-q. Hence, for one t, two neighbouring data sets give
+       integers at most width = ceil(2^q 2 eta) + ceil(K^(1/2)) apart, and K-norm noise of loss e2 is
+       added. Composition: P(A | D) = E_t P(A | t, D) <= e^e2 E_t P(A | t, D') <= e^(e1 + e2) P(A | D').
 
-    The solver works on u = t + w / (2 psi n), |u| <= M / (2 psi): minimising (1/n) sum L(y_i, o_i +
-    z_i . u) + psi |u|^2 with offsets o_i = -z_i . w / (2 psi n), computed exactly and rounded once. So
-    its certificate holds for every w, however large.
+    The minimisation works on u = t + w / (2 penalty n), |u| <= M / (2 penalty): minimising (1/n) sum
+    L(y_i, o_i + z_i . u) + penalty |u|^2 with offsets o_i = -z_i . w / (2 penalty n), computed exactly
+    and rounded once. So its certificate holds for every w, however large.
 
     Approximate minima are an idea of Iyengar et al. (2019), there with Gaussian noise.
 
@@ -66,7 +67,7 @@ class ObjectiveRoad:
     Raises
     ------
     RefusedMechanismError
-        For the square loss; and if psi is so small that step 1 leaves less than half of epsilon.
+        For the square loss; and if penalty is so small that step 1 leaves less than half of epsilon.
     """
 
     plan: Plan
@@ -75,17 +76,17 @@ class ObjectiveRoad:
     def __post_init__(self) -> None:
         if self.plan.loss.lipschitz is None:
             raise RefusedMechanismError(
-                "road",
+                "solver",
                 "suit the loss",
                 "'objective' for the square loss, whose slope has no bound",
-                "Use loss='huber', or road='sums' or 'output'.",
+                "Use loss='huber', or solver='sums' or 'output'.",
             )
         if 2 * self.curvature_loss > self._epsilon:
             least = float(self.plan.loss.smoothness / (self._epsilon * self.plan.units))
             raise RefusedMechanismError(
-                "psi",
+                "penalty",
                 f"be at least about {least:.2g} for objective perturbation with this size and epsilon",
-                f"{float(self.plan.psi):.3g}",
+                f"{float(self.plan.penalty):.3g}",
                 "A smaller penalty would leave less than half of epsilon for the perturbation.",
             )
 
@@ -107,13 +108,13 @@ class ObjectiveRoad:
     @property
     def curvature_loss(self) -> Fraction:
         """The part of the loss that comes from the determinants, rounded up."""
-        x = self.plan.loss.smoothness / (2 * self.plan.psi * self.plan.units)
+        x = self.plan.loss.smoothness / (2 * self.plan.penalty * self.plan.units)
         return x if self.plan.grouped else x * (6 + x) / (6 + 4 * x)
 
     @property
     def _steepest(self) -> Fraction:
         steepest = self.plan.loss.lipschitz
-        assert steepest is not None  # noqa: S101 (checked when the road was made)
+        assert steepest is not None  # noqa: S101 (checked when the solver was made)
         return steepest
 
     @property
@@ -139,21 +140,21 @@ class ObjectiveRoad:
 
     @property
     def tolerance(self) -> float:
-        """Length of gradient at which the solver stops."""
+        """Length of gradient at which the minimisation stops."""
         wanted = SECOND_INEXACTNESS * 2 * float(self._steepest) / self.plan.units
-        return max(wanted, least_tolerance(self.plan.loss, self.plan.psi, self.plan.components))
+        return max(wanted, least_tolerance(self.plan.loss, self.plan.penalty, self.plan.components))
 
     @property
     def exponent(self) -> int:
         """Exponent q of the grid 2^-q of the result."""
-        return grid_exponent(self._steepest / (self.plan.psi * self.plan.units))
+        return grid_exponent(self._steepest / (self.plan.penalty * self.plan.units))
 
     @property
     def width(self) -> int:
         """Largest distance of the integers of neighbouring data sets, given the exact minimiser."""
         root = ceil_root(self.plan.components)
-        shift = root * Fraction(1, 2**self.gradient_exponent) / (4 * self.plan.psi * self.plan.units)
-        eta = Fraction(self.tolerance) / (2 * self.plan.psi) + shift
+        shift = root * Fraction(1, 2**self.gradient_exponent) / (4 * self.plan.penalty * self.plan.units)
+        eta = Fraction(self.tolerance) / (2 * self.plan.penalty) + shift
         return math.ceil(2 * eta * Fraction(2) ** self.exponent) + root
 
     @property
@@ -166,21 +167,21 @@ class ObjectiveRoad:
         """Deviation of the noise on the result over that of the perturbation, where that is largest."""
         first: Any = self.perturbation
         second: Any = self.noise
-        scale = 2 * self.plan.psi * self.plan.units * 2**self.gradient_exponent
+        scale = 2 * self.plan.penalty * self.plan.units * 2**self.gradient_exponent
         return float(second.scales[0] / Fraction(2) ** self.exponent * scale / first.scales[0])
 
     def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
         """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
         exponent = self.gradient_exponent + self.ball.exponent
-        divisor = 2 * self.plan.psi * self.plan.units * 2**exponent
+        divisor = 2 * self.plan.penalty * self.plan.units * 2**exponent
         products = _exact_products(data.rows, drawn)
         # A quotient of Python integers is rounded once, correctly.
         top, bottom = divisor.numerator, divisor.denominator
         offsets = np.array([_quotient(-product * bottom, top) for product in products])
         examples = data.examples(self.ball.unit, offsets)
-        found = minimise(examples, self.plan.loss, self.plan.psi, self.tolerance)
+        found = minimise(examples, self.plan.loss, self.plan.penalty, self.tolerance)
         grid = Fraction(2) ** self.exponent
-        scale = 2 * self.plan.psi * self.plan.units * 2**self.gradient_exponent
+        scale = 2 * self.plan.penalty * self.plan.units * 2**self.gradient_exponent
         pairs = zip(found.tolist(), drawn, strict=True)
         return [rounded((Fraction(value) - Fraction(w) / scale) * grid) for value, w in pairs]
 

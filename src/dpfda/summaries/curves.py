@@ -1,0 +1,136 @@
+"""Curves as an estimator is handed them, and the public basis that its settings choose for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.centred import CentredBasis
+from dpfda.bases.grids import check_domain, check_grid, equally_spaced
+from dpfda.bases.kernels import default_kernel, parse_kernel
+from dpfda.bases.protocol import flat_grid
+from dpfda.errors import DataError, ParameterError
+from dpfda.records import (
+    Curves,
+    LongCurves,
+    curves_from_array,
+    curves_from_long,
+    standardized,
+    units,
+)
+from dpfda.records.containers import refuse_kinds, shape_of
+from dpfda.records.frames import Handed, curves_handed
+from dpfda.records.labels import unit_codes
+from dpfda.summaries.choices import is_basis
+from dpfda.summaries.settings import Settings
+
+Floats = NDArray[np.float64]
+
+LONG_GRID = 101
+
+
+def read_curves(settings: Settings, basis: Any, X: Any, groups: Any = None) -> tuple[Any, Basis, Any]:
+    """The values as they are, the public basis for them, and the units' labels.
+
+    Parameters
+    ----------
+    settings : Settings
+    basis : Basis, kernel, text or None
+        As an estimator takes it.
+    X, groups
+        As in `PrivateMean.fit`. Private.
+    """
+    handed = handed_curves(settings, basis, X, groups)
+    if is_basis(basis):
+        return handed.values, basis, handed.groups
+    grid, ends = settings.domain.grid_points, settings.domain.domain_range
+    if grid is None:
+        labelled = handed.grid is not None
+        grid = check_grid(handed.grid, shown=False) if labelled else _spaced(settings, handed.values)
+    ends = handed.domain_range if ends is None else ends
+    return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
+
+
+def handed_curves(settings: Settings, basis: Any, X: Any, groups: Any = None) -> Handed:
+    """The values with the grid, the domain and the units' labels that come with them."""
+    if isinstance(X, LongCurves):
+        return Handed(X, groups)
+    refuse_kinds(X)
+    return curves_handed(X, groups, settings.domain.grid_points is not None or is_basis(basis))
+
+
+def _spaced(settings: Settings, values: Any) -> Floats:
+    """A grid of equally spaced points, one a column."""
+    ends = settings.domain.domain_range
+    domain = check_domain((0.0, 1.0) if ends is None else ends)
+    if isinstance(values, LongCurves):
+        if ends is None:
+            raise ParameterError(
+                "domain_range",
+                "be given for irregular curves",
+                "None",
+                "The span of the observed times is private; pass the public ends, domain=(a, b).",
+            )
+        return equally_spaced(LONG_GRID, domain)
+    shape = shape_of(values)
+    if len(shape) != 2:
+        raise DataError(
+            f"X must have two dimensions (curves, points); found {len(shape)}. "
+            "Reshape your data: one curve a row."
+        )
+    if shape[0] == 0:
+        raise DataError("X must hold at least two curves; found none (0 sample(s)).")
+    if shape[1] < 2:
+        raise DataError(
+            f"X must have at least two grid points; found {shape[1]} feature(s) "
+            f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
+        )
+    return equally_spaced(shape[1], domain)
+
+
+def _made(settings: Settings, kernel: Any, grid: Floats, domain: tuple[float, float]) -> Basis:
+    if kernel is None:
+        kernel = default_kernel(domain)
+    elif isinstance(kernel, str):
+        kernel = parse_kernel(kernel, domain)
+    basis = KernelBasis.on_grid(kernel, grid, domain, settings.domain.quadrature)
+    # Standardised curves integrate to zero: noise on their mean level would be for nothing.
+    return CentredBasis.of(basis) if settings.reading.standardize else basis
+
+
+def unit_curves(
+    settings: Settings,
+    basis: Basis,
+    X: Any,
+    values: Any,
+    groups: Any,
+    progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
+) -> tuple[Curves, Any]:
+    """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
+
+    Parameters
+    ----------
+    settings, basis
+        Public.
+    X : array or LongCurves
+        As the estimator was given it.
+    values, groups
+        As `read_curves` returned them.
+    progress : callable
+        Wraps the iterator over records of irregular curves.
+    """
+    reading = settings.reading
+    if isinstance(X, LongCurves):
+        groups = X.record_groups(reading.invalid) if groups is None else groups
+        curves = curves_from_long(X, basis, reading.smoothing, reading.invalid, progress)
+    else:
+        curves = curves_from_array(values, flat_grid(basis), reading.missing, reading.invalid)
+    if reading.standardize:
+        curves = standardized(curves, basis.weights)
+    if groups is not None:
+        curves = units(curves, unit_codes(groups, curves.usable.size, reading.invalid))
+    return curves, groups

@@ -1,0 +1,188 @@
+"""What all estimators share: parameters gathered in objects, the budget, the ledger, tags and names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Self, TypeVar
+
+from sklearn.base import BaseEstimator
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.budgets import asked
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
+from dpfda.records.frames import names_of
+from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
+
+Made = TypeVar("Made", bound="Estimator")
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; not for use by itself.
+
+    A summary has the parameters epsilon, delta and ledger, and those of `gathered` that it needs.
+    """
+
+    # Parameters that are objects, by the classes they may be of; the first one reads shorthands.
+    gathered: ClassVar[Mapping[str, tuple[type[Gathered], ...]]] = {
+        "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
+    }  # fmt: skip
+
+    epsilon: Any
+    delta: Any
+    # Of those that have it: in the place of epsilon.
+    rho: Any = None
+    ledger: Any
+
+    @property
+    def settings(self) -> Settings:
+        """Domain, unit and reading as objects; what is missing has its defaults.
+
+        Raises
+        ------
+        ParameterError
+            If one is unusable.
+        """
+        return Settings(
+            Domain.of(getattr(self, "domain", None)),
+            PrivacyUnit.of(getattr(self, "unit", None)),
+            Reading.of(getattr(self, "reading", None)),
+        )
+
+    def asked(self) -> Guarantee:
+        """The guarantee that is asked for, by epsilon and delta or by rho.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot be read.
+        """
+        return asked(self.epsilon, self.delta, self.rho)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also fields of those that are objects: ``reading__missing="complete"``."""
+        own: dict[str, Any] = {}
+        inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for key, value in params.items():
+            name, _, field = key.partition("__")
+            if field and name in self.gathered:
+                inner[name][field] = value
+            else:
+                own[key] = value
+        super().set_params(**own)
+        for name, changed in inner.items():
+            made = self.gathered[name][0].of(getattr(self, name))
+            if not isinstance(made, Gathered):
+                raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(made))
+            setattr(self, name, made.but(**changed))
+        return self
+
+    def paying(self) -> tuple[Any, str | None]:
+        """The ledger and the data set in it, where they are given here.
+
+        Raises
+        ------
+        ParameterError
+            If `ledger` is something else.
+        """
+        return read_ledger(self.ledger)
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        reading = self.settings.reading
+        tags.input_tags.allow_nan = reading.missing == "complete" or reading.invalid == "repair"
+        return tags
+
+    def _set_feature_names(self, X: Any, groups: Any = None) -> None:
+        names = names_of(X, groups)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+
+def read_ledger(ledger: Any) -> tuple[Any, str | None]:
+    """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else, or a name and no ledger is named in the environment.
+    """
+    if ledger is None:
+        return None, None
+    if isinstance(ledger, DatasetLedger):
+        return ledger.ledger, ledger.dataset
+    if isinstance(ledger, Reservation):
+        return ledger, ledger.dataset
+    if isinstance(ledger, str) and ledger:
+        if named_ledger(ledger) is None:
+            raise ParameterError(
+                "ledger",
+                "say which ledger has the data set, where the environment names none",
+                repr(ledger),
+                "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
+            )
+        return None, ledger
+    if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
+        words = "name the data set that the ledger charges"
+        raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")
+    raise ParameterError(
+        "ledger",
+        "be that of a data set, such as Ledger(path).of('scans'), or None",
+        shown(ledger),
+    )
+
+
+def from_words(kind: type[Made], *budget: Any, **words: Any) -> Made:
+    """An estimator from parameters and from fields of its objects, all by their own names.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the estimator.
+    budget : float
+        Positional arguments.
+    words : object
+        Such as ``bounds=(0, 1), missing="complete", neighbours="add-remove"``.
+
+    Examples
+    --------
+    >>> from dpfda.summaries.mean import PrivateMean
+    >>> from_words(PrivateMean, 1.0, bounds=(0, 1), missing="complete")
+    PrivateMean(bounds=(0, 1), epsilon=1.0, reading=Reading(missing='complete'))
+    """
+    places = addressed(kind, words)
+    own = {name: value for name, value in places.items() if "__" not in name}
+    inner = {name: value for name, value in places.items() if "__" in name}
+    return kind(*budget, **own).set_params(**inner)
+
+
+def addressed(kind: type[Estimator], words: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, and fields of objects, by the names under which `set_params` takes them.
+
+    Raises
+    ------
+    ParameterError
+        If a word is neither a parameter nor a field.
+    """
+    own = kind._get_param_names()
+    places = {
+        field.name: f"{name}__{field.name}"
+        for name, kinds in kind.gathered.items()
+        for each in kinds
+        for field in fields(each)
+        if name in own
+    }
+    for name in words:
+        if name not in own and name not in places:
+            raise ParameterError("A parameter", f"be one of {kind.__name__}", repr(name))
+    return {name if name in own else places[name]: value for name, value in words.items()}
+
+
+__all__ = ["Estimator", "addressed", "from_words", "read_ledger"]

@@ -1,0 +1,121 @@
+"""Strategies for a covariance and its components, and what deviations are counted from, as objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import choice, shown
+from dpfda.numerics.rationals import exact
+from dpfda.summaries.settings import Gathered
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Center(Gathered):
+    """What is subtracted from every record, and how long the deviations may be. Public.
+
+    Parameters
+    ----------
+    curve : None, curve, number, callable, ReleasedFunction, "private" or "pairs"
+        None is the center of the bound: the release is then a second moment around it. A curve, a number
+        or a function is public, for example an earlier release of the mean. "private" releases the mean
+        first, with a share of the budget, and takes that; deviations are then measured, and shortened,
+        around a curve close to the mean, and the covariance exceeds that around the exact mean by the
+        square of the released mean's error.
+        "pairs" needs no center: units 1 and 2, 3 and 4, ... (in the order of the rows or, with `groups`,
+        of the labels) become one record (x - x') / sqrt(2), whose second moment is the covariance.
+        Nothing is spent on a mean, but there are half as many records. Replace-one neighbours only; an
+        odd unit is left out.
+    radius : float, optional
+        Public L2 length (units of the data times the root of those of the domain) to which a record's
+        deviation from the center is shortened. By default what `bounds` imply. Noise grows with its
+        square: about twice the root mean square deviation is a good value, from public knowledge.
+    mean_share : float
+        Share of the budget that the mean gets where the curve is "private", between 0 and 1.
+
+    Examples
+    --------
+    >>> Center("private", radius=0.12)
+    Center(curve='private', radius=0.12)
+    """
+
+    curve: Any = None
+    radius: float | None = None
+    mean_share: Any = 0.5
+    shorthand: ClassVar[str] = "curve"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MatrixNoise(Gathered):
+    """Noise on the sum of outer products: the whole covariance is released. Public.
+
+    Parameters
+    ----------
+    law : {"auto", "wishart", "knorm", "gaussian"}
+        A difference of Wishart matrices or a K-norm law (both pure), or Gaussian (delta > 0). "auto" is
+        the one with the least expected error.
+    functions : int, optional
+        Number M of basis functions. By default the one with the least expected error, from public
+        numbers.
+    shrinkage : {"prior", "none"}
+        Shrink the noisy coordinates under the kernel's prior, its scale fitted to the noisy release
+        (free); or leave them. Either way negative eigenvalues are then removed.
+
+    Examples
+    --------
+    >>> MatrixNoise("gaussian", functions=8)
+    MatrixNoise(law='gaussian', functions=8)
+    """
+
+    law: Any = "auto"
+    functions: int | None = None
+    shrinkage: str = "prior"
+    shorthand: ClassVar[str] = "law"
+
+    def __post_init__(self) -> None:
+        choice(self.shrinkage, "shrinkage", ("prior", "none"))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Exponential(Gathered):
+    """Components one by one: directions by the exponential mechanism, then the variances along them.
+
+    Parameters
+    ----------
+    functions : int, optional
+        Number M of basis functions within which components are sought; by default from public numbers.
+    direction_share : float
+        Share of the budget for the directions, in equal parts; the rest is for the variances.
+
+    Examples
+    --------
+    >>> Exponential(direction_share=0.7)
+    Exponential(direction_share=0.7)
+    """
+
+    functions: int | None = None
+    direction_share: Any = 0.5
+
+    @property
+    def share(self) -> Fraction:
+        """The share, exactly.
+
+        Raises
+        ------
+        ParameterError
+            If it is not between 0 and 1.
+        """
+        return open_share(self.direction_share, "direction_share")
+
+
+def open_share(value: Any, name: str) -> Fraction:
+    """A share of a budget, strictly between 0 and 1."""
+    share = exact(value, name)
+    if not 0 < share < 1:
+        raise ParameterError(name, "lie strictly between 0 and 1", shown(value))
+    return share
+
+
+__all__ = ["Center", "Exponential", "MatrixNoise", "open_share"]
