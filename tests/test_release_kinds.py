@@ -161,6 +161,14 @@ def test_two_kinds_of_one_name_are_refused() -> None:
             FORMAT = "toy-slope"
 
 
+def test_a_file_whose_words_cannot_be_said_is_refused(tmp_path: Path) -> None:
+    written = KINDS["a kind of one's own"]().to_json() | {"about": {"versions": 3}}
+    path = tmp_path / "slope.json"
+    path.write_text(json.dumps(written))
+    with pytest.raises(StorageError, match="is damaged: AttributeError"):
+        load(path)
+
+
 def test_a_file_of_another_kind_is_refused_by_a_kind(tmp_path: Path) -> None:
     path = KINDS["a kind of one's own"]().save(tmp_path / "slope.json")
     words = "must be a released density; found toy-slope. Read it with dpfda.load"

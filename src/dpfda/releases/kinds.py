@@ -62,4 +62,5 @@ def _readable(version: object) -> bool:
 def _shown(release: Kind) -> Kind:
     """A release, if it can be shown: its descriptions come from the file as well."""
     repr(release)
+    release.cite()
     return release
