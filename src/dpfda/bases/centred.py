@@ -51,7 +51,7 @@ class CentredBasis:
         Examples
         --------
         >>> import numpy as np
-        >>> from dpfda import CosineBasis
+        >>> from dpfda.bases import CosineBasis
         >>> basis = CentredBasis.of(CosineBasis.on_grid(4, [0.0, 0.25, 0.5, 0.75, 1.0]))
         >>> bool(np.abs(basis.weights @ basis.values).max() < 1e-12)
         True

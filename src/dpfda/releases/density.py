@@ -61,7 +61,7 @@ class ReleasedDensity(Release):
     >>> import numpy as np
     >>> from dpfda import PrivateDensity
     >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
-    >>> release = PrivateDensity(epsilon=1, domain_range=(0, 100)).fit(ages).release_
+    >>> release = PrivateDensity(epsilon=1, domain=(0, 100)).fit(ages).release_
     >>> bool(0.03 > release(60.0) > release(5.0) >= 0)
     True
     >>> round(release.integral(), 12), bool(50 < release.quantile(0.5) < 70)

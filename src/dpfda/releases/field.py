@@ -43,7 +43,8 @@ class ReleasedField(Expansion):
     Examples
     --------
     >>> import numpy as np
-    >>> from dpfda import BoxBasis, PrivateMean
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.bases import BoxBasis
     >>> basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)])
     >>> images = np.random.default_rng(1).uniform(size=(200, 8, 8))
     >>> release = PrivateMean(epsilon=1, bounds=(0, 1), basis=basis).fit(images).release_

@@ -78,7 +78,7 @@ class ReleasedPredictor(Release):
     --------
     >>> from dpfda import PrivateKernelRegressor
     >>> x = np.linspace(0, 1, 400)
-    >>> machine = PrivateKernelRegressor(bounds=(0, 1), target_bounds=(-1, 1))
+    >>> machine = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-1, 1))
     >>> machine.fit(x[:, None], np.sin(6 * x)).release_([0.25, 0.75]).shape
     (2,)
     """

@@ -124,7 +124,7 @@ class Session(Certified):
     >>> import numpy as np, tempfile, pathlib
     >>> from dpfda import PrivateMean
     >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 50)[:, None]
-    >>> mean = PrivateMean(1.0, 1e-6, bounds=(-1.5, 1.5), domain_range=(0, 3), mechanism="gaussian")
+    >>> mean = PrivateMean(1.0, 1e-6, bounds=(-1.5, 1.5), domain=(0, 3), mechanism="gaussian")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     session = mean.open_session(curves, pathlib.Path(folder) / "mean.session")
     ...     first = session.value(1.5)
