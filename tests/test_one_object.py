@@ -19,6 +19,7 @@ from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, Pr
 from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.front.command.app import app
+from dpfda.privacy.words import number
 from dpfda.summaries.estimator import from_words
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
@@ -196,7 +197,7 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
     if type(release).__name__ in SQUARES:
         rows = np.column_stack([points, points])
     at = ",".join(":".join(repr(float(part)) for part in row) for row in rows)
-    for band in ("simultaneous", "pointwise"):
+    for band in ("simultaneous", "pointwise", "measured"):
         answer = asked("eval", str(file), "--at", at, "--band", band, "--json")
         asked("eval", str(file), "--at", at, "--band", band, "--csv", str(table), "--overwrite")
         with table.open() as handle:
@@ -207,7 +208,10 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
         assert written == {name: answer[name] for name in written}
         if "value" in answer:
             assert answer["value"] == np.ravel(call(release, points)).tolist()
-        if "lower" in answer:
+        if "lower" in answer and band == "measured":
+            middle = (np.array(answer["lower"]) + answer["upper"]) / 2
+            np.testing.assert_allclose(answer["measured"], middle)
+        elif "lower" in answer:
             value = answer.get("value") or answer[" minus ".join(release.names[:2])]
             shown = release if "value" in answer else release.difference(*release.names[:2])
             assert_inside(value, answer["lower"], answer["upper"], limits(shown, points))
@@ -219,3 +223,44 @@ def asked(*arguments: str) -> dict[str, Any]:
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout) if "--json" in arguments else {}
+
+
+WORDS = {
+    "line": ("is meant to hold the mean of these bounded curves", "narrower than a cell can be missed"),
+    "slope of a line": ("meant to hold the derivative of the mean of these", "in 80 to 90 of 100"),
+    "narrow": ("what would have been published, without noise and between the public bounds lies",),
+    "pure": ("a linear estimate from what was measured, without noise and between the public bounds",),
+    "laplace": ("what would have been published, without noise lies",),
+    "narrow image": ("a linear estimate from what was measured, without noise and between the public",),
+    "lattice": ("what would have been published, without noise lies",),
+    "density": ("the density that would have been published without noise lies",),
+    "monotone": ("averaged over each cell, the density that would have been published",),
+    "groups": ("meant to hold the difference of the means of the bounded curves", "No band is about"),
+    "difference, linear": ("the difference of linear estimates, without noise, lies",),
+    "predictor": ("There is no band",),
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_words_name_what_the_band_holds_and_how_far_it_reaches(kind: str) -> None:
+    release = release_of(kind)
+    said = " ".join(release.describe().split())
+    for words in WORDS[kind]:
+        assert words in said
+    if kind in ("line", "slope of a line", "narrow", "pure", "laplace"):
+        # What is said to lie within a distance of the line is in a band that reaches no farther.
+        band = release.band(0.95, points=np.linspace(*release.domain_range, 201))
+        far = np.maximum(band.upper - release(band.points), release(band.points) - band.lower)
+        assert release.accuracy().largest == far.max()
+        assert release.accuracy().typical == far.mean()
+        assert number(far.max()) in said
+
+
+@pytest.mark.parametrize("kind", ["narrow image", "square"])
+def test_an_image_says_how_far_noise_reaches(kind: str) -> None:
+    release = release_of(kind)
+    band = release.band(0.9)
+    far = np.maximum(band.upper - release(band.points), release(band.points) - band.lower).max()
+    said = f"values without the noise lie within {number(float(far))} of these, 90%"
+    assert said in release.view(0.9).subtitle
+    assert "noise" not in release.view(None).subtitle

@@ -146,8 +146,8 @@ def test_labels_name_units_of_the_error():
     words = flat(release.describe())
     assert "over hour of the day from 0 to 1" in words
     accuracy = release.accuracy()
-    assert f"typically {number(accuracy.typical)} to either side" in words
-    assert f"at most {number(accuracy.largest)} (in the units of 'load (MW)')" in words
+    assert f"reaches typically {number(accuracy.typical)}, and at most" in words
+    assert f"at most {number(accuracy.largest)}, from it (in the units of 'load (MW)')" in words
 
 
 def test_derivative_is_named():

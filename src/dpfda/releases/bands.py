@@ -54,24 +54,33 @@ class Band:
 
     def contains(self, values: Floats) -> bool:
         """Whether a curve on the same points lies in the band everywhere."""
+        given = self._read(values)
+        return bool(np.all((self.lower <= given) & (given <= self.upper)))
+
+    def _read(self, values: Floats) -> Floats:
         given = reals(values, "values")
         if given.shape != self.lower.shape:
             raise ParameterError("values", f"be {self.lower.size} numbers, one a point", shown(values))
-        return bool(np.all((self.lower <= given) & (given <= self.upper)))
+        return given
+
+    def reach(self, values: Floats) -> Floats:
+        """Distance (k,) from a curve on the same points to the farther end of the band."""
+        given = self._read(values)
+        return np.maximum(self.upper - given, given - self.lower)
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Half-widths of the default band of a release, in the units of its values.
+    """How far the default band of a release reaches from its line, in the units of its values.
 
     Parameters
     ----------
     level : float
         Probability of the bands.
     typical, largest : float
-        Mean and largest half-width of the simultaneous band over the domain.
+        Mean and largest distance to the farther end of the simultaneous band over the domain.
     at_a_point : float
-        Mean half-width of the pointwise band.
+        Mean distance to the farther end of the pointwise band.
     """
 
     level: float

@@ -21,9 +21,9 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import choice, reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.words import cautions, first_up, in_short
+from dpfda.privacy.words import cautions, first_up, in_short, number
 from dpfda.privacy.written import certificate_to_json
-from dpfda.releases.bands import Band
+from dpfda.releases.bands import MEASURED, Band
 from dpfda.releases.files import write_json
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.words import Words, report
@@ -187,9 +187,14 @@ class Release(Certified):
         points = all_points[:, 0] if at.shape[1] == 1 else all_points
         band: Band = self.band(level, simultaneous, points, **chosen)  # type: ignore[attr-defined]
         over = "everywhere at once" if simultaneous else "at a point chosen in advance"
-        ends = {"lower": band.lower, "upper": band.upper}
+        ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
         words = f"end of the {level:.4g} band, {over}"
-        return {name: (end[: len(at)], f"{name} {words}") for name, end in ends.items()}
+        columns = {name: (end, f"{name} {words}") for name, end in ends.items()}
+        if kind not in MEASURED:
+            return columns
+        # The line may leave this band: it is drawn around another estimate, which is shown as well.
+        middle = (ends["lower"] + ends["upper"]) / 2, "what was measured, around which the band is"
+        return {"measured": middle, **columns}
 
     def table(
         self,
@@ -267,11 +272,19 @@ class Release(Certified):
         labels = (self.axis_label(0), self.value_label)
         return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline)
 
-    def image(self, values: Floats, **drawn: Any) -> Image:
-        """Values in cells over the two variables of this release, with its words."""
+    def image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
+        """Values in cells over the two variables of this release, with its words.
+
+        A picture shows no band of a level: how far it reaches is said in words.
+        """
         first, second = self.axes.values()
         labels = (self.axis_label(0), self.axis_label(1), self.value_label)
-        return Image(values, (first, second), *labels, self.title, self.subtitle, **drawn)
+        subtitle = self.subtitle
+        if level is not None:
+            band: Band = self.band(level)  # type: ignore[attr-defined]
+            far = number(float(band.reach(self(band.points)).max()))  # type: ignore[operator]
+            subtitle += f"; values without the noise lie within {far} of these, {100 * level:.4g}%"
+        return Image(values, (first, second), *labels, self.title, subtitle, **drawn)
 
     # Words.
 

@@ -222,10 +222,7 @@ class ReleasedComparison(Release):
         }
 
     def highlights(self) -> dict[str, str]:
-        gap = self.leading
-        verdict = "leaves zero somewhere" if gap.outside_noise() else "contains zero everywhere"
-        told = f"its 95% band for the privacy noise {verdict} (sampling is not in it)"
-        return {"difference": f"{' minus '.join(gap.names)}; {told}"}
+        return self.leading.highlights()
 
     @property
     def headline(self) -> str:

@@ -25,7 +25,7 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.releases.kinds import SCHEMA_VERSION, part_from_json
 from dpfda.releases.lines import settled
-from dpfda.releases.words import Words, counted, noise_moved
+from dpfda.releases.words import Words, counted, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]
@@ -363,7 +363,7 @@ class ReleasedDensity(Release):
         if self.dimensions == 1:
             return self.curve([self.line("released density", level)], baseline=0.0)
         check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
-        return self.image(self.on_grid(), floor=0.0)
+        return self.image(self.on_grid(), level, floor=0.0)
 
     @property
     def subject(self) -> str:
@@ -382,13 +382,23 @@ class ReleasedDensity(Release):
         unit = "the axis" if self.dimensions == 1 else "area" if self.dimensions == 2 else "volume"
         return str(self.about.get("value", f"density (per unit of {unit})"))
 
+    def band_words(self, level: float) -> str:
+        return self.raw.band_words(level)
+
+    def highlights(self) -> dict[str, str]:
+        band = self.band()
+        return {"noise": noise_line(band, self(band.points), self.value_label)}
+
     def words(self) -> Words:
         raw, edges = self.raw, list[str]()
         made = f"{raw.mechanism['name']} estimate"
         if isinstance(raw, ReleasedHistogram):
             made, edges = raw.cells.describe(), raw.edges_words()
-        units = "per unit of the domain, before it was made non-negative with integral one"
-        moved, rest = noise_moved(self.band(), units)
+        band = self.band()
+        hidden = "the density that would have been published without noise"
+        if getattr(raw, "smoothing", None) == "monotone":
+            hidden = f"averaged over each cell, {hidden},"
+        moved, rest = without_noise(band, self(band.points), hidden, "per unit of the domain")
         return Words(
             published=[
                 f"A probability density over {self.spoken_domain}: nowhere negative, with integral one. "

@@ -256,6 +256,13 @@ class Expansion(Release):
         return round(self.divisor)
 
     @property
+    def hidden(self) -> str:
+        """What its exact band holds, in words; cut where the line is."""
+        linear = self.hierarchy is None
+        what = "what would have been published" if linear else "a linear estimate from what was measured"
+        return f"{what}, without noise"
+
+    @property
     def value_words(self) -> str:
         """The unit of the values, in words."""
         named = self.about.get("value")

@@ -21,7 +21,7 @@ from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.lines import Limits, limits_of, settled
-from dpfda.releases.words import Words, noise_moved
+from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]
@@ -238,11 +238,23 @@ class ReleasedField(Expansion):
         if self.dimensions == 1:
             return self.curve([self.line("released function", level)])
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
-        return self.image(self.on_grid([max(axis.size, FINE) for axis in self.grid_points]))
+        return self.image(self.on_grid([max(axis.size, FINE) for axis in self.grid_points]), level)
 
     @property
     def subject(self) -> str:
         return super().subject.replace("curve", "image" if self.dimensions == PICTURE else "function")
+
+    @property
+    def hidden(self) -> str:
+        return super().hidden + ("" if self.limits is None else " and between the public bounds")
+
+    @property
+    def _banded(self) -> tuple[Band, Floats]:
+        band = self.band()
+        return band, np.atleast_1d(self(band.points))
+
+    def highlights(self) -> dict[str, str]:
+        return {"noise": noise_line(*self._banded, self.value_words)}
 
     def words(self) -> Words:
         cells = " x ".join(str(axis.size) for axis in self.grid_points)
@@ -250,5 +262,5 @@ class ReleasedField(Expansion):
             published=self.published(f"a {self.subject}"),
             assumed=self.assumed(f"{cells} cells on {self.spoken_domain}"),
             bounded=self.bounded(),
-            accurate=noise_moved(self.band(), self.value_words),
+            accurate=without_noise(*self._banded, self.hidden, self.value_words),
         )

@@ -27,6 +27,7 @@ from dpfda.releases.lines import (
     Limits,
     band_around,
     cuts,
+    held,
     is_line,
     limits_of,
     line_at,
@@ -35,7 +36,7 @@ from dpfda.releases.lines import (
     promise,
     verdict,
 )
-from dpfda.releases.words import Words
+from dpfda.releases.words import NOISE_ALONE, Words
 from dpfda.views import Curve
 
 __all__ = ["NoisyCount", "ReleasedFunction"]
@@ -237,10 +238,10 @@ class ReleasedFunction(Expansion):
         return band if kind in MEASURED else band_around(self, band)
 
     def accuracy(self, level: float = LEVEL) -> Accuracy:
-        """Half-widths of the default band, simultaneous and pointwise, over the domain."""
+        """How far the default bands reach from the line, simultaneous and pointwise, over the domain."""
         points = np.linspace(*self.domain_range, 201)
         bands = [self.band(level, simultaneous, points) for simultaneous in (True, False)]
-        whole, single = ((band.upper - band.lower) / 2 for band in bands)
+        whole, single = (band.reach(self(points)) for band in bands)
         return Accuracy(level, float(whole.mean()), float(whole.max()), float(single.mean()))
 
     # Its file.
@@ -269,7 +270,8 @@ class ReleasedFunction(Expansion):
         return self.curve([self.line("released function", level)])
 
     def band_words(self, level: float) -> str:
-        meant = f"band meant to hold the mean, {100 * level:.4g}%"
+        what = "derivative" if self.order else "mean"
+        meant = f"band meant to hold the {what}, {100 * level:.4g}%"
         return meant if is_line(self) else super().band_words(level)
 
     @property
@@ -306,17 +308,21 @@ class ReleasedFunction(Expansion):
             said = verdict(self)
             return [
                 f"{said[:1].upper()}{said[1:]}." if said else "",
-                *promise(found, units),
+                *promise(found, units, self.order),
                 misfit(self) or "",
             ]
         return [
-            f"With a probability of {found.level:.0%} the published curve is, everywhere at once, "
-            f"within {number(found.typical)} (typically; at most {number(found.largest)}) of the curve "
-            f"that would have been published without noise ({units}). At a single point chosen in "
-            f"advance, the noise stays within {number(found.at_a_point)} with that probability.",
-            "This is the noise that protects privacy and nothing else. It does not include what the "
-            "bound cut off, what smoothing left out, or how far these data are from a wider population.",
+            f"With a probability of {found.level:.0%} {self.hidden} lies, everywhere at once, within "
+            f"{number(found.typical)} of the published curve (typically; at most "
+            f"{number(found.largest)}; {units}). At a single point chosen in advance it lies within "
+            f"{number(found.at_a_point)} with that probability.",
+            NOISE_ALONE,
         ]
+
+    @property
+    def hidden(self) -> str:
+        cut = self.limits is not None and not self.order
+        return super().hidden + (" and between the public bounds" if cut else "")
 
     def facts(self) -> dict[str, Any]:
         accuracy = {"words": self.noise_words, **vars(self.accuracy())}
@@ -327,13 +333,15 @@ class ReleasedFunction(Expansion):
         found = self.accuracy()
         units = self.about.get("value", "units of the data")
         units = "standardised" if self.about.get("standardized") else units
+        units = f"{units}, per unit of the axis" if self.order else units
         within = f"within {number(found.typical)} typically, {number(found.largest)} at most"
         if not is_line(self):
-            return {"noise": f"everywhere {within}, with probability {found.level:.0%}; {units}"}
+            often = f"with probability {found.level:.0%}"
+            return {"noise": f"without it everywhere {within}, {often}; {units}"}
         often = f"{100 * found.level:g} of 100 releases"
         told = {
             "accuracy": verdict(self),
-            "band": f"meant to hold the mean everywhere in {often}, {within}; {units}",
+            "band": f"meant to hold {held(self.order)} everywhere in {often}, {within}; {units}",
             "misfit": misfit(self),
         }
         return {name: text for name, text in told.items() if text is not None}

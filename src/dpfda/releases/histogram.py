@@ -41,7 +41,7 @@ from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.lines import settled
-from dpfda.releases.words import Words, counted, noise_moved
+from dpfda.releases.words import Words, counted, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]
@@ -362,7 +362,7 @@ class ReleasedHistogram(Release):
         if self.dimensions == 1:
             return self.curve([self.line("smooth function of the noisy counts", level)], baseline=0.0)
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
-        return self.image(self.on_grid([max(size, FINE) for size in self.cells.shape]))
+        return self.image(self.on_grid([max(size, FINE) for size in self.cells.shape]), level)
 
     @property
     def subject(self) -> str:
@@ -377,8 +377,18 @@ class ReleasedHistogram(Release):
         unit = "the axis" if self.dimensions == 1 else "area" if self.dimensions == 2 else "volume"
         return str(self.about.get("value", f"density (per unit of {unit})"))
 
+    def band_words(self, level: float) -> str:
+        cells = " on averages over cells" if self.smoothing == "monotone" else ""
+        return f"{super().band_words(level)}{cells}"
+
+    def highlights(self) -> dict[str, str]:
+        band = self.band()
+        return {"noise": noise_line(band, self(band.points), self.value_label)}
+
     def words(self) -> Words:
-        moved, rest = noise_moved(self.band(), "per unit of the domain")
+        band = self.band()
+        hidden = "what the counts without noise would have given"
+        moved, rest = without_noise(band, self(band.points), hidden, "per unit of the domain")
         return Words(
             published=[
                 f"Counts of {self.cells.describe()} over {self.spoken_domain}, and a smooth function "

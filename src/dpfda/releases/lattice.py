@@ -26,7 +26,7 @@ from dpfda.releases.bands import KINDS, Band, check_level, check_places, make_ba
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
-from dpfda.releases.words import Words, noise_moved
+from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]
@@ -235,9 +235,14 @@ class LatticeRelease(Release):
         cells = [
             start + (end - start) * (np.arange(FINE) + 0.5) / FINE for start, end in self.domain_range
         ]
-        return self.image(np.asarray(self(product_points(cells))).reshape(FINE, FINE))
+        return self.image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
+
+    def highlights(self) -> dict[str, str]:
+        band = self.band()
+        return {"noise": noise_line(band, self(band.points), self.value_label)}
 
     def words(self) -> Words:
+        band, units = self.band(), "in the units of the function"
         return Words(
             published=[
                 f"A function over {self.spoken_domain}: noisy values on a lattice, joined by Bernstein "
@@ -256,7 +261,9 @@ class LatticeRelease(Release):
                 f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()}.",
             ],
             accurate=[
-                *noise_moved(self.band(), "in the units of the function"),
+                *without_noise(
+                    band, self(band.points), "what would have been published, without noise", units
+                ),
                 "Nor does it include how far the function is from its polynomial of degree "
                 f"{self.degree}.",
             ],

@@ -313,6 +313,10 @@ class ReleasedPredictor(Release):
                 f"- how the noise is made: {self.mechanism['name']} road, {self.noise.describe()};",
                 f"- the number of {self.unit}s: {self.size}.",
             ],
+            accurate=[
+                "There is no band: how far noise, penalty and features moved the function is not said, "
+                "nor how well it predicts."
+            ],
         )
 
     def lines(self) -> dict[str, str]:

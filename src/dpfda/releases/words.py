@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.privacy.words import again, number, outside, promised, protected
 from dpfda.releases.bands import Band
@@ -15,7 +16,12 @@ from dpfda.releases.bands import Band
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
+Floats = NDArray[np.float64]
 LINE = 88
+NOISE_ALONE = (
+    "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
+    "off, what smoothing left out, or how far these data are from a wider population."
+)
 
 
 @dataclass(frozen=True)
@@ -70,16 +76,24 @@ def _section(title: str, paragraphs: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def noise_moved(band: Band, units: str) -> list[str]:
-    """How far noise moved a release, where its band is for the noise alone."""
-    widths = (band.upper - band.lower) / 2
+def without_noise(band: Band, values: Floats, hidden: str, units: str) -> list[str]:
+    """How far the published values may be from what a band for the noise alone holds."""
+    far = band.reach(values)
     return [
-        f"With a probability of about {band.level:.0%} the noise moved the values, everywhere at once, "
-        f"by no more than {number(float(np.median(widths)))} (typically; at most "
-        f"{number(float(widths.max()))}; {units}).",
-        "This is the noise that protects privacy and nothing else. It does not include what the bound "
-        "cut off, what smoothing left out, or how far these data are from a wider population.",
+        f"With a probability of about {band.level:.0%} {hidden} lies, everywhere at once, within "
+        f"{number(float(np.median(far)))} of the published values (typically; at most "
+        f"{number(float(far.max()))}; {units}).",
+        NOISE_ALONE,
     ]
+
+
+def noise_line(band: Band, values: Floats, units: str) -> str:
+    """The same in one line."""
+    far = band.reach(values)
+    return (
+        f"without it everywhere within {number(float(np.median(far)))} typically, "
+        f"{number(float(far.max()))} at most, with probability {band.level:.0%}; {units}"
+    )
 
 
 def counted(release: Release, made: str) -> list[str]:
