@@ -20,7 +20,8 @@ from dpfda.mechanisms.laplace import Laplace
 from dpfda.noise import EllipticalNoise
 from dpfda.publication import publish
 from dpfda.releases.bands import DRAWS, Band
-from dpfda.releases.function import NoisyCount, ReleasedFunction
+from dpfda.releases.counts import NoisyCount
+from dpfda.releases.function import ReleasedFunction
 from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 16)

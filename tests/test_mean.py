@@ -25,7 +25,7 @@ from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, added
 from dpfda.privacy.ledger import DatasetLedger
-from dpfda.releases.function import NoisyCount
+from dpfda.releases.counts import NoisyCount
 from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 

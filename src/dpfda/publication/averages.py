@@ -31,8 +31,9 @@ from dpfda.publication.charging import (
     stamp,
 )
 from dpfda.publication.requests import COUNT_SHARE, Request
+from dpfda.releases.counts import NoisyCount
 from dpfda.releases.field import ReleasedField
-from dpfda.releases.function import NoisyCount, ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)

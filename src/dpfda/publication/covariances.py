@@ -31,8 +31,9 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, recomputed, stamp
 from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.components import ReleasedComponents, ordered_components
+from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.releases.function import NoisyCount, ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,6 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases.bands import KINDS, MEASURED, Accuracy, Band, make_band, make_credible_band
 from dpfda.releases.base import LEVEL
-from dpfda.releases.counts import NoisyCount
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.lines import (
     Limits,
@@ -38,8 +37,6 @@ from dpfda.releases.lines import (
 )
 from dpfda.releases.words import NOISE_ALONE, Words
 from dpfda.views import Curve
-
-__all__ = ["NoisyCount", "ReleasedFunction"]
 
 Floats = NDArray[np.float64]
 

@@ -27,8 +27,9 @@ from dpfda.publication.covariances import (
 )
 from dpfda.records import Curves, LongCurves
 from dpfda.records.second_moments import OuterSum
+from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.releases.function import NoisyCount, ReleasedFunction
+from dpfda.releases.function import ReleasedFunction
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import read_curves, unit_curves
 from dpfda.summaries.deviations import (

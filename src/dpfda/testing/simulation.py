@@ -23,8 +23,8 @@ from dpfda.numerics.parameters import seeded, shown
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.publication import COUNT_SCALE, certified_entry
+from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
-from dpfda.releases.function import NoisyCount
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
 from dpfda.summaries.mean import PreparedMean, PrivateMean
 
