@@ -379,7 +379,7 @@ def public_methods(kind: str, thing: Any) -> Iterator[tuple[str, Callable[..., A
         }
         if name == "load":
             needed["path"] = thing.save(FOLDER / kind)
-        if name == "contains":
+        if name in ("contains", "reach"):
             needed["values"] = thing.lower
         if parameters:
             yield name, method, needed
