@@ -3,7 +3,8 @@
 `tests/golden/v1` holds a file of every kind in the first format, made from simulated data, and
 `readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
 bounds in the second format, whose lines follow from the first version of their constants, and one whose
-private number of units had its noise in one with the sums.
+private number of units had its noise in one with the sums; and a histogram, a difference of groups and
+a session's answers, which are kinds of their own from this format on.
 """
 
 import json
@@ -14,9 +15,19 @@ import numpy as np
 import pytest
 
 from dpfda import load
+from dpfda.releases.kinds import kinds
 
 FOLDERS = [Path(__file__).parent / "golden" / version for version in ("v1", "v2")]
 FILES = [sorted(set(folder.glob("*.json")) - {folder / "readings.json"}) for folder in FOLDERS]
+
+# Where the kinds are read that are called with points.
+POINTS = np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]])
+PLACES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("ReleasedField", "LatticeRelease", "ReleasedPredictor"), (POINTS,)),
+    **dict.fromkeys(("ReleasedHistogram", "ReleasedDifference"), ([0.3, 0.9],)),
+    "ReleasedCovariance": ([0.2, 1.0], [0.4, 1.0]),
+    "ReleasedAnswers": ([1, 2],),
+}
 
 
 def readings(path: Path) -> dict[str, Any]:
@@ -33,23 +44,22 @@ def readings(path: Path) -> dict[str, Any]:
 
 def _values(release: Any) -> Any:
     kind = type(release).__name__
-    if kind in ("ReleasedFunction", "TwoStageFunction"):
-        return release(np.linspace(*release.domain_range, 7))
-    if kind in ("ReleasedField", "LatticeRelease", "ReleasedPredictor"):
-        return release(np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]]))
+    if kind in PLACES:
+        return release(*PLACES[kind])
     if kind == "ReleasedDensity":
         return release.quantile([0.25, 0.5, 0.75]) if release.dimensions == 1 else release([[0.3, 0.6]])
-    if kind == "ReleasedCovariance":
-        return release([0.2, 1.0], [0.4, 1.0])
     if kind == "ReleasedComponents":
         return [*release.variances, *np.ravel(release([0.3, 1.1]))]
-    assert kind == "ReleasedComparison"
-    return release.difference(*release.names)([0.3, 1.1])
+    if kind == "ReleasedComparison":
+        return release.difference(*release.names)([0.3, 1.1])
+    assert kind in ("ReleasedFunction", "TwoStageFunction")
+    return release(np.linspace(*release.domain_range, 7))
 
 
 def test_there_is_a_file_of_every_kind() -> None:
-    kinds = {json.loads(path.read_text())["format"] for path in FILES[0]}
-    assert len(kinds) == 9
+    held = {json.loads(path.read_text())["format"] for files in FILES for path in files}
+    shipped = {name for name, kind in kinds().items() if kind.__module__.startswith("dpfda.")}
+    assert held == shipped
     for folder, files in zip(FOLDERS, FILES, strict=True):
         assert {path.stem for path in files} == set(json.loads((folder / "readings.json").read_text()))
 
