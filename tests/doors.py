@@ -36,7 +36,7 @@ from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.summaries.covariance import prepare
 from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.two_stage import TwoStages
+from dpfda.summaries.two_stage import TwoStages, prepare_stages
 
 POINTS = 3
 RECORDS = 6
@@ -377,7 +377,7 @@ def two_stages(X: Any) -> Outcome:
         reading=Reading(invalid="repair"),
         mechanism=TwoStages(spread=0.5),
     )
-    curves = estimator._curves(X, None)[0]
+    curves = prepare_stages(estimator, X).curves
     return Outcome(curves.usable.size, rows_of(curves))
 
 
