@@ -188,7 +188,7 @@ class TestTable3:
 
 def test_the_page_on_densities_runs() -> None:
     names: dict[str, Any] = {}
-    exec(block_with("docs/densities.md", "PrivateDensity(epsilon=1, domain_range"), names)  # noqa: S102
+    exec(block_with("docs/densities.md", "PrivateDensity(epsilon=1, domain=("), names)  # noqa: S102
     assert names["synthetic"].shape == (1000,)
     share = 4612.439 / (4612.439 + 599.401 + 2040.3)
     assert math.isclose(names["table"].release_.integral(0, 5), share, abs_tol=1e-3)
