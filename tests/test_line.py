@@ -24,6 +24,7 @@ from dpfda.errors import ParameterError
 from dpfda.mechanisms.design import choose, make_plan, make_problem
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors import CurveModel, Widths
+from dpfda.mechanisms.posteriors.widths import around_lines
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.releases.lines import misfit, verdict
@@ -302,6 +303,21 @@ class TestBand:
         with pytest.raises(ParameterError, match=r"level must be at least 0\.9 .* kind='measured'"):
             release.band(0.8)
         assert release.band(0.8, kind="measured").level == 0.8
+
+    def test_that_of_a_difference_holds_and_is_narrower_than_both_together(self) -> None:
+        generator, held, cases = np.random.default_rng(12), 0, 60
+        model, means = model_of(60, 1000.0), means_of(60)
+        for case in range(cases):
+            pair = means[case % 4], means[(case + 1) % 4]
+            both = [Widths(model.posterior(noisy(model, mean, generator))) for mean in pair]
+            line = both[0].posterior.line - both[1].posterior.line
+            half = around_lines(both, 0.95)
+            held += bool(np.all(np.abs(line - (pair[0] - pair[1])) <= half))
+            each = [np.mean(widths.around_line(0.95)) for widths in both]
+            assert max(each) < np.mean(half) < 0.95 * sum(each)
+            # Of two releases that came out alike: draws that were not independent would cancel.
+            assert np.mean(around_lines((both[0], both[0]), 0.95)) > each[0] / 2
+        assert held >= binom.ppf(1e-3, cases, 0.95)
 
     def test_what_was_not_seen_widens_it(self) -> None:
         few = release_of(40, 30.0, 4).band(points=np.linspace(0, 1, 40))
