@@ -64,13 +64,50 @@ def test_the_root_has_few_names_and_all_of_them_are_there():
 
 @pytest.mark.parametrize("kind", SUMMARIES)
 def test_an_estimator_has_at_most_twelve_parameters_the_budget_first(kind):
-    names = list(inspect.signature(kind).parameters)
+    *parameters, rest = inspect.signature(kind).parameters.values()
+    # Fields of the objects by their own names; no parameters to scikit-learn.
+    assert rest.kind is rest.VAR_KEYWORD
+    names = [parameter.name for parameter in parameters]
+    assert sorted(names) == kind._get_param_names()
     assert len(names) <= 12
     assert names[:2] == ["epsilon", "delta"]
     assert {"domain", "unit", "reading", "ledger"} <= set(names)
     shown = {word for line in kind.__doc__.splitlines() for word in line.strip().split(", ")}
     documented = {word.split(" : ")[0] for word in shown}
     assert set(names) <= documented
+
+
+class TestFieldsByTheirOwnNames:
+    def test_they_make_the_objects(self):
+        made = PrivateMean(
+            1.0, bounds=(0, 1), grid_points=GRID, neighbours="add-remove", kernel=Matern(0.3)
+        )
+        assert made.get_params(deep=False) == {
+            **PrivateMean(1.0, bounds=(0, 1)).get_params(deep=False),
+            "basis": Matern(0.3),
+            "domain": Domain(GRID),
+            "unit": PrivacyUnit(neighbours="add-remove"),
+        }
+        assert repr(clone(made)) == repr(made)
+
+    def test_they_complete_an_object_that_is_given(self):
+        made = PrivateMean(1.0, bounds=(0, 1), domain=(0, 4), grid_points=GRID, unit="person")
+        assert made.domain == Domain(GRID, (0, 4))
+        assert made.unit == "person"
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            ({"grid_pionts": GRID}, "found 'grid_pionts'. Did you mean grid_points?"),
+            ({"speed": 1}, "A parameter of PrivateMean must be one of basis, bounds, .*; found 'speed'"),
+            ({"missing": "drop"}, "missing must be one of 'refuse', 'complete'; found 'drop'"),
+            ({"basis": Matern(0.3), "kernel": Matern(0.3)}, "kernel must be given as basis alone"),
+            ({"public_size": 0}, "public_size must be a positive integer; found 0"),
+        ],
+    )
+    def test_others_are_refused(self, fields, words):
+        with pytest.raises(ParameterError, match=words):
+            PrivateMean(1.0, bounds=(0, 1), **fields)
 
 
 @pytest.mark.parametrize("made", MADE, ids=lambda made: type(made).__name__)

@@ -117,6 +117,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         unit: Any = None,
         reading: Reading | None = None,
         ledger: Any = None,
+        **fields: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -130,6 +131,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         self.unit = unit
         self.reading = reading
         self.ledger = ledger
+        self._take(fields)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the decision function.

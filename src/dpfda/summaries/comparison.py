@@ -98,6 +98,7 @@ class PrivateComparison(Estimator):
         unit: Any = None,
         reading: Reading | None = None,
         ledger: Any = None,
+        **fields: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -110,6 +111,7 @@ class PrivateComparison(Estimator):
         self.unit = unit
         self.reading = reading
         self.ledger = ledger
+        self._take(fields)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the mean of every group.

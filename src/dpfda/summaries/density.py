@@ -172,6 +172,7 @@ class PrivateDensity(Estimator):
         unit: Any = None,
         reading: Reading | None = None,
         ledger: Any = None,
+        **fields: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -184,6 +185,7 @@ class PrivateDensity(Estimator):
         self.unit = unit
         self.reading = reading
         self.ledger = ledger
+        self._take(fields)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the density of points.

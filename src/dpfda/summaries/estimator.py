@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -19,11 +20,16 @@ from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Set
 
 Made = TypeVar("Made", bound="Estimator")
 
+# What else a parameter is called in this field.
+SYNONYMS = {"kernel": "basis"}
+
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not for use by itself.
 
-    A summary has the parameters epsilon, delta and ledger, and those of `gathered` that it needs.
+    A summary has the parameters epsilon, delta and ledger, and those of `gathered` that it needs. Fields
+    of the latter may be given by their own names, ``grid_points=t`` for ``domain=Domain(t)``, where the
+    object itself is not given; so may a kernel in the place of a basis. `get_params` knows the objects.
     """
 
     # Parameters that are objects, by the classes they may be of; the first one reads shorthands.
@@ -61,6 +67,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             If it cannot be read.
         """
         return asked(self.epsilon, self.delta, self.rho)
+
+    def _take(self, fields: Mapping[str, Any]) -> None:
+        """Fields of the objects by their own names, given when the estimator was made."""
+        for name, synonym in SYNONYMS.items():
+            if name in fields and getattr(self, synonym, None) is not None:
+                raise ParameterError(name, f"be given as {synonym} alone", "both")
+        if fields:
+            self.set_params(**addressed(type(self), fields))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also fields of those that are objects: ``reading__missing="complete"``."""
@@ -157,10 +171,7 @@ def from_words(kind: type[Made], *budget: Any, **words: Any) -> Made:
     >>> from_words(PrivateMean, 1.0, bounds=(0, 1), missing="complete")
     PrivateMean(bounds=(0, 1), epsilon=1.0, reading=Reading(missing='complete'))
     """
-    places = addressed(kind, words)
-    own = {name: value for name, value in places.items() if "__" not in name}
-    inner = {name: value for name, value in places.items() if "__" in name}
-    return kind(*budget, **own).set_params(**inner)
+    return kind(*budget, **words)
 
 
 def addressed(kind: type[Estimator], words: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,10 +190,23 @@ def addressed(kind: type[Estimator], words: Mapping[str, Any]) -> dict[str, Any]
         for field in fields(each)
         if name in own
     }
+    for name, synonym in SYNONYMS.items():
+        if synonym in own:
+            places[name] = synonym
     for name in words:
         if name not in own and name not in places:
-            raise ParameterError("A parameter", f"be one of {kind.__name__}", repr(name))
+            raise ParameterError(
+                f"A parameter of {kind.__name__}",
+                f"be one of {', '.join(own)}, or a field of those that are objects",
+                repr(name),
+                _meant(name, [*own, *places]),
+            )
     return {name if name in own else places[name]: value for name, value in words.items()}
+
+
+def _meant(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else ""
 
 
 __all__ = ["Estimator", "addressed", "from_words", "read_ledger"]

@@ -158,6 +158,7 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
         unit: Any = None,
         reading: Reading | None = None,
         ledger: Any = None,
+        **fields: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -171,6 +172,7 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
         self.unit = unit
         self.reading = reading
         self.ledger = ledger
+        self._take(fields)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the principal components of the curves.

@@ -137,6 +137,7 @@ class PrivateMean(Estimator):
         unit: Any = None,
         reading: Reading | None = None,
         ledger: Any = None,
+        **fields: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -149,6 +150,7 @@ class PrivateMean(Estimator):
         self.unit = unit
         self.reading = reading
         self.ledger = ledger
+        self._take(fields)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Release the mean of the curves.
