@@ -101,6 +101,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     """
 
     losses = LOSSES
+    release_: ReleasedPredictor
 
     def __init__(
         self,

@@ -22,6 +22,8 @@ from dpfda.publication import Request, publish
 from dpfda.publication.session import Session
 from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
 from dpfda.summaries.choices import check_choices, refuse_public_size
 from dpfda.summaries.curves import handed_curves, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
@@ -122,6 +124,8 @@ class PrivateMean(Estimator):
     """
 
     gathered: ClassVar = {**Estimator.gathered, "mechanism": (TwoStages,)}
+    # A field where the basis is one of functions on a box.
+    release_: ReleasedFunction | ReleasedField
 
     def __init__(
         self,

@@ -88,6 +88,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     """
 
     losses = LOSSES
+    release_: ReleasedPredictor
 
     def __init__(
         self,
