@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from inspect import Signature, signature
 from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -67,6 +68,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             If it cannot be read.
         """
         return asked(self.epsilon, self.delta, self.rho)
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        # Fields by their own names are shorthands and no parameters.
+        _, *parameters = signature(cls.__init__).parameters.values()
+        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        cls.__signature__ = Signature(own)
 
     def _take(self, fields: Mapping[str, Any]) -> None:
         """Fields of the objects by their own names, given when the estimator was made."""
