@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from dpfda import Domain, PrivacyUnit, PrivateMean, Reading
 from dpfda.bounds import L2Ball
+from dpfda.errors import ParameterError
 from dpfda.summaries.estimator import from_words
 
 CURVES = np.random.default_rng(0).normal(size=(40, 9))
@@ -120,8 +121,8 @@ class TestParameters:
     def test_unknown_ones_are_refused(self) -> None:
         with pytest.raises(ValueError, match="Invalid parameter 'random_state'"):
             PrivateMean(1.0).set_params(random_state=0)
-        with pytest.raises(TypeError, match="random_state"):
-            PrivateMean(1.0, random_state=0)  # type: ignore[call-arg]
+        with pytest.raises(ParameterError, match="found 'random_state'"):
+            PrivateMean(1.0, random_state=0)
 
     def test_all_but_the_budget_are_keywords(self) -> None:
         with pytest.raises(TypeError, match="positional"):
