@@ -485,7 +485,7 @@ BAD = {
     "gaussian": ({"noise": "gaussian"}, "delta must be positive for Gaussian noise"),
     "smoothing": (
         {"bandwidth": -1.0},
-        "smoothing must be 'adaptive', 'monotone' or a positive bandwidth",
+        "bandwidth must be 'adaptive', 'monotone' or a positive bandwidth",
     ),
     "epsilon": ({"epsilon": 0}, "epsilon must be positive"),
     "neighbours": ({"neighbours": "all"}, "neighbours must be 'replace-one' or 'add-remove'"),

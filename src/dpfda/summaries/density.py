@@ -303,7 +303,7 @@ class PrivateDensity(Estimator):
         check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         self._kernel()
         if self.bandwidth is not None:
-            check_smoothing(self.bandwidth, CellGrid.regular(1, (0, 1)))
+            check_smoothing(self.bandwidth, CellGrid.regular(1, (0, 1)), "bandwidth")
         return guarantee, Neighbours.parse(self.settings.unit.neighbours)
 
     def _kernel(self) -> DensityKernel | None:
@@ -371,7 +371,7 @@ class PrivateDensity(Estimator):
         }
         kernel = self._kernel()
         if kernel is None:
-            check_smoothing(public["smoothing"], cells)
+            check_smoothing(public["smoothing"], cells, "bandwidth")
             noise, charged, norm, width = count_noise(cells.size, guarantee, neighbours, self.noise)
             total = IntegerSum.of(weights)
             return PreparedDensity(cells, total, noise, norm, width, charged, public)

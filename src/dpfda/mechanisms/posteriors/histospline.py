@@ -151,9 +151,9 @@ def adaptive_smoother(cells: CellGrid, shares: Floats, privacy: float, size: flo
     return Smoother(cells, modes, _mixed_dense(cells, modes[0], shares, privacy, size))
 
 
-def bandwidth_smoother(cells: CellGrid, bandwidth: float) -> Smoother:
+def bandwidth_smoother(cells: CellGrid, bandwidth: float, name: str = "smoothing") -> Smoother:
     """Convolution with a normal density of this standard deviation, in the units of the axes."""
-    bandwidth = real(bandwidth, "smoothing", 1e-100, 1e100, SMOOTHING)
+    bandwidth = real(bandwidth, name, 1e-100, 1e100, SMOOTHING)
     modes = mode_counts(cells)
     damping = np.ones(())
     for count, (a, b) in zip(modes, cells.domain_range, strict=True):
@@ -337,8 +337,8 @@ def _unit(edges: Floats) -> Floats:
     return np.asarray((edges - edges[0]) / (edges[-1] - edges[0]))
 
 
-def check_smoothing(smoothing: Any, cells: CellGrid) -> Any:
-    """Refuse a smoothing that cells cannot have, before anything is charged.
+def check_smoothing(smoothing: Any, cells: CellGrid, name: str = "smoothing") -> Any:
+    """Refuse a smoothing that cells cannot have, by the parameter's name, before anything is charged.
 
     Raises
     ------
@@ -346,14 +346,14 @@ def check_smoothing(smoothing: Any, cells: CellGrid) -> Any:
     """
     mode_counts(cells)
     if not isinstance(smoothing, str):
-        bandwidth_smoother(cells, smoothing)
+        bandwidth_smoother(cells, smoothing, name)
         return smoothing
     if smoothing == "monotone" and cells.dimensions > 1:
         raise ParameterError(
-            "smoothing", "be 'adaptive' or a bandwidth on a box", repr(smoothing), "It has no one order."
+            name, "be 'adaptive' or a bandwidth on a box", repr(smoothing), "It has no one order."
         )
     if smoothing not in ADAPTIVE:
-        raise ParameterError("smoothing", SMOOTHING, shown(smoothing))
+        raise ParameterError(name, SMOOTHING, shown(smoothing))
     return smoothing
 
 
