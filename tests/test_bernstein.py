@@ -523,7 +523,7 @@ def test_audit_of_the_mean():
 
 
 def test_audit_in_two_dimensions():
-    box, trials, level = [(0.0, 1.0), (0.0, 1.0)], 24_000, 1.65
+    box, trials, level = [(0.0, 1.0), (0.0, 1.0)], 12_000, 1.65
     values = (np.full((2, 2), 0.25), np.full((2, 2), 0.35))
     first = release_function(values[0], "0.1", 2.0, 1, box)
     sums = tuple([_rounded(Fraction(float(v)), first.exponent) for v in each.ravel()] for each in values)

@@ -39,6 +39,7 @@ from dpfda.privacy.guarantees import (
     guarantee_for,
     split,
 )
+from dpfda.privacy.ledger import DatasetLedger
 from dpfda.publication import Request, averages, pay, publish
 from statistical import block_profile_reference, lower_limit, pure_rho_reference, upper_limit
 
@@ -506,7 +507,7 @@ def test_nothing_is_drawn_before_the_ledger_is_charged(monkeypatch):
             1.0,
             bounds=L2Ball(1.0),
             basis=BASIS,
-            ledger=Ledger().of("scans"),
+            ledger=DatasetLedger(Ledger(), "scans"),
             unit=PrivacyUnit(neighbours=neighbours),
         )
         mean.fit(np.ones((4, 3)))
