@@ -11,7 +11,7 @@ from dpfda.errors import DpfdaError, LedgerError
 from dpfda.front.command.running import FAILED, fail
 
 if TYPE_CHECKING:
-    from dpfda.front.command.publishing import Charged
+    from dpfda.front.command.accounts import Charged
     from dpfda.privacy.ledger import Ledger
 
 

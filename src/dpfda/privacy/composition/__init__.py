@@ -4,7 +4,7 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.privacy.composition.account import Account, Cost, account, compose
+from dpfda.privacy.composition.account import Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
 from dpfda.privacy.composition.concentrated import (
     laplace_rho,
@@ -12,6 +12,7 @@ from dpfda.privacy.composition.concentrated import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.filters import filter_charge, gaussian_limit
 from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
 from dpfda.privacy.composition.items import Released

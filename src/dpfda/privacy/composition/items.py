@@ -10,7 +10,7 @@ from dpfda.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 
 if TYPE_CHECKING:
-    from dpfda.privacy.composition.account import Cost
+    from dpfda.privacy.composition.costs import Cost
 
 
 class Charged(Protocol):
