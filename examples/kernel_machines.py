@@ -29,7 +29,7 @@ from dpfda import Domain, PrivateKernelClassifier, PrivateKernelRegressor
 from dpfda.records.features import LinearFeatures
 
 SPLITS, FITS = 10, 5
-LOUD = 1e9
+LOUD = 1e6
 
 # Public bounds, from knowledge of the measurements (ranges that a clinician would state).
 CANCER_LIMITS = [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1, 3, 5, 25, 550, 0.035, 0.15, 0.4,
@@ -62,7 +62,9 @@ def compare(
             private.append(fitted.score(X[test], y[test]))
         penalty = fitted.release_.mechanism["psi"]
         components = fitted.release_.features.components
-        quiet = clone(machine).set_params(epsilon=LOUD, penalty=penalty, features__components=components)
+        quiet = clone(machine).set_params(epsilon=LOUD, penalty=penalty)
+        if not isinstance(machine.features, LinearFeatures):
+            quiet.set_params(features__components=components)
         silent.append(quiet.fit(X[train], y[train]).score(X[test], y[test]))
         usual.append(clone(reference).fit(X[train], y[train]).score(X[test], y[test]))
     print(
