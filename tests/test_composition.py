@@ -17,6 +17,7 @@ from dpfda import PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
+from dpfda.noise.blocks import laplace_on_body
 from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
 from dpfda.privacy.composition import (
     BlockLoss,
@@ -503,3 +504,17 @@ def test_rounding_goes_up_by_little(value):
 def test_roots_are_rounded_up_by_little(value):
     root = root_at_least(value)
     assert value <= root**2 <= value * (1 + Fraction(1, 2**60))
+
+
+@given(st.fractions(0, 10**6))
+def test_a_rational_root_is_not_rounded(root):
+    assert root_at_least(root**2) == root
+
+
+@given(st.integers(1, 10**9), st.sampled_from([0.05, 0.1, 0.3, 1.0, 2.0]))
+def test_a_scale_that_divides_evenly_keeps_its_guarantee(width, epsilon):
+    asked = PureDP(epsilon)
+    widths = (asked.epsilon.numerator * width,)
+    noise = laplace_on_body([1.0], "ellipsoid", widths, asked)
+    assert noise.scales == (asked.epsilon.denominator * width,)
+    assert noise.achieved("ellipsoid", widths, asked) == asked

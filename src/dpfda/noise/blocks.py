@@ -36,7 +36,7 @@ from scipy import stats
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise.approximate import block_scale, estimated_ratios
-from dpfda.noise.differences import exact_shape, root, scaled_up, sizes_of, squares
+from dpfda.noise.differences import exact_shape, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
 from dpfda.noise.search import checked_shape, largest
@@ -131,7 +131,8 @@ class KNormNoise(VectorLaw):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         sizes = sizes_of(self.components, norm, width)
         if norm == "box":
-            loss = sum(self._ratios(sizes, lambda w: root(sum(x**2 for x in w))), Fraction(0))
+            lengths = self._ratios(sizes, lambda w: root_at_least(squares([Fraction(x) for x in w])))
+            loss = sum(lengths, Fraction(0))
         elif norm == "ellipsoid":
             loss = root_at_least(squares(self._ratios(sizes, max)))
         else:

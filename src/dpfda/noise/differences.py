@@ -35,12 +35,6 @@ def sizes_of(components: int, norm: AnyNorm, width: Width) -> tuple[int, ...]:
     return sizes
 
 
-def root(square: int) -> Fraction:
-    """Square root of an integer, exact where it is an integer too, else rounded up."""
-    whole = math.isqrt(square)
-    return Fraction(whole) if whole**2 == square else root_at_least(Fraction(square))
-
-
 def largest_ratio(sizes: Sequence[int], scales: Sequence[int]) -> Fraction:
     """Largest size in units of the scale."""
     return max(Fraction(w, scale) for w, scale in zip(sizes, scales, strict=True))

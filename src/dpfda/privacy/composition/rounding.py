@@ -28,7 +28,13 @@ def at_least(value: arb | Fraction) -> Fraction:
 
 
 def root_at_least(value: Fraction) -> Fraction:
-    """A number at or above the square root, by at most one part in 2^63."""
+    """The square root, where it is a rational number; else one above it, by at most one part in 2^63.
+
+    A scale that divides evenly is then stated by the loss it was made for, and not by a little more.
+    """
+    exact = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
+    if exact**2 == value:
+        return exact
     bits = value.numerator.bit_length() - value.denominator.bit_length()
     # An even number of bits is shifted, so that the root of the shift is a power of two.
     half = KEPT - bits // 2
