@@ -34,7 +34,6 @@ from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.summaries.covariance import prepare
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.two_stage import TwoStages, prepare_stages
 
@@ -328,7 +327,7 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
         "mechanism": "laplace",
         "invalid": "repair",
     } | parameters
-    estimator = from_words(PrivateMean, 1.0, **settings)
+    estimator = PrivateMean(1.0, **settings)
     request = estimator.prepare(np.zeros((RECORDS, settings["basis"].weights.size))).request
     summation = estimator._summation(request, request.components())
 

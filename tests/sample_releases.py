@@ -27,7 +27,6 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.function import ReleasedFunction
 from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.two_stage import TwoStages
 
 GRID = np.linspace(0.0, 2.0, 21)
@@ -54,7 +53,7 @@ def _fit(**parameters: Any) -> ReleasedFunction:
         "basis": Matern(0.3, nu=1.5),
         **parameters,
     }
-    release: ReleasedFunction = from_words(PrivateMean, **made).fit(CURVES).release_
+    release: ReleasedFunction = PrivateMean(**made).fit(CURVES).release_
     return release
 
 
@@ -93,7 +92,7 @@ IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
 
 def _second(kind: Any, **parameters: Any) -> Any:
     made = {"epsilon": 2.0, "center": 0.0, "radius": 0.4, **parameters}
-    return from_words(kind, **made).fit(WAVES).release_
+    return kind(**made).fit(WAVES).release_
 
 
 def _machine(kind: Any, targets: Any, inputs: Any = PLACES[:, None], **parameters: Any) -> Any:
@@ -107,7 +106,7 @@ def _box(images: Any, *cells: int) -> Any:
 
 def _density(points: Any, **parameters: Any) -> Any:
     domain = [(0.0, 1.0)] * np.ndim(points)
-    return from_words(PrivateDensity, 1.0, domain_range=domain, **parameters).fit(points).release_
+    return PrivateDensity(1.0, domain_range=domain, **parameters).fit(points).release_
 
 
 def _compared() -> Any:

@@ -24,7 +24,6 @@ from dpfda import (
 )
 from dpfda.bases import BoxBasis, KroneckerBasis
 from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center
 from sample_releases import CURVES, GRID, RELEASES
 
@@ -37,11 +36,7 @@ PRODUCT = KroneckerBasis.on_grid(Matern(0.3, nu=1.5), (np.linspace(0, 1, 8),) * 
 
 
 def _staged(**parameters: Any) -> Any:
-    return (
-        from_words(PrivateMean, 1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, **parameters)
-        .fit(CURVES)
-        .release_
-    )
+    return PrivateMean(1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, **parameters).fit(CURVES).release_
 
 
 KINDS: dict[str, Callable[[], Any]] = {

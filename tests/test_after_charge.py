@@ -23,7 +23,6 @@ from dpfda.errors import DpfdaError
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.estimator import from_words
 
 MECHANISMS = (
     "auto", "auto", "bernstein", "cells", "gaussian", "gaussian-process", "iclp", "iclp-l1",
@@ -146,11 +145,11 @@ def mean(draw: Draw) -> Make:
     choose_mechanism(draw, choices)
     if draw.one_of(False, True) and groups is None:
         blocks = np.array_split(curves, 3)
-        return lambda ledger: in_blocks(
-            from_words(PrivateMean, **choices, **kept(ledger)), blocks
-        ).release_(choices["domain_range"])
+        return lambda ledger: in_blocks(PrivateMean(**choices, **kept(ledger)), blocks).release_(
+            choices["domain_range"]
+        )
     return lambda ledger: (
-        from_words(PrivateMean, **choices, **kept(ledger))
+        PrivateMean(**choices, **kept(ledger))
         .fit(curves, groups=groups)
         .release_(choices["domain_range"])
     )
@@ -161,9 +160,7 @@ def two_stage(draw: Draw) -> Make:
     if choices.get("neighbours"):
         choices["public_size"] = draw.whole(1, 300)
     choices["spread"] = draw.one_of("private", 0.3, draw.scale(-6, 6))
-    return lambda ledger: from_words(dpfda.PrivateMean, **choices, **kept(ledger)).fit(
-        curves, groups=groups
-    )
+    return lambda ledger: dpfda.PrivateMean(**choices, **kept(ledger)).fit(curves, groups=groups)
 
 
 def covariance_choices(draw: Draw, choices: dict[str, Any]) -> None:
@@ -181,7 +178,7 @@ def covariance(draw: Draw) -> Make:
     curves, choices, groups = curves_for(draw)
     covariance_choices(draw, choices)
     return lambda ledger: (
-        from_words(dpfda.PrivateCovariance, **choices, **kept(ledger))
+        dpfda.PrivateCovariance(**choices, **kept(ledger))
         .fit(curves, groups=groups)
         .release_.components()
     )
@@ -196,7 +193,7 @@ def components(draw: Draw) -> Make:
         del choices["shrinkage"]
 
     def fit(ledger: MemoryLedger) -> Any:
-        found = from_words(dpfda.PrivateFPCA, **choices, **kept(ledger))
+        found = dpfda.PrivateFPCA(**choices, **kept(ledger))
         if groups is None and np.isfinite(curves).all():
             return found.inverse_transform(found.fit_transform(curves))
         return found.fit(curves, groups=groups)
@@ -213,9 +210,7 @@ def comparison(draw: Draw) -> Make:
     if choices.get("neighbours"):
         choices["levels"] = (0, 1, 2)
     made = {**choices, "design_size": draw.one_of(None, 30)}
-    return lambda ledger: from_words(dpfda.PrivateComparison, **made, **kept(ledger)).fit(
-        curves, y, groups
-    )
+    return lambda ledger: dpfda.PrivateComparison(**made, **kept(ledger)).fit(curves, y, groups)
 
 
 def density(draw: Draw) -> Make:
@@ -238,13 +233,11 @@ def density(draw: Draw) -> Make:
         table = draw.random.integers(0, draw.one_of(2, 1000), 6).tolist()
         choices |= {"domain_range": None, "cells": None}
         return lambda ledger: used(
-            from_words(dpfda.PrivateDensity, **choices, **kept(ledger)).fit_counts(
-                table, [0, 1, 2, 4, 8, 16, 32]
-            )
+            dpfda.PrivateDensity(**choices, **kept(ledger)).fit_counts(table, [0, 1, 2, 4, 8, 16, 32])
         )
     groups = draw.groups(len(points))
     return lambda ledger: used(
-        from_words(dpfda.PrivateDensity, **choices, **kept(ledger)).fit(points, groups=groups)
+        dpfda.PrivateDensity(**choices, **kept(ledger)).fit(points, groups=groups)
     )
 
 
@@ -280,14 +273,14 @@ def machine(draw: Draw) -> Make:
             "loss": draw.one_of("hinge:0.01", "hinge", "logistic", "squared"),
         }
         return lambda ledger: (
-            from_words(dpfda.PrivateKernelClassifier, **choices, **kept(ledger))
+            dpfda.PrivateKernelClassifier(**choices, **kept(ledger))
             .fit(X, y, groups)
             .predict(np.zeros((2, inputs)))
         )
     y = draw.records(len(X), 1, 3.0)[:, 0]
     choices |= {"target_bounds": (-2, 5), "loss": draw.one_of("huber:2", "huber", "squared")}
     return lambda ledger: (
-        from_words(dpfda.PrivateKernelRegressor, **choices, **kept(ledger))
+        dpfda.PrivateKernelRegressor(**choices, **kept(ledger))
         .fit(X, y, groups)
         .predict(np.zeros((2, inputs)))
     )
@@ -318,7 +311,7 @@ def session(draw: Draw) -> Make:
 
     def answers(ledger: MemoryLedger) -> Any:
         with tempfile.TemporaryDirectory() as folder:
-            opened = from_words(PrivateMean, **choices, **kept(ledger)).open_session(
+            opened = PrivateMean(**choices, **kept(ledger)).open_session(
                 curves, Path(folder) / "s", groups
             )
             with opened:

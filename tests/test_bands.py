@@ -22,7 +22,6 @@ from dpfda.publication import publish
 from dpfda.releases.bands import DRAWS, Band
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 16)
 CURVES = np.cos(4 * GRID) + np.random.default_rng(1).normal(0, 0.4, (300, 1))
@@ -54,7 +53,7 @@ class Study:
             "grid_points": GRID,
             "basis": Matern(0.2, nu=1.5),
         }
-        estimator = from_words(PrivateMean, **(made | MECHANISMS[name]))
+        estimator = PrivateMean(**(made | MECHANISMS[name]))
         self.prepared = estimator.prepare(CURVES)
         # The band is about what was measured, before a prior comes in.
         self.release: ReleasedFunction = publish(self.prepared.total, self.prepared.request).unshrunk
@@ -191,7 +190,7 @@ class TestNoisyCount:
     def releases(self, units: int, epsilon: float) -> Iterator[tuple[ReleasedFunction, np.ndarray]]:
         curves = np.cos(4 * GRID) + np.random.default_rng(2).normal(0, 0.4, (units, 1))
         kept = {"bounds": (-2, 2), "grid_points": GRID, "neighbours": "add-remove"}
-        prepared = from_words(PrivateMean, epsilon, mechanism="knorm", **kept).prepare(curves)
+        prepared = PrivateMean(epsilon, mechanism="knorm", **kept).prepare(curves)
         exact = np.array(prepared.total._total, dtype=float)
         while True:
             release = publish(prepared.total, prepared.request)

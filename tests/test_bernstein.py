@@ -43,7 +43,6 @@ from dpfda.publication import publish, publish_integers
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.summaries.bernstein import _rounded
-from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 from sample_releases import certificate_of
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
@@ -371,7 +370,7 @@ def prepared(curves: np.ndarray, **parameters: Any) -> Any:
         "mechanism": "bernstein",
         **parameters,
     }
-    return from_words(PrivateMean, **settled).prepare(curves)
+    return PrivateMean(**settled).prepare(curves)
 
 
 def exact_sum(made: Any) -> tuple[int, ...]:
@@ -1063,7 +1062,7 @@ def test_electricity_with_value_bounds(electricity):
     truth = np.clip(electricity, 0.0, 3500.0).mean(axis=0)
     errors = {}
     for name, mechanism in [("default", Bernstein()), ("rough", Bernstein(2)), ("fine", Bernstein(80))]:
-        mean = from_words(PrivateMean, 1.0, mechanism=mechanism, **settled)
+        mean = PrivateMean(1.0, mechanism=mechanism, **settled)
         request = mean.prepare(electricity).request
         draws = np.asarray(simulate_releases(mean, electricity, 4000, 16))
         errors[name] = float(np.mean((draws - truth) ** 2 @ request.basis.weights))

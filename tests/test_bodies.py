@@ -46,7 +46,6 @@ from dpfda.privacy.guarantees import (
 )
 from dpfda.publication import Request
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.estimator import from_words
 from statistical import (
     FALSE_ALARM,
     fits,
@@ -479,9 +478,9 @@ def test_a_bound_that_holds_leaves_records_alone_and_a_narrow_one_pulls_them_in(
     for make in (BoxBound, Ellipsoid):
         loose, tight = make(np.full(24, 50.0)), make(np.full(24, 0.1))
         settings_ = {"grid_points": GRID, "basis": Matern(0.2, nu=1.5), "mechanism": KNorm(24)}
-        found = from_words(PrivateMean, 1e8, bounds=loose, **settings_).fit(curves).release_(GRID)
+        found = PrivateMean(1e8, bounds=loose, **settings_).fit(curves).release_(GRID)
         np.testing.assert_allclose(found, curves.mean(axis=0), rtol=0, atol=1e-3)
-        pulled = from_words(PrivateMean, 1e8, bounds=tight, **settings_).fit(curves).release_
+        pulled = PrivateMean(1e8, bounds=tight, **settings_).fit(curves).release_
         sizes = np.abs(pulled.coefficients)
         assert sizes.max() <= 0.1 + 1e-4
         assert sizes.max() > 0.05

@@ -43,7 +43,6 @@ from dpfda.records.cells import (
 )
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import label_key, read_label
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.streams import MeanStream
 from tests.doors import CELLS, HOSTILE, LOST, NUMBERS
@@ -53,7 +52,7 @@ CURVES = np.random.default_rng(0).uniform(-1, 1, (12, 5))
 
 
 def mean(**parameters):
-    return from_words(PrivateMean, 1.0, **{"bounds": (-1, 1), "mechanism": "laplace"} | parameters)
+    return PrivateMean(1.0, **{"bounds": (-1, 1), "mechanism": "laplace"} | parameters)
 
 
 def total(X, groups=None, **parameters):

@@ -29,7 +29,6 @@ from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, gua
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import Request
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 from experiments import bodies
 from test_privacy import Audit
@@ -231,7 +230,7 @@ def test_a_large_budget_gives_the_mean_of_the_clipped_curves():
     bounds = (-0.8, 1.1)
     for basis in (None, CosineBasis.on_grid(25, GRID)):
         made = {"grid_points": GRID, "basis": basis, "mechanism": "cells"}
-        release = from_words(PrivateMean, 1e8, bounds=bounds, **made).fit(CURVES).release_
+        release = PrivateMean(1e8, bounds=bounds, **made).fit(CURVES).release_
         assert release.mechanism["cells"] == 25
         expected = np.clip(CURVES, *bounds).mean(axis=0)
         np.testing.assert_allclose(release(GRID), expected, rtol=0, atol=1e-3)
@@ -283,12 +282,12 @@ def test_simulated_releases_have_the_error_of_exact_ones():
 
 def test_a_private_number_of_units_goes_with_a_public_number_of_cells():
     made = {"bounds": (-2, 2), "grid_points": GRID, "basis": KERNEL, "neighbours": "add-remove"}
-    release = from_words(PrivateMean, 1e7, mechanism=Cells(25), **made).fit(CURVES).release_
+    release = PrivateMean(1e7, mechanism=Cells(25), **made).fit(CURVES).release_
     np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.01)
     assert release.count == pytest.approx(200, abs=1)
     # "auto" would choose their number by the count, after the sum is made: it does without.
-    assert from_words(PrivateMean, 1.0, **made).fit(CURVES).release_.mechanism["name"] != "cells"
-    public = from_words(PrivateMean, 1.0, public_size=200, **made).fit(CURVES).release_
+    assert PrivateMean(1.0, **made).fit(CURVES).release_.mechanism["name"] != "cells"
+    public = PrivateMean(1.0, public_size=200, **made).fit(CURVES).release_
     assert public.mechanism["name"] == "cells"
 
 
@@ -308,9 +307,7 @@ def test_noise_that_does_not_fit_the_sums_is_never_added_nor_charged(monkeypatch
     ledger = MemoryLedger()
     ledger.create("data", PureDP(1000), neighbours="add-remove")
     kept = {"ledger": ledger.of("data")}
-    mean = from_words(
-        PrivateMean, 100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount(), **kept
-    )
+    mean = PrivateMean(100.0, bounds=(-2, 2), neighbours="add-remove", mechanism=ByCount(), **kept)
     with pytest.raises(ParameterError, match="measure the same sums whatever the number of units"):
         mean.fit(CURVES)
     assert not drawn

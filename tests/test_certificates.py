@@ -35,7 +35,6 @@ from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss,
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added, within
 from dpfda.privacy.ledger import DatasetLedger
 from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.tuning import private_selection
 from sample_releases import CURVES, GRID, certificate_of
 
@@ -64,32 +63,32 @@ class Recorder:
 
 def _mean(**parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
-    return lambda **kept: from_words(PrivateMean, **made, **kept).fit(CURVES).release_
+    return lambda **kept: PrivateMean(**made, **kept).fit(CURVES).release_
 
 
 def _staged(curves: Any = CURVES, **parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
-    return lambda **kept: from_words(PrivateMean, **made, **kept).fit(curves).release_
+    return lambda **kept: PrivateMean(**made, **kept).fit(curves).release_
 
 
 def _compared(**parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
-    return lambda **kept: from_words(PrivateComparison, **made, **kept).fit(CURVES, GROUPS).release_
+    return lambda **kept: PrivateComparison(**made, **kept).fit(CURVES, GROUPS).release_
 
 
 def _density(**parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 1, "domain_range": (0, 1), **parameters}
-    return lambda **kept: from_words(PrivateDensity, **made, **kept).fit(POINTS).release_
+    return lambda **kept: PrivateDensity(**made, **kept).fit(POINTS).release_
 
 
 def _second(kind: Any, *args: Any, **parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 2.0, "bounds": (-1, 1), "radius": 0.4, **parameters}
-    return lambda **kept: from_words(kind, *args, **made, **kept).fit(WAVES).release_
+    return lambda **kept: kind(*args, **made, **kept).fit(WAVES).release_
 
 
 def _machine(kind: Any, target: Any, **parameters: Any) -> Callable[..., Any]:
     made = {"epsilon": 2.0, "bounds": (-1, 1), **parameters}
-    return lambda **kept: from_words(kind, **made, **kept).fit(POINTS[:, None], target).release_
+    return lambda **kept: kind(**made, **kept).fit(POINTS[:, None], target).release_
 
 
 def _selected(**kept: Any) -> Any:
@@ -111,9 +110,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "elliptical": _mean(mechanism="student-t"),
     "count": _mean(neighbours="add-remove"),
     "count, gaussian": _mean(neighbours="add-remove", delta=1e-6, mechanism="gaussian"),
-    "box": lambda **kept: (
-        from_words(PrivateMean, 1.0, bounds=(0, 1), basis=BOX, **kept).fit(IMAGES).release_
-    ),
+    "box": lambda **kept: PrivateMean(1.0, bounds=(0, 1), basis=BOX, **kept).fit(IMAGES).release_,
     "lattice": lambda **kept: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)], **kept),
     "one stage": _staged(spread=40.0),
     "two stages": _staged(MANY, spread=0.05),

@@ -26,7 +26,6 @@ from dpfda.front.command.verbs.plan import plan_view
 from dpfda.mechanisms.design import make_plan
 from dpfda.numerics import drawing
 from dpfda.privacy.guarantees import PureDP
-from dpfda.summaries.estimator import from_words
 from dpfda.testing import simulate_releases
 from dpfda.views import draw
 
@@ -883,7 +882,7 @@ def test_scans_of_persons(data_dir, dti, folder):
     assert (release.unit, release.count) == ("ID", np.unique(dti["person"]).size)
     assert release.grid_points.size == 93
     settings = {"standardize": True, "missing": "complete", "unit": "ID"}
-    estimator = from_words(PrivateMean, float(LOUD), **settings)
+    estimator = PrivateMean(float(LOUD), **settings)
     expected = simulate_releases(estimator, dti["curves"], 1, 0, groups=dti["person"])[0]
     np.testing.assert_allclose(release(release.grid_points), expected, atol=1e-5)
     assert "one ID" in flat(run("show", "out.json").stdout)

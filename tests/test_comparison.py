@@ -18,7 +18,6 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish_parallel
 from dpfda.records import LongCurves
 from dpfda.releases.comparison import ReleasedComparison
-from dpfda.summaries.estimator import from_words
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 GRID = np.linspace(0, 1, 21)
@@ -38,7 +37,7 @@ def compared(X=None, y=None, groups=None, **parameters):
     if X is None:
         X, y = two_groups()
     settings = {"epsilon": 2.0, "bounds": (-1.5, 1.5), **parameters}
-    return from_words(PrivateComparison, **settings).fit(X, y, groups).release_
+    return PrivateComparison(**settings).fit(X, y, groups).release_
 
 
 class TestParallelComposition:

@@ -40,7 +40,6 @@ from dpfda.privacy.composition import (
 )
 from dpfda.privacy.composition.rounding import at_least, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 15)
 CURVES = np.sin(3 * GRID) * np.linspace(-1, 1, 40)[:, None]
@@ -402,9 +401,7 @@ def test_what_has_no_common_kind_is_refused_in_words():
 
 
 def released(**parameters):
-    estimator = from_words(
-        PrivateMean, **{"epsilon": 1.0, "bounds": L2Ball(1.0), "grid_points": GRID, **parameters}
-    )
+    estimator = PrivateMean(**{"epsilon": 1.0, "bounds": L2Ball(1.0), "grid_points": GRID, **parameters})
     return estimator, estimator.fit(CURVES).release_
 
 

@@ -23,7 +23,6 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish
-from dpfda.summaries.estimator import from_words
 from test_privacy import Audit
 
 GRID = np.linspace(0, 1, 25)
@@ -33,7 +32,7 @@ ROOT = math.sqrt(2)
 
 
 def prepared(curves: np.ndarray, epsilon: float = 1.0, **more: Any) -> Any:
-    return from_words(PrivateMean, epsilon, bounds=(-1, 1), **KEPT, **more).prepare(curves)
+    return PrivateMean(epsilon, bounds=(-1, 1), **KEPT, **more).prepare(curves)
 
 
 def moves(request: Any, design: Design) -> list[int]:
@@ -126,7 +125,7 @@ class TestPrivacy:
         monkeypatch.setattr(BoxNoise, "draw", lambda self: pytest.fail("noise was drawn"))
         ledger = MemoryLedger()
         ledger.create("data", PureDP(5), neighbours="add-remove")
-        mean = from_words(PrivateMean, 1.0, bounds=(-1, 1), ledger=ledger.of("data"), **KEPT)
+        mean = PrivateMean(1.0, bounds=(-1, 1), ledger=ledger.of("data"), **KEPT)
         with pytest.raises(DpfdaError, match="which is more than"):
             mean.fit(np.zeros((9, 25)))
         assert not [row for row in ledger.history("data") if row.action == "charge"]
@@ -152,7 +151,7 @@ class TestPrivacy:
     def test_costs_add_up_and_the_ledger_is_charged_once(self) -> None:
         ledger = MemoryLedger()
         ledger.create("data", PureDP(5), neighbours="add-remove")
-        mean = from_words(PrivateMean, 1.0, bounds=(-1, 1), ledger=ledger.of("data"), **KEPT)
+        mean = PrivateMean(1.0, bounds=(-1, 1), ledger=ledger.of("data"), **KEPT)
         release = mean.fit(np.zeros((9, 25))).release_
         assert release.certificate.stages == ("count", "function")
         parts = [cost.guarantee for cost in release.certificate.costs]
@@ -214,7 +213,7 @@ class TestCount:
 
     def test_streams_and_blocks_are_the_same_release(self) -> None:
         curves = np.tile(np.sin(3 * GRID), (40, 1))
-        mean = from_words(PrivateMean, 1e6, bounds=(-1, 1), **KEPT)
+        mean = PrivateMean(1e6, bounds=(-1, 1), **KEPT)
         whole = mean.fit(curves).release_
         parts = mean.partial_fit(curves[:11]).partial_fit(curves[11:]).finish().release_
         for release in (whole, parts):
@@ -265,7 +264,7 @@ class TestBand:
 
 class TestFile:
     def written(self, tmp_path: Path) -> tuple[Any, Path, dict[str, Any]]:
-        release = from_words(PrivateMean, 1.0, bounds=(-1, 1), **KEPT).fit(np.zeros((30, 25))).release_
+        release = PrivateMean(1.0, bounds=(-1, 1), **KEPT).fit(np.zeros((30, 25))).release_
         path = release.save(tmp_path / "release.json")
         return release, path, json.loads(path.read_text())
 

@@ -33,7 +33,6 @@ from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries.covariance import first_stage, outer_sum, prepare
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center, MatrixNoise
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
@@ -55,9 +54,7 @@ def waves(count, points=25, seed=0):
 
 def released(curves=None, **parameters):
     settings_ = {"epsilon": 5.0, "center": 0.0, "radius": 0.4, **parameters}
-    return (
-        from_words(PrivateCovariance, **settings_).fit(waves(300) if curves is None else curves).release_
-    )
+    return PrivateCovariance(**settings_).fit(waves(300) if curves is None else curves).release_
 
 
 def symmetric(entries, size):
@@ -441,10 +438,10 @@ class TestEstimate:
         monkeypatch.setattr(OuterSum, "add", lambda self, r: rows.append(r.copy()) or add(self, r))
         curves, people = waves(12), np.repeat([f"p{i}" for i in range(6)], 2)
         fixed = {"center": "pairs", "functions": 3}
-        from_words(PrivateCovariance, 1.0, radius=0.4, **fixed).fit(curves, groups=people)
+        PrivateCovariance(1.0, radius=0.4, **fixed).fit(curves, groups=people)
         other = np.vstack([waves(1, seed=9), curves[people != "p3"]])
         labels = np.append(["p3"], people[people != "p3"])
-        from_words(PrivateCovariance, 1.0, radius=0.4, **fixed).fit(other, groups=labels)
+        PrivateCovariance(1.0, radius=0.4, **fixed).fit(other, groups=labels)
         assert rows[0].shape == (3, 3)
         assert (rows[0] != rows[1]).any(axis=1).tolist() == [False, True, False]
 
@@ -564,7 +561,7 @@ class TestBudget:
     )
     def test_the_whole_is_charged_once(self, parameters):
         ledger = self.ledger()
-        from_words(PrivateCovariance, 1.5, ledger=ledger.of("d"), **parameters).fit(waves(50))
+        PrivateCovariance(1.5, ledger=ledger.of("d"), **parameters).fit(waves(50))
         assert ledger.spent("d")["epsilon"] == Fraction(3, 2)
         assert [r.action for r in ledger.history("d")] == ["create", "charge"]
 
@@ -590,9 +587,9 @@ class TestBudget:
     def test_pure_noise_under_an_approximate_guarantee_costs_no_delta(self):
         ledger = MemoryLedger().create("d", ApproximateDP(10, "0.1"), REPLACE, "record")
         parameters = {"center": 0.0, "radius": 0.4, "ledger": ledger.of("d")}
-        from_words(PrivateCovariance, 1.0, 1e-6, mechanism="wishart", **parameters).fit(waves(50))
+        PrivateCovariance(1.0, 1e-6, mechanism="wishart", **parameters).fit(waves(50))
         assert ledger.spent("d")["delta"] == 0
-        from_words(PrivateCovariance, 1.0, 1e-6, mechanism="gaussian", **parameters).fit(waves(50))
+        PrivateCovariance(1.0, 1e-6, mechanism="gaussian", **parameters).fit(waves(50))
         assert ledger.spent("d")["delta"] == Fraction(1, 10**6)
 
     @pytest.mark.parametrize("center", [0.0, "private", "pairs"])

@@ -23,7 +23,6 @@ from dpfda.publication.covariances import (
     integer_frame,
 )
 from dpfda.releases.components import ReleasedComponents, with_signs
-from dpfda.summaries.estimator import from_words
 from statistical import fits
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -51,7 +50,7 @@ def waves(count, points=25, seed=0):
 
 def fpca(n_components=None, curves=None, **parameters):
     settings_ = {"epsilon": 5.0, "center": 0.0, "radius": 0.4, **parameters}
-    return from_words(PrivateFPCA, n_components=n_components, **settings_).fit(
+    return PrivateFPCA(n_components=n_components, **settings_).fit(
         waves(400) if curves is None else curves
     )
 

@@ -13,7 +13,6 @@ from dpfda import PrivateMean
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import DataError
 from dpfda.summaries.clusters import PrivateSum
-from dpfda.summaries.estimator import from_words
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -25,9 +24,7 @@ BOUNDS = {"values": (-1.0, 1.5), "length": L2Ball(0.6), "l1": L1Ball(1.1)}
 
 
 def mean(**parameters) -> PrivateMean:
-    return from_words(
-        PrivateMean, **{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters}
-    )
+    return PrivateMean(**{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters})
 
 
 def exact(prepared) -> tuple[list[int], int]:

@@ -27,7 +27,6 @@ from dpfda.records.points import points_from_array
 from dpfda.releases.density import NODES, ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.estimator import from_words
 from sample_releases import certificate_of
 from statistical import fits, lower_limit, upper_limit
 
@@ -454,7 +453,7 @@ class TestFit:
 
     def test_scikit_learn_conventions(self) -> None:
         parameters = {"epsilon": 0.5, "domain_range": (0, 1), "mechanism": DensityKernel(eta=1.2)}
-        density = from_words(PrivateDensity, **parameters)
+        density = PrivateDensity(**parameters)
         copied = clone(density)
         fitted = copied.fit(np.linspace(0, 1, 50))
         assert fitted is copied
@@ -518,7 +517,7 @@ def test_bad_parameters_are_refused_before_anything_is_drawn(name, monkeypatch) 
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
     points = np.stack([POINTS, POINTS], axis=1) if name == "kernel on a box" else POINTS
     with pytest.raises(ParameterError, match=words):
-        from_words(PrivateDensity, **{"epsilon": 1.0, "domain_range": (0, 1), **changes}).fit(points)
+        PrivateDensity(**{"epsilon": 1.0, "domain_range": (0, 1), **changes}).fit(points)
 
 
 @pytest.mark.parametrize(
@@ -575,7 +574,7 @@ def test_bad_points(points, words: str) -> None:
 )
 def test_bad_counts(arguments, changes, words: str) -> None:
     with pytest.raises((DataError, ParameterError), match=words):
-        from_words(PrivateDensity, 1, **changes).fit_counts(*arguments)
+        PrivateDensity(1, **changes).fit_counts(*arguments)
 
 
 MADE = {

@@ -36,7 +36,6 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.features import LandmarkFeatures, LinearFeatures
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.estimator import from_words
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, size=(300, 2))
@@ -47,15 +46,13 @@ LOUD = 1e9
 
 
 def classifier(**settings: Any) -> PrivateKernelClassifier:
-    return from_words(
-        PrivateKernelClassifier,
+    return PrivateKernelClassifier(
         **{"epsilon": 1.0, "bounds": (-1, 1), "classes": ("down", "up"), **settings},
     )
 
 
 def regressor(**settings: Any) -> PrivateKernelRegressor:
-    return from_words(
-        PrivateKernelRegressor,
+    return PrivateKernelRegressor(
         **{"epsilon": 1.0, "bounds": (-1, 1), "target_bounds": (-1, 2), **settings},
     )
 

@@ -28,7 +28,6 @@ from dpfda.front.command.app import app
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.tuning import private_selection
 from dpfda.summaries.two_stage import TwoStages
@@ -48,7 +47,7 @@ class Scored(PrivateMean):
 def mean(ledger=None, epsilon=0.1, **settings):
     account = ledger.of("scans") if hasattr(ledger, "of") else ledger
     made = {"bounds": L2Ball(1.0), "grid_points": GRID, "ledger": account}
-    return from_words(Scored, epsilon, **{**made, **settings})
+    return Scored(epsilon, **{**made, **settings})
 
 
 def epsilon_of(ledger):

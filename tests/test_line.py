@@ -28,7 +28,6 @@ from dpfda.mechanisms.posteriors.widths import around_lines
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.releases.lines import misfit, verdict
-from dpfda.summaries.estimator import from_words
 from experiments.atlas_rivals import rule_cells, spline
 
 GRID = np.linspace(0, 1, 100)
@@ -441,9 +440,7 @@ class TestPublicCurves:
     @pytest.mark.filterwarnings("ignore::RuntimeWarning")
     def test_refused(self, settings: Any, words: str) -> None:
         with pytest.raises(ParameterError, match=words):
-            from_words(PrivateMean, 1.0, bounds=(0, 1), grid_points=GRID, **settings).fit(
-                np.zeros((5, 100))
-            )
+            PrivateMean(1.0, bounds=(0, 1), grid_points=GRID, **settings).fit(np.zeros((5, 100)))
 
 
 def release_of(points: int, strength: float, seed: int) -> Any:

@@ -26,7 +26,6 @@ from dpfda.mechanisms.laplace import Laplace
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, added
 from dpfda.privacy.ledger import DatasetLedger
 from dpfda.releases.counts import NoisyCount
-from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 
 GRID = np.linspace(0.0, 1.0, 15)
@@ -223,8 +222,7 @@ class TestRefusals:
             **parameters,
         }
         with pytest.raises(kind, match=words) as e:
-            from_words(
-                PrivateMean,
+            PrivateMean(
                 ledger=ledger.of("d"),
                 **made,
             ).fit(CURVES)
@@ -274,9 +272,9 @@ class TestLedger:
             ({"neighbours": "add-remove"}, PureDP(1)),
         ):
             ledger = Recorder()
-            fitted = from_words(
-                PrivateMean, 1.0, bounds=(-3, 3), ledger=ledger.of("scans"), **parameters
-            ).fit(CURVES)
+            fitted = PrivateMean(1.0, bounds=(-3, 3), ledger=ledger.of("scans"), **parameters).fit(
+                CURVES
+            )
             assert [charge[:2] for charge in ledger.charges] == [("scans", charged)]
             assert fitted.release_.guarantee == charged
             assert ledger.charges[0][2]["summary"] == "mean curve"
@@ -348,7 +346,7 @@ class TestReleases:
     def test_large_budgets_give_the_mean(self, parameters: dict[str, Any]) -> None:
         # Also shows that centre, scale, divisor and basis go together.
         made = {"bounds": (-6, 6), "grid_points": GRID, **parameters}
-        release = from_words(PrivateMean, 1e6 if "delta" in made else 1e7, **made).fit(CURVES).release_
+        release = PrivateMean(1e6 if "delta" in made else 1e7, **made).fit(CURVES).release_
         np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.05)
 
     def test_bounds_are_enforced_record_by_record(self) -> None:
@@ -404,7 +402,7 @@ class TestReleases:
 class TestAddRemove:
     def test_the_count_gets_a_tenth_of_the_budget(self) -> None:
         made = {"bounds": (-3, 3), "neighbours": "add-remove", "mechanism": "knorm"}
-        release = from_words(PrivateMean, 2.0, **made).fit(CURVES).release_
+        release = PrivateMean(2.0, **made).fit(CURVES).release_
         assert isinstance(release.divisor, NoisyCount)
         # Laplace noise of scale 1 / (epsilon / 10) units.
         scale = release.divisor.noise.scales[0] / release.divisor.scale  # type: ignore[attr-defined]
@@ -413,13 +411,13 @@ class TestAddRemove:
 
     def test_the_rest_goes_to_the_function(self) -> None:
         made = {"bounds": L1Ball(1.0), "neighbours": "add-remove", "mechanism": "laplace"}
-        release = from_words(PrivateMean, 1.0, **made).fit(CURVES).release_
+        release = PrivateMean(1.0, **made).fit(CURVES).release_
         loss = math.floor(2.0**release.exponent) / min(release.noise.scales)  # type: ignore[attr-defined]
         assert math.isclose(loss, 0.9, rel_tol=1e-9)
 
     def test_a_public_size_keeps_the_whole(self) -> None:
         made = {"bounds": L1Ball(1.0), "neighbours": "add-remove", "mechanism": "laplace"}
-        release = from_words(PrivateMean, 1.0, public_size=60, **made).fit(CURVES).release_
+        release = PrivateMean(1.0, public_size=60, **made).fit(CURVES).release_
         loss = math.floor(2.0**release.exponent) / min(release.noise.scales)  # type: ignore[attr-defined]
         assert math.isclose(loss, 1.0, rel_tol=1e-9)
         assert release.divisor == 60.0
@@ -477,7 +475,7 @@ class TestSimulation:
     )
     def test_it_has_the_mean_and_spread_of_releases(self, parameters: dict[str, Any]) -> None:
         # Exact releases against simulated ones, at three points: means and standard deviations.
-        made = from_words(PrivateMean, 3.0, bounds=(-3, 3), grid_points=GRID, **parameters)
+        made = PrivateMean(3.0, bounds=(-3, 3), grid_points=GRID, **parameters)
         at = [0, 7, 14]
         simulated = np.asarray(simulate_releases(made, CURVES, 4000, seed=6))[:, at]
         exact = np.array([made.fit(CURVES).release_(GRID[at]) for _ in range(200)])

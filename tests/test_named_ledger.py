@@ -11,7 +11,6 @@ from dpfda.errors import LedgerError, ParameterError
 from dpfda.front.command.app import app
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger, named_ledger
-from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0, 1, 8)
 CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 20)[:, None]
@@ -30,7 +29,7 @@ def project(tmp_path, monkeypatch):
 
 
 def release(**parameters):
-    return from_words(PrivateMean, 0.5, bounds=(-1, 1), mechanism="laplace", **parameters).fit(CURVES)
+    return PrivateMean(0.5, bounds=(-1, 1), mechanism="laplace", **parameters).fit(CURVES)
 
 
 def spent(folder, dataset="scans"):

@@ -20,7 +20,6 @@ from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.front.command.app import app
 from dpfda.privacy.words import number
-from dpfda.summaries.estimator import from_words
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
 
@@ -30,12 +29,12 @@ GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
 
 def _mean(**parameters: Any) -> Any:
     made = {"epsilon": 1.0, "bounds": (-1.0, 1.2), "grid_points": GRID, **parameters}
-    return from_words(PrivateMean, **made).fit(CURVES).release_
+    return PrivateMean(**made).fit(CURVES).release_
 
 
 def _compared(**parameters: Any) -> Any:
     made = {"epsilon": 1.0, "bounds": (-1.0, 1.2), "grid_points": GRID, **parameters}
-    return from_words(PrivateComparison, **made).fit(CURVES, GROUPS).release_
+    return PrivateComparison(**made).fit(CURVES, GROUPS).release_
 
 
 # Bounds so narrow, and noise so large, that estimates before the cut leave them again and again.

@@ -22,7 +22,6 @@ from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.privacy.guarantees import guarantee_for
-from dpfda.summaries.estimator import from_words
 from dpfda.testing import non_private_mean, simulate_releases
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -156,7 +155,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 
 def estimator(**parameters: Any) -> PrivateMean:
     made = {"basis": Matern(0.1, nu=1.5), "standardize": True, "missing": "complete", **parameters}
-    return from_words(PrivateMean, EPSILON, **made)
+    return PrivateMean(EPSILON, **made)
 
 
 class TestErrors:

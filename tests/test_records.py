@@ -18,7 +18,6 @@ from dpfda.bases.grids import quadrature_weights
 from dpfda.errors import DataError, DpfdaError, OrientationError, ParameterError
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.labels import label_key, unit_codes
-from dpfda.summaries.estimator import from_words
 
 GRID = np.linspace(0.0, 1.0, 8)
 WEIGHTS = quadrature_weights("trapezoid", GRID, (0.0, 1.0))
@@ -28,7 +27,7 @@ MARKERS = [314.159265, -27182.8182, 1.61803e17, 5.77215e-9]
 
 
 def mean(**parameters: Any) -> PrivateMean:
-    return from_words(PrivateMean, **{"epsilon": 1.0, "bounds": (-10, 10), **parameters})
+    return PrivateMean(**{"epsilon": 1.0, "bounds": (-10, 10), **parameters})
 
 
 class TestOrientation:
@@ -210,15 +209,14 @@ class TestMissing:
         # All coefficients: what "auto" sums up depends on the number of records.
         fixed = {"epsilon": 1.0, "bounds": (1.0, 3.0), "mechanism": "laplace"}
         total = (
-            from_words(
-                PrivateMean,
+            PrivateMean(
                 invalid="repair",
                 **fixed,
             )
             .prepare(values)
             .total
         )
-        full = from_words(PrivateMean, **fixed).prepare(np.full((5, 8), 3.0)).total
+        full = PrivateMean(**fixed).prepare(np.full((5, 8), 3.0)).total
         shared = len(full._total)
         assert total._total[:shared] == full._total[: len(total._total)]
         assert max(total._total) > 0

@@ -27,7 +27,6 @@ from dpfda.privacy.guarantees import within
 from dpfda.publication import Request
 from dpfda.records import Curves, LongCurves
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.mean import PreparedMean
 from dpfda.testing import non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
@@ -376,9 +375,9 @@ class Case:
             data = LongCurves(np.repeat(NAMES, 11), times, SECRET.ravel())
             groups = None
             made["smoothing"] = 0.01
-        prepared = from_words(PrivateMean, **made).prepare(data, groups)
+        prepared = PrivateMean(**made).prepare(data, groups)
         self.prepared = prepared
-        self.estimator = from_words(PrivateMean, **made).fit(data, groups=groups)
+        self.estimator = PrivateMean(**made).fit(data, groups=groups)
         self.release = self.estimator.release_
         self.measured = prepared.total
         if (counted := self.release.counted) is not None:
@@ -387,7 +386,7 @@ class Case:
             self.measured = prepared.request.measure(prepared.total, design)
         self.exact = [total for total in prepared.total._total if total != 0]
         self.exact += [total for total in self.measured._total if total not in (0, *self.exact)]
-        self.private = self._private(prepared, from_words(PrivateMean, **made), data, groups)
+        self.private = self._private(prepared, PrivateMean(**made), data, groups)
         self.release(0.3), self.release.band(0.9), self.release.band(0.9, simultaneous=False)
         self.release.to_frame(), self.release.integral(), repr(self.release), repr(self.estimator)
         self.release.inner(np.cos), self.release.coefficients

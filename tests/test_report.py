@@ -11,7 +11,6 @@ from dpfda import PrivateMean
 from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import cautions, number
-from dpfda.summaries.estimator import from_words
 from sample_releases import certificate_of
 
 POINTS = 24
@@ -24,7 +23,7 @@ def curves(size=SIZE):
 
 def released(groups=None, **settings):
     settings = {"epsilon": 1.0, "bounds": (0.0, 1.2)} | settings
-    return from_words(PrivateMean, **settings).fit(curves(), groups=groups).release_
+    return PrivateMean(**settings).fit(curves(), groups=groups).release_
 
 
 def flat(text):

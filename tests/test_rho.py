@@ -19,7 +19,6 @@ from dpfda.bounds import L2Ball
 from dpfda.errors import BudgetError, ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, pure_part, within
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.two_stage import TwoStages
 
@@ -77,7 +76,7 @@ def test_noise_has_the_scale_of_rho_and_no_other():
 )
 def test_exactly_one_of_epsilon_and_rho(given, words):
     with pytest.raises(ParameterError, match=words):
-        from_words(PrivateMean, bounds=(-2, 2), **given).fit(CURVES)
+        PrivateMean(bounds=(-2, 2), **given).fit(CURVES)
 
 
 def test_noise_that_has_no_such_guarantee_is_refused():

@@ -39,7 +39,6 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.session import Answer, conditional, journal
 from dpfda.publication.session.questions import Posed, Question
 from dpfda.publication.session.records import answer_to_json, draw_to_json
-from dpfda.summaries.estimator import from_words
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks"),
@@ -59,7 +58,7 @@ def mean(**parameters: Any) -> PrivateMean:
         "basis": CosineBasis.on_grid(5, GRID),
         "mechanism": "gaussian",
     }
-    return from_words(PrivateMean, **{**made, **parameters})
+    return PrivateMean(**{**made, **parameters})
 
 
 @pytest.fixture

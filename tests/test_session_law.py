@@ -20,7 +20,6 @@ from dpfda.errors import StorageError
 from dpfda.numerics import exactness
 from dpfda.publication.session import conditional, session
 from dpfda.publication.session.conditional import ConditionalValues, Draw, Keep
-from dpfda.summaries.estimator import from_words
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 SCALES = (900_000, 1_300_000, 400_000, 700_000)
@@ -285,7 +284,7 @@ class NoDisk:
 def parts(tmp_path: Any, name: str, curves: np.ndarray, **parameters: Any) -> tuple[Any, ...]:
     """Frame, sum and scales of a session, to start many from one set of data."""
     made = {"epsilon": EPSILON, "delta": DELTA, "bounds": L2Ball(1.0), "mechanism": "gaussian"}
-    mean = from_words(PrivateMean, basis=BASIS, **{**made, **parameters})
+    mean = PrivateMean(basis=BASIS, **{**made, **parameters})
     with mean.open_session(curves, tmp_path / name) as opened:
         return opened._frame, opened._total, opened._scales
 

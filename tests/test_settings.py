@@ -25,7 +25,7 @@ from dpfda import (
     Reading,
 )
 from dpfda.errors import ParameterError
-from dpfda.summaries.estimator import Estimator, from_words
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.machines import Features
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.two_stage import TwoStages
@@ -183,7 +183,7 @@ class TestEstimators:
     def test_what_is_neither_object_nor_shorthand_is_refused(self, given, words, monkeypatch):
         monkeypatch.delenv("DPFDA_LEDGER", raising=False)
         with pytest.raises(ParameterError, match=words):
-            from_words(PrivateMean, 1.0, bounds=(-2, 2), **given).fit(CURVES)
+            PrivateMean(1.0, bounds=(-2, 2), **given).fit(CURVES)
 
     def test_shorthands_say_what_objects_say(self):
         short = PrivateMean(1.0, bounds=(-2, 2), domain=(0, 3), unit="person").settings
@@ -214,7 +214,7 @@ class TestEstimators:
         with pytest.raises(
             ParameterError, match=r"A parameter of PrivateMean must be one of basis, .*; found 'speed'"
         ):
-            from_words(PrivateMean, 1.0, speed=1)
+            PrivateMean(1.0, speed=1)
         machine = PrivateKernelRegressor(1.0, features=Features("fourier"))
         assert machine.set_params(features__seed=3).features == Features("fourier", seed=3)
 

@@ -17,7 +17,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from dpfda import Domain, PrivacyUnit, PrivateMean, Reading
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.summaries.estimator import from_words
 
 CURVES = np.random.default_rng(0).normal(size=(40, 9))
 
@@ -76,7 +75,7 @@ class TestParameters:
             "basis": Matern(0.3),
             "domain": Domain([0, 1, 2]),
         }
-        estimator = from_words(PrivateMean, **given)
+        estimator = PrivateMean(**given)
         for name, value in given.items():
             assert getattr(estimator, name) is value
             assert estimator.get_params(deep=False)[name] is value
@@ -88,7 +87,7 @@ class TestParameters:
 
     def test_fit_changes_none(self) -> None:
         for parameters in ({"bounds": (-9, 9)}, {"standardize": True}, {"bounds": L2Ball(3.0)}):
-            estimator = from_words(PrivateMean, 1.0, **parameters)
+            estimator = PrivateMean(1.0, **parameters)
             before = estimator.get_params()
             estimator.fit(CURVES)
             after = estimator.get_params()

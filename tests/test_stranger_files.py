@@ -12,7 +12,6 @@ import pytest
 from dpfda import PrivateMean, load
 from dpfda.errors import DpfdaError, StorageError
 from dpfda.publication.session import Session, journal
-from dpfda.summaries.estimator import from_words
 from stranger_files import KINDS, mutated, written
 
 # Of each kind; 450 of each, 10,000 in all, take half a minute.
@@ -47,9 +46,7 @@ def test_a_mutated_session_is_resumed_or_refused_at_once(tmp_path: Path) -> None
     path = tmp_path / "mean.session"
     curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 50)[:, None]
     bounds = {"bounds": (-1.5, 1.5), "domain_range": (0, 3)}
-    session = from_words(PrivateMean, 1.0, 1e-6, mechanism="gaussian", **bounds).open_session(
-        curves, path
-    )
+    session = PrivateMean(1.0, 1e-6, mechanism="gaussian", **bounds).open_session(curves, path)
     session.values([0.3, 1.5])
     session.suspend()
     texts = [line.rpartition(b"\t")[0].decode() for line in path.read_bytes().splitlines()]

@@ -20,7 +20,6 @@ from dpfda.mechanisms.bernstein import Bernstein
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.streams import MeanStream
 
 POINTS = 12
@@ -29,9 +28,7 @@ BOUNDS = {"values": (-1.0, 1.5), "length": L2Ball(0.6), "l1": L1Ball(1.1)}
 
 
 def mean(**parameters) -> PrivateMean:
-    return from_words(
-        PrivateMean, **{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters}
-    )
+    return PrivateMean(**{"epsilon": 1.0, "bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters})
 
 
 def exact(prepared) -> list[int]:

@@ -41,7 +41,6 @@ from dpfda.publication import averages, requests
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.summaries import two_stage
-from dpfda.summaries.estimator import from_words
 from dpfda.summaries.two_stage import TwoStages, prepare_stages
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 
@@ -58,7 +57,7 @@ def curves_of(size=400, spread=0.2, seed=0):
 
 def fitted(**parameters):
     made = {"epsilon": 1.0, "bounds": (-5.0, 5.0), "grid_points": GRID, "spread": 0.3, **parameters}
-    return from_words(PrivateMean, **made).fit(curves_of()).release_
+    return PrivateMean(**made).fit(curves_of()).release_
 
 
 # Whole-program audits. One function, so that the law of every stage is one-dimensional.
@@ -312,9 +311,9 @@ def test_values_are_clipped_before_differences_are_taken():
 
 def test_add_remove_moves_half_as_far():
     parameters = {"epsilon": 1.0, "bounds": L2Ball(1.0), "basis": ONE, "spread": "private"}
-    replaced = prepare_stages(from_words(PrivateMean, **parameters), np.ones((9, 3)))
+    replaced = prepare_stages(PrivateMean(**parameters), np.ones((9, 3)))
     removed = prepare_stages(
-        from_words(PrivateMean, neighbours="add-remove", public_size=9, **parameters), np.ones((9, 3))
+        PrivateMean(neighbours="add-remove", public_size=9, **parameters), np.ones((9, 3))
     )
     assert replaced.counting_noise()[1] == 2 * removed.counting_noise()[1] == 2 * two_stage.COUNT_SCALE
     first = two_stage._released(replaced, replaced.certified()).first
@@ -330,16 +329,9 @@ def test_under_add_remove_the_number_of_records_shows_nowhere():
         "neighbours": "add-remove",
         "public_size": 40,
     }
-    plans = [
-        prepare_stages(from_words(PrivateMean, spread=0.2, **made), np.zeros((n, 12))).plan
-        for n in (3, 400)
-    ]
+    plans = [prepare_stages(PrivateMean(spread=0.2, **made), np.zeros((n, 12))).plan for n in (3, 400)]
     assert plans[0] == plans[1]
-    release = (
-        from_words(PrivateMean, mechanism=TwoStages(spread="private"), **made)
-        .fit(np.zeros((3, 12)))
-        .release_
-    )
+    release = PrivateMean(mechanism=TwoStages(spread="private"), **made).fit(np.zeros((3, 12))).release_
     assert release.divisor == 40
     assert release.first.divisor == 40
 
@@ -632,9 +624,7 @@ def test_a_spread_that_is_none(spread):
 def test_parameters_that_are_refused(parameters, words, monkeypatch):
     monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
     with pytest.raises(ParameterError, match=words):
-        from_words(PrivateMean, **{"epsilon": 1.0, "bounds": (-5, 5), "spread": 0.3, **parameters}).fit(
-            curves_of(6)
-        )
+        PrivateMean(**{"epsilon": 1.0, "bounds": (-5, 5), "spread": 0.3, **parameters}).fit(curves_of(6))
 
 
 def test_what_needs_one_stage_is_refused(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from inspect import Signature, signature
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
@@ -18,8 +18,6 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
 from dpfda.records.frames import names_of
 from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
-
-Made = TypeVar("Made", bound="Estimator")
 
 # What else a parameter is called in this field.
 SYNONYMS = {"kernel": "basis"}
@@ -161,27 +159,6 @@ def read_ledger(ledger: Any) -> tuple[Any, str | None]:
     )
 
 
-def from_words(kind: type[Made], *budget: Any, **words: Any) -> Made:
-    """An estimator from parameters and from fields of its objects, all by their own names.
-
-    Parameters
-    ----------
-    kind : type
-        Class of the estimator.
-    budget : float
-        Positional arguments.
-    words : object
-        Such as ``bounds=(0, 1), missing="complete", neighbours="add-remove"``.
-
-    Examples
-    --------
-    >>> from dpfda.summaries.mean import PrivateMean
-    >>> from_words(PrivateMean, 1.0, bounds=(0, 1), missing="complete")
-    PrivateMean(bounds=(0, 1), epsilon=1.0, reading=Reading(missing='complete'))
-    """
-    return kind(*budget, **words)
-
-
 def addressed(kind: type[Estimator], words: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters, and fields of objects, by the names under which `set_params` takes them.
 
@@ -217,4 +194,4 @@ def _meant(name: str, known: list[str]) -> str:
     return f"Did you mean {close[0]}?" if close else ""
 
 
-__all__ = ["Estimator", "addressed", "from_words", "read_ledger"]
+__all__ = ["Estimator", "addressed", "read_ledger"]

@@ -149,7 +149,6 @@ class Publication:
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
         from dpfda.front.command.checks import bound_from, guarantee_of
-        from dpfda.summaries.estimator import from_words
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
@@ -161,7 +160,7 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         # What was not given has the estimator's default.
         known = {name: value for name, value in stated.items() if value is not None}
-        return from_words(make(self.estimators[0]), **known)
+        return make(self.estimators[0])(**known)
 
     def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
         special = [
