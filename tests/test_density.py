@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Matern
 from dpfda import Domain, PrivacyUnit, PrivateDensity, Reading, load
 from dpfda.bases.cells import CellGrid, analyse
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
-from dpfda.mechanisms.design.density import EXPONENT, count_noise
+from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP
@@ -417,7 +417,7 @@ class TestFit:
 
     def test_privacy_noise_of_a_coefficient(self) -> None:
         """8 M / (n epsilon)^2, by simulation."""
-        noise = count_noise(16, PureDP(2), Neighbours.REPLACE_ONE)[0]
+        noise = share_noise(16, PureDP(2), Neighbours.REPLACE_ONE)[0]
         draws = noise.simulate(np.random.default_rng(44), 20_000) / 2**EXPONENT / 1000
         coefficients = np.array([analyse(row * 16)[3] for row in draws])
         stated = 8 * 16 / (1000 * 2) ** 2

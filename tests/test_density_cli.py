@@ -12,7 +12,7 @@ from dpfda import load
 from dpfda.errors import ParameterError
 from dpfda.front.command.app import app
 from dpfda.front.command.reading import parse_points, parse_ranges
-from dpfda.mechanisms.design.density import EXPONENT
+from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import KNormNoise
 from dpfda.privacy.ledger import Ledger
 

@@ -17,7 +17,8 @@ from sklearn.gaussian_process.kernels import Matern
 from dpfda import PrivacyUnit, PrivateDensity
 from dpfda.bases.cells import CellGrid
 from dpfda.errors import BudgetError, RefusedMechanismError
-from dpfda.mechanisms.design.density import EXPONENT, choose_cells, count_noise
+from dpfda.mechanisms.design.density import choose_cells
+from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
@@ -63,22 +64,22 @@ def test_neighbours_differ_by_no_more_than_the_widths(units: list[list[int]], ot
     difference = weights_of(units) - weights_of(neighbour)
     for guarantee in (PureDP(1), ApproximateDP(1, Fraction(1, 3))):
         for noise in ("laplace", "gaussian") if isinstance(guarantee, ApproximateDP) else ("laplace",):
-            _, _, norm, width = count_noise(6, guarantee, REPLACE, noise)
+            _, _, norm, width = share_noise(6, guarantee, REPLACE, noise)
             size = sum(abs(difference)) if norm == "l1" else sum(difference**2)
             assert size <= (width if norm == "l1" else width**2)
-            _, _, norm, width = count_noise(6, guarantee, ADD, noise)
+            _, _, norm, width = share_noise(6, guarantee, ADD, noise)
             row = weights_of([units[0]])
             assert (sum(row) if norm == "l1" else sum(row**2)) <= (width if norm == "l1" else width**2)
 
 
 def test_the_widths_are_reached() -> None:
     one, other = weights_of([[0]]), weights_of([[3]])
-    assert sum(abs(one - other)) == count_noise(6, PureDP(1), REPLACE)[3]
-    assert sum(one) == count_noise(6, PureDP(1), ADD)[3]
+    assert sum(abs(one - other)) == share_noise(6, PureDP(1), REPLACE)[3]
+    assert sum(one) == share_noise(6, PureDP(1), ADD)[3]
     approximate = guarantee_for(1, 0.01)
-    width = count_noise(6, approximate, REPLACE, "gaussian")[3]
+    width = share_noise(6, approximate, REPLACE, "gaussian")[3]
     assert (width - 1) ** 2 <= sum((one - other) ** 2) < width**2
-    assert count_noise(6, approximate, ADD, "gaussian")[3] == UNIT
+    assert share_noise(6, approximate, ADD, "gaussian")[3] == UNIT
 
 
 def test_ungrouped_points_are_units() -> None:
@@ -92,7 +93,7 @@ def test_ungrouped_points_are_units() -> None:
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "7/3"])
 def test_laplace_scales_are_the_width_over_epsilon(neighbours: Neighbours, epsilon: str) -> None:
-    noise, charged, norm, width = count_noise(10, PureDP(epsilon), neighbours)
+    noise, charged, norm, width = share_noise(10, PureDP(epsilon), neighbours)
     exact = Fraction(2 if neighbours is REPLACE else 1) * UNIT / Fraction(epsilon)
     assert noise == KNormNoise((1,) * 10, (math.ceil(exact),) * 10)
     assert charged == PureDP(epsilon)
@@ -101,16 +102,16 @@ def test_laplace_scales_are_the_width_over_epsilon(neighbours: Neighbours, epsil
 
 def test_gaussian_noise_where_it_is_asked_for_and_where_it_is_better() -> None:
     few = guarantee_for(1, 1e-6)
-    assert isinstance(count_noise(4, few, REPLACE)[0], KNormNoise)
+    assert isinstance(share_noise(4, few, REPLACE)[0], KNormNoise)
     # No delta is charged for Laplace noise.
-    assert count_noise(4, few, REPLACE)[1] == PureDP(1)
-    noise, charged, norm, _ = count_noise(4, few, REPLACE, "gaussian")
+    assert share_noise(4, few, REPLACE)[1] == PureDP(1)
+    noise, charged, norm, _ = share_noise(4, few, REPLACE, "gaussian")
     assert isinstance(noise, GaussianNoise)
     assert (charged, norm) == (few, "l2")
     many = guarantee_for(0.01, 0.2)
-    assert isinstance(count_noise(4, many, REPLACE)[0], GaussianNoise)
+    assert isinstance(share_noise(4, many, REPLACE)[0], GaussianNoise)
     with pytest.raises(RefusedMechanismError, match="delta must be positive for Gaussian noise"):
-        count_noise(4, PureDP(1), REPLACE, "gaussian")
+        share_noise(4, PureDP(1), REPLACE, "gaussian")
 
 
 def test_released_counts_have_the_stated_law_and_no_other() -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
 from dpfda.errors import DataError, ParameterError
-from dpfda.mechanisms.design.density import EXPONENT, choose_cells, count_noise
+from dpfda.mechanisms.design.density import choose_cells
+from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.mechanisms.posteriors.histospline import check_smoothing
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
@@ -120,15 +121,13 @@ class PrivateDensity(Estimator):
 
     *Histogram.* A unit's record is the vector u of the shares of the M cells in its points, in units of
     2^-20 and rounded down: integers u_c >= 0 with sum_c u_c <= 2^20 =: w. (A unit of one point has w in
-    one cell; a unit without a usable point is the zero vector.) So |u|_1 <= w and |u|_2 <= w, and two
-    units differ by |u - u'|_1 <= |u|_1 + |u'|_1 <= 2 w and, because u.u' >= 0, by
-    |u - u'|_2^2 <= |u|_2^2 + |u'|_2^2 <= 2 w^2. The exact integer sum moves by such a difference
-    (replace one) or by such a u (add or remove one). The density ratio of independent Laplace noise of
-    scale B is at most exp(|difference|_1 / B), and rounding it is post-processing: B >= 2 w / epsilon
-    (or w / epsilon), rounded up, gives pure epsilon. In persons this noise has standard deviation
-    8^(1/2) / epsilon (or 2^(1/2) / epsilon) in each cell however many there are, because a person is in
-    one cell. Gaussian noise is calibrated to the l2 difference. The loss of the integer scales in force
-    is computed again, exactly, before anything is drawn.
+    one cell; a unit without a usable point is the zero vector.) Two units are at most 2 w apart in the
+    l1 norm and 2^(1/2) w in the l2 norm: `dpfda.mechanisms.design.shares`. The density ratio of
+    independent Laplace noise of scale B is at most exp(|difference|_1 / B), and rounding it is
+    post-processing: B >= 2 w / epsilon (or w / epsilon), rounded up, gives pure epsilon. In persons this
+    noise has standard deviation 8^(1/2) / epsilon (or 2^(1/2) / epsilon) in each cell however many there
+    are, because a person is in one cell. Gaussian noise is calibrated to the l2 difference. The loss of
+    the integer scales in force is computed again, exactly, before anything is drawn.
 
     *Kernel.* Element and sensitivity: `dpfda.summaries.density_kernel`.
 
@@ -372,7 +371,7 @@ class PrivateDensity(Estimator):
         kernel = self._kernel()
         if kernel is None:
             check_smoothing(public["smoothing"], cells, "bandwidth")
-            noise, charged, norm, width = count_noise(cells.size, guarantee, neighbours, self.noise)
+            noise, charged, norm, width = share_noise(cells.size, guarantee, neighbours, self.noise)
             total = IntegerSum.of(weights)
             return PreparedDensity(cells, total, noise, norm, width, charged, public)
         elements = kernel.elements(cells, self._design_size(size, "public_size"))

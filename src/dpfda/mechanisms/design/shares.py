@@ -1,0 +1,53 @@
+"""Noise on a table of shares: cells that hold what each unit divides among them, in all at most one.
+
+A unit is a vector u of integers u_c >= 0 with sum_c u_c <= 2^20 =: w, its shares of the cells. So
+|u|_1 <= w and |u|_2 <= w, and two units differ by |u - u'|_1 <= |u|_1 + |u'|_1 <= 2 w and, because
+u.u' >= 0, by |u - u'|_2^2 <= |u|_2^2 + |u'|_2^2 <= 2 w^2. The exact sum moves by such a difference
+(replace one) or by such a u (add or remove one), however many cells there are and whatever they mean:
+values of a histogram, times and values of curves, times and outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpfda.bounds import Norm
+from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
+
+# Shares are held in units of 2^-20, so that the noise is hardly rounded.
+EXPONENT = 20
+UNIT = 1 << EXPONENT
+
+
+def share_noise(
+    cells: int, guarantee: Guarantee, neighbours: Neighbours, noise: str = "auto"
+) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+    """Noise on the sums of shares, in units of 2^-20.
+
+    Parameters
+    ----------
+    cells : int
+    guarantee : Guarantee
+    neighbours : Neighbours
+    noise : {"auto", "laplace", "gaussian"}
+        "auto" takes the law of least variance.
+
+    Returns
+    -------
+    NoiseLaw
+    Guarantee
+        What is charged: without delta for Laplace noise.
+    norm, width
+        By how much neighbours differ, in the norm that the noise needs.
+    """
+    pure, width = pure_part(guarantee), neighbours.differences(UNIT)
+    laplace = knorm_noise((1,), (1.0,), "l1", width, pure)
+    if noise == "gaussian" or (noise == "auto" and not isinstance(guarantee, PureDP)):
+        # Shares are not negative, so two units are at most 2^(1/2) apart.
+        replace = neighbours is Neighbours.REPLACE_ONE
+        distance = math.isqrt(2 * UNIT**2) + 1 if replace else UNIT
+        gaussian = gaussian_noise((1.0,), distance, guarantee)
+        if noise == "gaussian" or gaussian.variances()[0] < laplace.variances()[0]:
+            return type(gaussian)(gaussian.scales * cells), guarantee, "l2", distance
+    return KNormNoise.equal(cells, laplace.scales[0]), pure, "l1", width
