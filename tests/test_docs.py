@@ -27,7 +27,7 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
     curves = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 30)) + np.linspace(-0.1, 0.1, 60)[:, None]
     names = {"X": curves, "person": np.repeat(np.arange(20), 3)}
     exec(block_with("README.md", "PrivateMean(epsilon=1.0"), names)  # noqa: S102
-    assert (tmp_path / "fa.json").exists()
+    assert (tmp_path / "mean.json").exists()
     assert names["release"].count == 20
 
 

@@ -1,0 +1,108 @@
+"""Every block of code and every command on the pages runs as it is written.
+
+A page's blocks share their names, in order. What a block supposes to be there (curves, files) is made
+by invisible blocks of the page, ``<!-- invisible-code-block: python ... -->``, or is there from the
+start: `sample_names` and the files of `write_samples`. Lines of a ``console`` block that begin with
+``$ dpfda`` are run; each line that the block shows after a command must be in what that prints.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sybil import Example
+from typer.testing import CliRunner
+
+POINTS = 93
+# Commands that are not the program's: they are tried elsewhere, or take long.
+FOREIGN = re.compile(r"(pip|python|python3|export|git|pytest|R|Rscript|cd|\.\./dpfda-env/bin/)\b")
+
+
+def sample_names() -> dict[str, Any]:
+    """The names that pages suppose: waves of sixty persons, two each, and who they are."""
+    steps = np.linspace(0, 1, POINTS)
+    random = np.random.default_rng(7)
+    levels = 0.5 + 0.1 * random.normal(size=(120, 1))
+    curves = np.clip(levels + 0.15 * np.sin(5 * steps), 0, 1)
+    person = np.repeat(np.arange(60), 2)
+    case = np.where(person % 2, "case", "control")
+    first, second = curves[:60], curves[60:]
+    return {
+        "np": np, "t": steps, "s": 0.3, "X": curves, "curves": curves,
+        "mean": curves.mean(axis=0).round(2), "person": person, "subject": person, "case": case,
+        "new_points": curves[:5], "public_curves": first, "some_curves": first, "other_curves": second,
+        "monday": first, "tuesday": second,
+    }  # fmt: skip
+
+
+def write_samples(folder: Path, names: dict[str, Any]) -> None:
+    """The files that pages speak of: data of nobody."""
+    random = np.random.default_rng(8)
+    header = ["ID", "visit", "case", *(f"cca_{k + 1}" for k in range(POINTS))]
+    known = zip(names["person"], names["case"], names["curves"], strict=True)
+    rows = [
+        [who, k % 2, int(case == "case"), *curve.round(4)] for k, (who, case, curve) in enumerate(known)
+    ]
+    table(folder / "scans.csv", header, rows)
+    ages = np.clip(random.normal(55, 15, size=400), 18, 90).round(1)
+    pressures = (100 + 0.5 * ages + random.normal(0, 10, size=400)).round(1)
+    table(folder / "visits.csv", ["age", "pressure"], [*zip(ages, pressures, strict=True)])
+    table(folder / "people.csv", ["age"], [[age] for age in ages])
+
+
+def table(path: Path, header: list[str], rows: list) -> None:
+    """A table of comma-separated values."""
+    lines = [header, *rows]
+    path.write_text("\n".join(",".join(map(str, line)) for line in lines) + "\n", encoding="utf-8")
+
+
+def run_console(example: Example) -> None:
+    """Run a console block, a command after the other, and compare what is printed."""
+    from dpfda.front.command.app import app
+
+    for command, said in commands(example.parsed):
+        if FOREIGN.match(command):
+            continue
+        name, *arguments = shlex.split(command, comments=True)
+        assert name == "dpfda", f"{command}: neither the program nor a command known to be foreign"
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception}"
+        for line in filter(None, said):
+            assert line in result.output, f"{command}\n{result.output}"
+
+
+def commands(block: str) -> list[tuple[str, list[str]]]:
+    """Commands of a console block, each with the lines of output that it shows; "..." is any."""
+    found: list[tuple[str, list[str]]] = []
+    for line in re.sub(r"\\\n\s*", "", block).splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and line.strip() != "...":
+            found[-1][1].append(line.rstrip())
+    return found
+
+
+def start(namespace: dict) -> None:
+    """The folder of a page, with the samples, before its first block."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    folder = Path(tempfile.mkdtemp(prefix="page"))
+    namespace.update(sample_names())
+    write_samples(folder, namespace)
+    namespace.update(_folder=folder, _before=Path.cwd())
+    os.chdir(folder)
+
+
+def stop(namespace: dict) -> None:
+    """Leave the page's folder."""
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+    os.chdir(namespace["_before"])
+    shutil.rmtree(namespace["_folder"], ignore_errors=True)
