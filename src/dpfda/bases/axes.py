@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
 
 from dpfda.bases.grids import frozen
 
@@ -87,10 +87,10 @@ class CosineAxis(Axis):
         return np.where(np.arange(count) == 0, 1.0, 0.0)
 
     def analyse(self, values: Floats, axis: int) -> Floats:
-        return np.asarray(fft.dct(values, type=2, axis=axis, norm="ortho", workers=1))
+        return np.asarray(scipy.fft.dct(values, type=2, axis=axis, norm="ortho", workers=1))
 
     def synthesise(self, coefficients: Floats, axis: int, points: int) -> Floats:
-        made = fft.idct(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
+        made = scipy.fft.idct(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
         return np.asarray(made)
 
 
@@ -119,11 +119,11 @@ class SineAxis(Axis):
         return np.asarray(np.where(frequencies % 2 == 1, math.sqrt(8) / (math.pi * frequencies), 0.0))
 
     def analyse(self, values: Floats, axis: int) -> Floats:
-        made = fft.dst(values, type=2, axis=axis, norm="ortho", workers=1)
+        made = scipy.fft.dst(values, type=2, axis=axis, norm="ortho", workers=1)
         return np.asarray(np.take(made, range(values.shape[axis] - 1), axis))
 
     def synthesise(self, coefficients: Floats, axis: int, points: int) -> Floats:
-        made = fft.idst(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
+        made = scipy.fft.idst(coefficients, type=2, n=points, axis=axis, norm="ortho", workers=1)
         return np.asarray(made)
 
 
@@ -157,7 +157,7 @@ class FourierAxis(Axis):
     def analyse(self, values: Floats, axis: int) -> Floats:
         lines = np.moveaxis(values, axis, -1)
         points = lines.shape[-1]
-        made = fft.rfft(lines, norm="ortho", workers=1)[..., : (points + 1) // 2]
+        made = scipy.fft.rfft(lines, norm="ortho", workers=1)[..., : (points + 1) // 2]
         cosine, sine = _half_step(points)
         # In real arithmetic, operation by operation: each is rounded on its own.
         turned = np.empty((*lines.shape[:-1], 2 * made.shape[-1]))
@@ -179,7 +179,7 @@ class FourierAxis(Axis):
         imaginary[..., : lines[..., 2::2].shape[-1]] = lines[..., 2::2]
         pairs.real[..., 1 : highest + 1] = real * cosine + imaginary * sine
         pairs.imag[..., 1 : highest + 1] = real * sine - imaginary * cosine
-        made = fft.irfft(pairs, n=points, norm="ortho", workers=1)
+        made = scipy.fft.irfft(pairs, n=points, norm="ortho", workers=1)
         return np.moveaxis(np.asarray(made), -1, axis)
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.fft import dctn, idctn
 
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.errors import ParameterError
@@ -212,7 +212,7 @@ def cell_averages(modes: int, edges: Floats) -> Floats:
 
 def analyse(values: Floats) -> Floats:
     """Cosine coefficients of a function from its values at cell midpoints, by a fast transform."""
-    return np.asarray(dctn(values, norm="ortho", workers=1) / math.sqrt(values.size))
+    return np.asarray(scipy.fft.dctn(values, norm="ortho", workers=1) / math.sqrt(values.size))
 
 
 def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:
@@ -225,7 +225,7 @@ def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:
     for axis, cells in enumerate(shape):
         folded = _fold(np.moveaxis(folded, axis, 0), cells)
         folded = np.moveaxis(folded, 0, axis)
-    return np.asarray(idctn(folded, norm="ortho", workers=1) * math.sqrt(folded.size))
+    return np.asarray(scipy.fft.idctn(folded, norm="ortho", workers=1) * math.sqrt(folded.size))
 
 
 def aliases(modes: int, cells: int) -> tuple[NDArray[np.int64], Floats]:

@@ -13,10 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
-from scipy.linalg import lapack
-from sklearn.gaussian_process import kernels as sk
 
 from dpfda.bases.kernels import kernel_function
 
@@ -41,6 +39,8 @@ class MaternTerm(NamedTuple):
 
 def matern_terms(kernel: Any) -> tuple[MaternTerm, ...] | None:
     """Read a kernel as a sum of Matern kernels of the three orders; None where it is another one."""
+    from sklearn.gaussian_process import kernels as sk
+
     if type(kernel) is sk.Matern and kernel.nu in _POLYNOMIALS and np.ndim(kernel.length_scale) == 0:
         return (MaternTerm(1.0, float(kernel.length_scale), float(kernel.nu)),)
     if type(kernel) is sk.Sum:
@@ -70,7 +70,9 @@ def gram_product(kernel: Any, grid: Floats) -> Product | None:
     callable or None
         Takes arrays (m,) or (m, n).
     """
-    if is_uniform(grid) and isinstance(kernel, sk.Kernel) and kernel.is_stationary():
+    from sklearn.gaussian_process.kernels import Kernel
+
+    if is_uniform(grid) and isinstance(kernel, Kernel) and kernel.is_stationary():
         row = kernel_function(kernel)(grid[:1], grid)[0]
         return toeplitz_product(row) if row[0] > 0 else None
     terms = matern_terms(kernel)
@@ -86,13 +88,13 @@ def is_uniform(grid: Floats) -> bool:
 def toeplitz_product(row: Floats) -> Product:
     """Product with the symmetric Toeplitz matrix of this first row: a circular convolution."""
     size = row.size
-    length = fft.next_fast_len(2 * size - 1, real=True)
+    length = scipy.fft.next_fast_len(2 * size - 1, real=True)
     circle = np.concatenate([row, np.zeros(length - 2 * size + 1), row[:0:-1]])
-    spectrum = fft.rfft(circle).real
+    spectrum = scipy.fft.rfft(circle).real
 
     def product(vectors: Floats) -> Floats:
-        moved = fft.rfft(vectors.T, length) * spectrum
-        return np.asarray(fft.irfft(moved, length)[..., :size].T)
+        moved = scipy.fft.rfft(vectors.T, length) * spectrum
+        return np.asarray(scipy.fft.irfft(moved, length)[..., :size].T)
 
     return product
 
@@ -136,7 +138,9 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
 
     def solved(right: Floats, transposed: bool) -> Floats:
         flat = right.reshape(points.size * states, -1)
-        answer, _ = lapack.dtbtrs(band, flat, uplo="L", trans="T" if transposed else "N", diag="U")
+        answer, _ = scipy.linalg.lapack.dtbtrs(
+            band, flat, uplo="L", trans="T" if transposed else "N", diag="U"
+        )
         return np.asarray(answer.reshape(right.shape))
 
     def product(vectors: Floats) -> Floats:

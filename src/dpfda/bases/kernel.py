@@ -7,10 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
-from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
 
 from dpfda.bases.fast_products import Product, cross_product, gram_product, matern_terms
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
@@ -111,6 +109,9 @@ class KernelBasis:
         >>> basis.eigenvalues.shape
         (5,)
         """
+        from sklearn.base import clone
+        from sklearn.gaussian_process.kernels import Kernel
+
         if isinstance(kernel, Kernel):
             # A copy: the caller's object may change later, the basis must not.
             kernel = clone(kernel)
@@ -272,7 +273,7 @@ def _all_pairs(kernel: Any, grid: Floats, weights: Floats) -> EigenPairs:
     """All eigenpairs of W^(1/2) C W^(1/2), by LAPACK."""
     root = np.sqrt(weights)
     gram = _gram(kernel, grid)
-    values, vectors = eigh(root[:, None] * gram * root, driver="evd", check_finite=False)
+    values, vectors = scipy.linalg.eigh(root[:, None] * gram * root, driver="evd", check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
     if values[0] <= 0 or values[-1] < -1e-8 * values[0]:
         raise ParameterError(

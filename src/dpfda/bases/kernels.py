@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process import kernels as sk
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import number
@@ -16,21 +16,25 @@ from dpfda.numerics.encoding import number
 Floats = NDArray[np.float64]
 KernelFunction = Callable[[Floats, Floats], Floats]
 
-# The kernels whose parameters are numbers or kernels: written down by name, never by import path.
-_PARAMETERS: dict[type[Any], tuple[str, ...]] = {
-    sk.Matern: ("length_scale", "nu"),
-    sk.RBF: ("length_scale",),
-    sk.RationalQuadratic: ("length_scale", "alpha"),
-    sk.ExpSineSquared: ("length_scale", "periodicity"),
-    sk.ConstantKernel: ("constant_value",),
-    sk.Sum: ("k1", "k2"),
-    sk.Product: ("k1", "k2"),
-    sk.Exponentiation: ("kernel", "exponent"),
-}
-_BY_NAME = {kind.__name__: kind for kind in _PARAMETERS}
+
+@cache
+def _parameters() -> dict[type[Any], tuple[str, ...]]:
+    """Kernels whose parameters are numbers or kernels: written down by name, never by import path."""
+    from sklearn.gaussian_process import kernels as sk
+
+    return {
+        sk.Matern: ("length_scale", "nu"),
+        sk.RBF: ("length_scale",),
+        sk.RationalQuadratic: ("length_scale", "alpha"),
+        sk.ExpSineSquared: ("length_scale", "periodicity"),
+        sk.ConstantKernel: ("constant_value",),
+        sk.Sum: ("k1", "k2"),
+        sk.Product: ("k1", "k2"),
+        sk.Exponentiation: ("kernel", "exponent"),
+    }
 
 
-def parse_kernel(text: str, domain_range: tuple[float, float]) -> sk.Kernel:
+def parse_kernel(text: str, domain_range: tuple[float, float]) -> Any:
     """Read ``matern:RANGE:NU``, ``rbf:RANGE`` or ``exponential:RANGE``.
 
     RANGE is in units of the domain, or a percentage of its length (``matern:10%:1.5``).
@@ -53,15 +57,19 @@ def parse_kernel(text: str, domain_range: tuple[float, float]) -> sk.Kernel:
         raise ParameterError("kernel", "have numbers after the colons", repr(text)) from None
     if not (math.isfinite(length) and length > 0 and nu > 0):
         raise ParameterError("kernel", "have a positive range and smoothness", repr(text))
+    from sklearn.gaussian_process import kernels as sk
+
     return sk.RBF(length) if name == "rbf" else sk.Matern(length, nu=nu)
 
 
-def default_kernel(domain_range: tuple[float, float]) -> sk.Kernel:
+def default_kernel(domain_range: tuple[float, float]) -> Any:
     """Matern 5/2 with a range of three tenths of the domain, and a hundredth of Matern 3/2.
 
     Its leading functions suit smooth curves, and its eigenvalues fall slowly enough for all that a grid
     can tell apart to stay above rounding.
     """
+    from sklearn.gaussian_process import kernels as sk
+
     width = 0.3 * (domain_range[1] - domain_range[0])
     return sk.Matern(width, nu=2.5) + sk.ConstantKernel(0.01) * sk.Matern(width, nu=1.5)
 
@@ -74,6 +82,8 @@ def kernel_function(kernel: Any) -> KernelFunction:
     ParameterError
         If it is neither.
     """
+    from sklearn.gaussian_process import kernels as sk
+
     if isinstance(kernel, type):
         raise ParameterError(
             "kernel", "be an instance", f"the class {kernel.__name__}", "Add parentheses."
@@ -107,6 +117,8 @@ def kernel_function(kernel: Any) -> KernelFunction:
 
 def kernel_decay(kernel: Any) -> float | None:
     """Exponent a of lambda_j ~ j^-a on an interval: 2 nu + 1 for Matern; None where unknown."""
+    from sklearn.gaussian_process import kernels as sk
+
     if isinstance(kernel, sk.Matern):
         return math.inf if math.isinf(kernel.nu) else 2 * float(kernel.nu) + 1
     if isinstance(kernel, sk.RBF):
@@ -126,13 +138,15 @@ def kernel_decay(kernel: Any) -> float | None:
 
 def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
     """Write a known kernel as its name and numbers; None for any other callable."""
-    names = _PARAMETERS.get(type(kernel))
+    from sklearn.gaussian_process.kernels import Kernel
+
+    names = _parameters().get(type(kernel))
     if names is None:
         return None
     written: dict[str, Any] = {"name": type(kernel).__name__}
     for name in names:
         value = getattr(kernel, name)
-        if isinstance(value, sk.Kernel):
+        if isinstance(value, Kernel):
             value = kernel_to_json(value)
             if value is None:
                 return None
@@ -144,12 +158,13 @@ def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
     return written
 
 
-def kernel_from_json(written: dict[str, Any]) -> sk.Kernel:
+def kernel_from_json(written: dict[str, Any]) -> Any:
     """Build a kernel from its name and numbers, from a closed list of names."""
-    kind = _BY_NAME.get(str(written.get("name")))
+    by_name = {kind.__name__: kind for kind in _parameters()}
+    kind = by_name.get(str(written.get("name")))
     if kind is None:
-        raise ParameterError("kernel name", f"be one of {sorted(_BY_NAME)}", repr(written))
-    return kind(**{name: _value_from_json(name, written[name]) for name in _PARAMETERS[kind]})
+        raise ParameterError("kernel name", f"be one of {sorted(by_name)}", repr(written))
+    return kind(**{name: _value_from_json(name, written[name]) for name in _parameters()[kind]})
 
 
 def _value_from_json(name: str, value: Any) -> Any:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import eigh, qr
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from dpfda.errors import ParameterError
 
@@ -62,6 +61,8 @@ def leading_eigenpairs(product: Product, size: int, scale: float, count: int) ->
     ----------
     Parlett (1998), "The symmetric eigenvalue problem", theorem 4.5.1 for the residual bound.
     """
+    from scipy.sparse.linalg import ArpackNoConvergence
+
     try:
         pairs = _ritz(product, _space(product, size, scale, count, seed=0))
         for attempt in range(1, count + 2):
@@ -83,6 +84,8 @@ def _space(product: Product, size: int, shift: float, count: int, seed: int) -> 
     ARPACK stops when residuals are small beside the eigenvalue. For a smooth kernel they never are: its
     small eigenvalues are rounding. A shift of the order of the largest makes that the yardstick.
     """
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     shifted = LinearOperator(
         (size, size), matvec=lambda v: product(v.ravel()) + shift * v.ravel(), dtype=np.float64
     )
@@ -93,10 +96,10 @@ def _space(product: Product, size: int, shift: float, count: int, seed: int) -> 
 
 def _ritz(product: Product, space: Floats) -> EigenPairs:
     """Best pairs in a space, with their residuals."""
-    space, _ = qr(space, mode="economic")
+    space, _ = scipy.linalg.qr(space, mode="economic")
     image = product(space)
     small = space.T @ image
-    values, turn = eigh((small + small.T) / 2)
+    values, turn = scipy.linalg.eigh((small + small.T) / 2)
     values, turn = values[::-1], turn[:, ::-1]
     vectors = space @ turn
     residuals = np.linalg.norm(image @ turn - vectors * values, axis=0)
@@ -118,6 +121,8 @@ def _first_outside(
     product: Product, found: Floats, seed: int, shift: float, tolerance: float
 ) -> tuple[float, Floats]:
     """The largest eigenpair on the complement of orthonormal vectors (m, k)."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     size = found.shape[0]
 
     def outside(vector: Floats) -> Floats:

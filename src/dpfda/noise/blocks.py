@@ -29,9 +29,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from flint import arb
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.errors import ParameterError, RefusedMechanismError
@@ -165,7 +165,7 @@ class KNormNoise(VectorLaw):
 
     def mixture(self) -> NoiseMixture:
         ends = np.cumsum(self.block_sizes).tolist()
-        made = {size: factor(size, stats.chi2(size + 1)) for size in set(self.block_sizes)}
+        made = {size: factor(size, scipy.stats.chi2(size + 1)) for size in set(self.block_sizes)}
         blocks = tuple(
             Block(end - size, end, made[size].factors, made[size].logs)
             for size, end in zip(self.block_sizes, ends, strict=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpfda.bounds import BodyNorm
 from dpfda.noise.approximate import block_ratio
@@ -84,7 +84,7 @@ class BoxNoise(ScaledLaw):
 
     def mixture(self) -> NoiseMixture:
         """Close to it: a uniform coordinate is replaced by a normal one of the same variance."""
-        lengths = factor(self.components, stats.gamma(self.components + 1))
+        lengths = factor(self.components, scipy.stats.gamma(self.components + 1))
         block = Block(0, self.components, lengths.factors**2 / 3, lengths.logs)
         return one_factor(self.scales, block)
 
@@ -132,7 +132,7 @@ class EllipsoidNoise(ScaledLaw):
         return block_loss(self.components, requested)
 
     def mixture(self) -> NoiseMixture:
-        return one_factor(self.scales, factor(self.components, stats.chi2(self.components + 1)))
+        return one_factor(self.scales, factor(self.components, scipy.stats.chi2(self.components + 1)))
 
     def log_density(self, points: Floats) -> Floats:
         return -np.asarray(np.linalg.norm(points / np.asarray(self.scales, dtype=float), axis=-1))

@@ -27,8 +27,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from flint import arb
-from scipy import optimize, special, stats
 
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise.differences import enclosing_width
@@ -126,9 +126,9 @@ class EllipticalNoise(VectorLaw):
 
     def mixture(self) -> NoiseMixture:
         if self.mixing == "laplace":
-            block = factor(self.size, stats.expon())
+            block = factor(self.size, scipy.stats.expon())
         else:
-            squares = factor(self.size, stats.chi2(self.degrees))
+            squares = factor(self.size, scipy.stats.chi2(self.degrees))
             block = Block(0, self.size, self.degrees / squares.factors, squares.logs)
         return one_factor(np.full(self.size, float(self.scale)), block)
 
@@ -282,17 +282,19 @@ def _approximate_ratio(mixing: str, degrees: int, epsilon: float, delta: float) 
     if mixing == "laplace":
         below = -np.expm1(-edges)
     else:
-        below = special.gammaincc(degrees / 2, degrees / 2 / edges)
+        below = scipy.special.gammaincc(degrees / 2, degrees / 2 / edges)
     masses = np.diff(below, append=1.0)
 
     def excess(log_ratio: float) -> float:
         mu = math.exp(log_ratio) / np.sqrt(edges)
-        first = special.log_ndtr(mu / 2 - epsilon / mu)
-        second = epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
+        first = scipy.special.log_ndtr(mu / 2 - epsilon / mu)
+        second = epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
         with np.errstate(invalid="ignore", divide="ignore"):
             deltas = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
         value = float(np.sum(masses * np.nan_to_num(deltas))) + float(below[0])
         return math.log(max(value, 1e-300)) - math.log(delta)
 
-    root = optimize.brentq(excess, -100.0, math.log(4 * math.sqrt(2 * epsilon + 1) + 80), xtol=1e-9)
+    root = scipy.optimize.brentq(
+        excess, -100.0, math.log(4 * math.sqrt(2 * epsilon + 1) + 80), xtol=1e-9
+    )
     return Fraction(math.exp(root))

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from dpfda.numerics import drawing
 
@@ -71,7 +70,7 @@ def one_factor(deviations: ArrayLike, block: Block) -> NoiseMixture:
     return NoiseMixture(np.asarray(deviations, dtype=np.float64), (block,))
 
 
-def factor(count: int, law: stats.distributions.rv_frozen) -> Block:
+def factor(count: int, law: Any) -> Block:
     """One factor T of this law for so many coordinates, from the first on."""
     nodes_used = NODES if count >= SMALL else NODES_OF_SMALL_BLOCKS
     low, high = np.log(law.ppf(TAIL)), np.log(law.isf(TAIL))

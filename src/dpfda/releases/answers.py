@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import integer, mapping, number
@@ -54,7 +54,7 @@ class Answer:
         It is about the privacy noise alone: not the bias of clipping and shrinkage, nor sampling.
         """
         check_level(level)
-        half = float(norm.ppf((1 + level) / 2)) * self.standard_error
+        half = float(scipy.special.ndtri((1 + level) / 2)) * self.standard_error
         return self.value - half, self.value + half
 
     @classmethod

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import map_coordinates
 
 from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
@@ -140,7 +140,9 @@ class ReleasedDensity(Release):
         ends = np.array(self.domain_range)
         nodes = NODES[self.dimensions]
         position = (at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5
-        return np.asarray(map_coordinates(self.node_values, position.T, order=1, mode="nearest"))
+        return np.asarray(
+            scipy.ndimage.map_coordinates(self.node_values, position.T, order=1, mode="nearest")
+        )
 
     def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
         """Values at the midpoints of a regular grid; by default at the nodes.

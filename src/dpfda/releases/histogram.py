@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicHermiteSpline
 
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, frozen, product_points
@@ -153,7 +153,7 @@ class ReleasedHistogram(Release):
         return frozen(self.smoother.coefficients(self.counts / self.size))
 
     @cached_property
-    def _distribution(self) -> CubicHermiteSpline:
+    def _distribution(self) -> Any:
         """Monotone distribution function through the shares of cells in the adaptive estimate.
 
         Its slopes at the edges, values of the density, are those of the adaptive estimate, brought
@@ -169,7 +169,9 @@ class ReleasedHistogram(Release):
         ends = np.clip(slopes[[0, -1]], 0.0, 2 * heights[[0, -1]])
         below = np.concatenate([[0.0], np.cumsum(shares)])
         below[-1] = 1.0
-        return CubicHermiteSpline(edges, below, np.concatenate([ends[:1], inner, ends[1:]]))
+        return scipy.interpolate.CubicHermiteSpline(
+            edges, below, np.concatenate([ends[:1], inner, ends[1:]])
+        )
 
     def smoothed(self, smoothing: Any) -> ReleasedHistogram:
         """The same noisy counts, smoothed otherwise. Costs no privacy."""

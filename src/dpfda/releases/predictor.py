@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bounds import IntegerBall
@@ -167,7 +167,7 @@ class ReleasedPredictor(Release):
         """
         if self.loss != "logistic" or self.task != "classification":
             raise ParameterError("loss", "be 'logistic' for probabilities", repr(self.loss))
-        second = expit(self(points))
+        second = scipy.special.expit(self(points))
         return np.column_stack([1.0 - second, second])
 
     def _points(self, points: ArrayLike) -> Floats:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.summaries.minimiser import Loss
@@ -24,6 +23,8 @@ OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0
 
 def default_kernel(inputs: int) -> Any:
     """Matern 3/2 on one or two inputs, Gaussian on more; in units of inputs scaled to [0, 1]."""
+    from sklearn.gaussian_process.kernels import RBF, Matern
+
     return Matern(0.25, nu=1.5) if inputs <= 2 else RBF(0.25 * math.sqrt(inputs))
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from dpfda.bases import BoxBasis, KernelBasis
 from dpfda.bases.cells import CellGrid
@@ -212,7 +212,10 @@ class Elements:
             others = np.zeros((1, table.shape[1]))
         metric = "cityblock" if self.norm == "l1" else "sqeuclidean"
         rows = max(1, 2**22 // len(others))
-        parts = (cdist(table[i : i + rows], others, metric).max() for i in range(0, len(table), rows))
+        parts = (
+            scipy.spatial.distance.cdist(table[i : i + rows], others, metric).max()
+            for i in range(0, len(table), rows)
+        )
         largest = int(max(parts))
         return largest if self.norm == "l1" else math.isqrt(largest) + 1
 

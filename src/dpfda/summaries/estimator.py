@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from inspect import Signature, signature
-from typing import Any, ClassVar, Self
-
-from sklearn.base import BaseEstimator
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import shown
@@ -23,7 +22,15 @@ from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Set
 SYNONYMS = {"kernel": "basis"}
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator as _Base
+else:
+
+    class _Base:
+        """In the place of scikit-learn's `BaseEstimator`, slow to load, until an estimator is made."""
+
+
+class Estimator(_Base):  # type: ignore[misc]
     """Base of the estimators; not for use by itself.
 
     A summary has the parameters epsilon, delta and ledger, and those of `gathered` that it needs. Fields
@@ -66,6 +73,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             If it cannot be read.
         """
         return asked(self.epsilon, self.delta, self.rho)
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        if Estimator.__bases__ == (_Base,):
+            _load_base()
+        made: Self = super().__new__(cls)
+        return made
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -124,6 +137,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+
+def _load_base() -> None:
+    """Give the estimators scikit-learn's base: parameters, clones, tags, requests for metadata."""
+    from sklearn.base import BaseEstimator
+
+    Estimator.__bases__ = (BaseEstimator,)
+    made = [Estimator]
+    for kind in made:
+        super(Estimator, kind).__init_subclass__()
+        made += kind.__subclasses__()
+
+
+if "sklearn.base" in sys.modules:
+    _load_base()
 
 
 def read_ledger(ledger: Any) -> tuple[Any, str | None]:

@@ -39,8 +39,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown
@@ -117,7 +117,7 @@ class Loss:
         if self.name == "hinge":
             return np.asarray(-y * np.clip((1.0 - y * f) / float(self.width), 0.0, 1.0))
         if self.name == "logistic":
-            return np.asarray(-y * expit(-y * f))
+            return np.asarray(-y * scipy.special.expit(-y * f))
         width = float(self.width)
         residual = f - y
         return 2.0 * (np.clip(residual, -width, width) if self.name == "huber" else residual)
@@ -128,7 +128,7 @@ class Loss:
             short = 1.0 - y * f
             return np.where((short > 0) & (short < float(self.width)), 1.0 / float(self.width), 0.0)
         if self.name == "logistic":
-            return np.asarray(expit(y * f) * expit(-y * f))
+            return np.asarray(scipy.special.expit(y * f) * scipy.special.expit(-y * f))
         inside = np.abs(f - y) < (float(self.width) if self.name == "huber" else math.inf)
         return np.where(inside, 2.0, 0.0)
 

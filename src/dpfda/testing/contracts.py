@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import default_kernel
@@ -110,7 +110,7 @@ def _check_draws(noise: NoiseLaw, simulated: Floats, draws: int) -> None:
 
 
 def _same(first: Floats, second: Floats) -> bool:
-    return bool(stats.ks_2samp(first, second).pvalue > FALSE_ALARM)
+    return bool(scipy.stats.ks_2samp(first, second).pvalue > FALSE_ALARM)
 
 
 def _check_moments(noise: NoiseLaw, simulated: Floats) -> None:

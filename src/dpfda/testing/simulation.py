@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
@@ -174,6 +173,8 @@ def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotP
     prepared = _checked(estimator).prepare(X, groups)
     if (prepared.request.public_design or prepared.request.design(1)).measurement is not None:
         # What was measured is not the mean itself: take all coefficients, as other mechanisms do.
+        from sklearn.base import clone
+
         prepared = clone(estimator).set_params(mechanism="laplace", delta=0.0).prepare(X, groups)
     request, total = prepared.request, prepared.total
     coefficients = np.array(total._total, dtype=float) * request.ball.unit / total._count

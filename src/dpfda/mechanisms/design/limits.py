@@ -51,8 +51,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from dpfda.bases.priors import Prior
 from dpfda.mechanisms import Problem
@@ -209,7 +209,7 @@ def _ziv_zakai(variances: Floats, step: float, errors: Floats) -> Floats:
         ends = step * np.arange(STEPS + 1.0) / (2 * np.sqrt(variances)[..., None])
     ends = np.where(np.isnan(ends), 0.0, np.minimum(ends, 40.0))
     density = np.exp(-(ends**2) / 2) / np.sqrt(2 * np.pi)
-    areas = (ends**2 * ndtr(-ends) + ndtr(ends) - 0.5 - ends * density) / 2
+    areas = (ends**2 * scipy.special.ndtr(-ends) + scipy.special.ndtr(ends) - 0.5 - ends * density) / 2
     return np.asarray(8 * variances * (np.diff(areas, axis=-1) @ errors))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from dpfda.bases import Basis, BernsteinBasis, KernelBasis
 from dpfda.bases.centred import CentredBasis
@@ -81,6 +80,8 @@ def public_mixture(basis: Basis, norm: str) -> Prior | None:
 def _of_default_kernel(basis: Basis) -> bool:
     if not isinstance(basis, KernelBasis):
         return False
+    from sklearn.gaussian_process.kernels import Kernel
+
     kernel = basis.kernel
     return isinstance(kernel, Kernel) and bool(kernel == default_kernel(basis.domain_range))
 

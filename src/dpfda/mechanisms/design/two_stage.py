@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import IntegerBall
@@ -304,11 +304,11 @@ def choose_radius(
     )
     with np.errstate(divide="ignore"):
         edges = np.log(np.maximum(radii[1:, None] ** 2 - floor**2, 0.0)) / 2
-    above = ndtr((place - edges) / width)
+    above = scipy.special.ndtr((place - edges) / width)
     chances = np.diff(np.vstack([np.zeros(place.size), above, np.ones(place.size)]), axis=0)
     logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / deviation
     weights = np.exp(logs - logs.max())
-    quantiles = ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    quantiles = scipy.special.ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
     lengths = np.hypot(np.exp(place[:, None] + width[:, None] * quantiles), floor[:, None])
     excess = np.maximum(lengths[None] - radii[:, None, None], 0.0).mean(axis=2)
     moved = (excess**2 @ weights) / weights.sum()

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
@@ -358,7 +358,9 @@ class CurvePosterior:
             return mean
         evidence, level = self.constant
         weight = np.log(CONSTANT * self.noisy.size) + evidence
-        share = expit(weight - logsumexp(np.concatenate(_logs(self.fits, LINE, PUBLIC))))
+        share = scipy.special.expit(
+            weight - scipy.special.logsumexp(np.concatenate(_logs(self.fits, LINE, PUBLIC)))
+        )
         return np.asarray((1 - share) * mean + share * level)
 
     @property

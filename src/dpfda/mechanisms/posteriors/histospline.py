@@ -33,8 +33,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
 from dpfda.errors import ParameterError
@@ -265,7 +265,7 @@ def _mixed_dense(cells: CellGrid, modes: int, shares: Floats, privacy: float, si
     found: list[Floats] = []
     for hyper in _hyperparameters(cells):
         weighted = averages * _prior(radius, *hyper)
-        values, vectors = eigh(weighted @ averages.T, driver="evd")
+        values, vectors = scipy.linalg.eigh(weighted @ averages.T, driver="evd")
         total = np.maximum(values, 0.0) + 1.0
         inverse = (vectors / total) @ vectors.T
         likelihoods.append(-0.5 * float(np.sum(np.log(total)) + rest @ inverse @ rest))

@@ -66,9 +66,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from flint import acb, arb
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpfda.numerics.exactness import ball, precision, upper_end
 from dpfda.privacy.composition.concentrated import zcdp_delta
@@ -254,7 +254,7 @@ def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Flo
     rho, half = r / 2, size / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = inside - height + np.log(-np.expm1(-2 * inside)) + (size - 2) * np.log(np.sin(psi))
-    front = half * np.log(rho) + (1 - half) * math.log(2.0) - special.gammaln(half + 0.5)
+    front = half * np.log(rho) + (1 - half) * math.log(2.0) - scipy.special.gammaln(half + 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
         first = (size - 1) / 2 * np.exp(front + _log_bessel(half, rho) + logs)
         second = rho / 2 * np.exp(front + _log_bessel(half - 1, rho) + logs) * np.sin(psi) ** 2
@@ -269,7 +269,7 @@ def _log_bessel(order: Floats, x: Floats) -> Floats:
     DLMF 10.41.4 with three terms, whose error there is below 1e-7.
     """
     with np.errstate(over="ignore", divide="ignore"):
-        known = special.kve(order, x)
+        known = scipy.special.kve(order, x)
         safe = np.maximum(order, 1.0)
         z = x / safe
         root = np.hypot(1.0, z)

@@ -15,8 +15,8 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+import scipy
 from flint import arb
-from scipy import special
 
 from dpfda.numerics.exactness import ball, precision, upper_end
 from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, narrowed, root_at_least
@@ -66,8 +66,8 @@ def _profile(epsilon: Fraction, ratio: Fraction) -> arb:
 
 def estimated_gaussian_delta(epsilon: float, mu: float) -> float:
     """Delta in floats: for design and first guesses, never to state a guarantee."""
-    first = special.log_ndtr(mu / 2 - epsilon / mu)
-    second = epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
+    first = scipy.special.log_ndtr(mu / 2 - epsilon / mu)
+    second = epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
     return float(math.exp(first) * -math.expm1(min(second - first, 0.0)))
 
 

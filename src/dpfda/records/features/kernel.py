@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
-from sklearn.base import clone
-from sklearn.gaussian_process import kernels as sk
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_to_json
@@ -43,7 +41,8 @@ class FourierFeatures:
 
     Examples
     --------
-    >>> features = FourierFeatures.drawn(sk.RBF(0.5), inputs=3, components=20, seed=1)
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> features = FourierFeatures.drawn(RBF(0.5), inputs=3, components=20, seed=1)
     >>> float(np.round(np.sum(features.values(np.zeros((1, 3))) ** 2), 12))
     1.0
     """
@@ -69,6 +68,8 @@ class FourierFeatures:
         ParameterError
             For another kernel.
         """
+        from sklearn.gaussian_process import kernels as sk
+
         if type(kernel) not in (sk.RBF, sk.Matern) or np.ndim(kernel.length_scale) != 0:
             raise ParameterError(
                 "kernel", "be RBF or Matern with one length scale for Fourier features", repr(kernel)
@@ -123,7 +124,8 @@ class LandmarkFeatures:
 
     Examples
     --------
-    >>> features = LandmarkFeatures.on_grid(sk.Matern(0.2, nu=1.5), inputs=1, points=20, components=6)
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> features = LandmarkFeatures.on_grid(Matern(0.2, nu=1.5), inputs=1, points=20, components=6)
     >>> features.components, features.values(np.array([[0.3]])).shape
     (6, (1, 6))
     """
@@ -165,7 +167,10 @@ class LandmarkFeatures:
         ParameterError
             If the kernel cannot be written down, or points or power are unusable.
         """
-        if not isinstance(kernel, sk.Kernel) or kernel_to_json(kernel) is None:
+        from sklearn.base import clone
+        from sklearn.gaussian_process.kernels import Kernel
+
+        if not isinstance(kernel, Kernel) or kernel_to_json(kernel) is None:
             raise ParameterError(
                 "kernel", "be a known scikit-learn kernel with one length scale", repr(kernel)
             )
@@ -176,7 +181,7 @@ class LandmarkFeatures:
         if bounds is not None:
             places = InputBox.of(bounds, places.shape[1]).scaled(places)
         gram = np.asarray(kernel(places), dtype=np.float64)
-        values, vectors = eigh(gram / places.shape[0])
+        values, vectors = scipy.linalg.eigh(gram / places.shape[0])
         values, vectors = values[::-1], vectors[:, ::-1]
         rank = int(np.sum(values > RELATIVE_RANK * values[0]))
         kept = rank if components is None else min(rank, count(components, "components", 1))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import scipy
 from flint import arb
-from scipy.optimize import brentq
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.exactness import BitSource, ball, draw_rounded
@@ -96,7 +96,7 @@ class Stopping:
         ends = math.log(SMALLEST_GAMMA), math.log1p(-1e-9)
         if excess(ends[1]) > 0:
             raise ParameterError("expected_runs", "exceed 1 by more than rounding", f"{mean}")
-        return cls(eta, Fraction(math.exp(brentq(excess, *ends, xtol=1e-14))))
+        return cls(eta, Fraction(math.exp(scipy.optimize.brentq(excess, *ends, xtol=1e-14))))
 
     @property
     def mean(self) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, KFold
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.native_arrays import doubles
@@ -156,6 +155,8 @@ def _splits(values: Floats, labels: Any, folds: int, seed: int) -> Iterator[tupl
     units_ = values.shape[0] if labels is None else np.unique(labels).size
     if units_ < 2 * folds:
         raise ParameterError("folds", "leave at least two units in each part", f"{folds} of {units_}")
+    from sklearn.model_selection import GroupKFold, KFold
+
     if labels is None:
         yield from KFold(folds, shuffle=True, random_state=seed).split(values)
     else:

@@ -1,0 +1,49 @@
+"""What importing the package loads, and that scikit-learn's base is there once an estimator is made."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("dask", "matplotlib", "numba", "pandas", "pyarrow", "rich", "typer")
+SCIPY = ("fft", "interpolate", "linalg", "ndimage", "optimize", "sparse", "spatial", "special", "stats")
+NAMES = ("PrivateMean", "PrivateComparison", "PrivateCovariance", "PrivateDensity", "Session", "Ledger")
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("statement", ["import dpfda", f"from dpfda import {', '.join(NAMES)}"])
+def test_an_import_loads_nothing_that_only_a_fit_needs(statement: str) -> None:
+    unwanted = {*HEAVY, "sklearn", *(f"scipy.{part}" for part in SCIPY)}
+    assert run(f"import sys\n{statement}\nprint(sorted({unwanted} & set(sys.modules)))") == "[]"
+
+
+ESTIMATOR = """
+from dpfda import PrivateComparison, PrivateMean
+mean = PrivateMean(1.0, bounds=(0, 1), missing="complete")
+from sklearn.base import BaseEstimator, clone
+assert isinstance(mean, BaseEstimator)
+assert issubclass(PrivateComparison, BaseEstimator)
+assert PrivateMean.__mro__.count(BaseEstimator) == 1
+assert clone(mean).get_params()["epsilon"] == 1.0
+assert mean.get_params()["reading"].missing == "complete"
+# Requests for metadata are made for every subclass.
+assert callable(mean.set_fit_request) and callable(PrivateComparison.set_fit_request)
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import sklearn.base\n"])
+def test_an_estimator_is_one_of_scikit_learn_whichever_is_imported_first(first: str) -> None:
+    run(first + ESTIMATOR)
+
+
+def test_a_pickled_estimator_finds_its_base_where_none_was_made_before() -> None:
+    from dpfda import PrivateMean
+
+    pickled = pickle.dumps(PrivateMean(2.0, bounds=(0, 1)))
+    code = f"import pickle\nprint(pickle.loads({pickled!r}).get_params()['epsilon'])"
+    assert run(code) == "2.0"
