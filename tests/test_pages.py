@@ -6,17 +6,20 @@ start: `sample_names` and the files of `write_samples`. Lines of a ``console`` b
 ``$ dpfda`` are run; each line that the block shows after a command must be in what that prints.
 """
 
-import os
 import re
 import shlex
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
-from sybil import Example
+import pytest
+from matplotlib import pyplot
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from typer.testing import CliRunner
+
+from dpfda.front.command.app import app
 
 POINTS = 93
 # Commands that are not the program's: they are tried elsewhere, or take long.
@@ -63,7 +66,6 @@ def table(path: Path, header: list[str], rows: list) -> None:
 
 def run_console(example: Example) -> None:
     """Run a console block, a command after the other, and compare what is printed."""
-    from dpfda.front.command.app import app
 
     for command, said in commands(example.parsed):
         if FOREIGN.match(command):
@@ -87,22 +89,18 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
     return found
 
 
-def start(namespace: dict) -> None:
-    """The folder of a page, with the samples, before its first block."""
-    import matplotlib
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = Sybil([PythonCodeBlockParser(), CodeBlockParser("console", run_console), SkipParser()])
 
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_runs(page, tmp_path, monkeypatch):
     matplotlib.use("Agg")
-    folder = Path(tempfile.mkdtemp(prefix="page"))
-    namespace.update(sample_names())
-    write_samples(folder, namespace)
-    namespace.update(_folder=folder, _before=Path.cwd())
-    os.chdir(folder)
-
-
-def stop(namespace: dict) -> None:
-    """Leave the page's folder."""
-    from matplotlib import pyplot
-
+    monkeypatch.chdir(tmp_path)
+    document = BLOCKS.parse(page)
+    document.namespace.update(sample_names())
+    write_samples(tmp_path, document.namespace)
+    for example in document.examples():
+        example.evaluate()
     pyplot.close("all")
-    os.chdir(namespace["_before"])
-    shutil.rmtree(namespace["_folder"], ignore_errors=True)
