@@ -127,6 +127,10 @@ class StorageError(DpfdaError, ValueError):
     """A file cannot be read as, or written as, a release."""
 
 
+class CustodyError(DpfdaError):
+    """Keys, an agreement or parts of several custodians do not fit together; no number is told."""
+
+
 class SessionError(DpfdaError):
     """A session cannot answer: it was closed or suspended, is open elsewhere, or lost its file."""
 

@@ -14,15 +14,21 @@ from dpfda.errors import DpfdaError
 class IntegerSum:
     """Sum of integer rows, exact and mergeable in any order.
 
-    It can be added to and merged, and it leaves only with noise (`with_noise`). It does not print,
-    pickle or copy. Totals are Python integers, so no number of records overflows them.
+    It can be added to and merged, and it leaves only with noise (`with_noise`) or under masks
+    (`masked`). It does not print, pickle or copy. Totals are Python integers, so no number of records
+    overflows them.
+
+    A total of parts that were masked is known modulo a power of two (`modulo`). It is then reduced after
+    the noise, and the release is a function of total plus noise, whatever somebody added to the total:
+    reduced before, a part made to wrap it would move neighbours far apart.
     """
 
-    __slots__ = ("_count", "_total")
+    __slots__ = ("_count", "_modulus", "_total")
 
     def __init__(self, components: int) -> None:
         self._total = [0] * components
         self._count = 0
+        self._modulus = 0
 
     @classmethod
     def of(cls, values: Sequence[int]) -> IntegerSum:
@@ -31,6 +37,21 @@ class IntegerSum:
         total._total = [int(value) for value in values]
         total._count = 1
         return total
+
+    @classmethod
+    def modulo(cls, totals: Sequence[int], count: int, modulus: int) -> IntegerSum:
+        """Totals and a number of rows that are known modulo a power of two."""
+        total = cls(len(totals))
+        total._total, total._count, total._modulus = [*totals], count, modulus
+        return total
+
+    def masked(self, masks: Sequence[int], modulus: int) -> list[int]:
+        """Totals, and behind them the number of rows, plus masks modulo a power of two.
+
+        Under uniform secret masks these are uniform numbers, whatever the records.
+        """
+        numbers = zip((*self._total, self._count), masks, strict=True)
+        return [(number + mask) % modulus for number, mask in numbers]
 
     def add(self, rows: NDArray[np.int64]) -> IntegerSum:
         """Add integer rows (n, components), each entry below 2^31 and n below 2^31; returns self."""
@@ -48,13 +69,14 @@ class IntegerSum:
         """The sum of all rows times a public integer matrix (K, components), exactly: a new sum."""
         product = IntegerSum(matrix.shape[0])
         product._total = exact_product(matrix, self._total)
-        product._count = self._count
+        product._count, product._modulus = self._count, self._modulus
         return product
 
     def merge(self, other: IntegerSum) -> IntegerSum:
         """Add another sum; returns self."""
         self._total = [a + b for a, b in zip(self._total, other._total, strict=True)]
         self._count += other._count
+        self._modulus = self._modulus or other._modulus
         return self
 
     def with_noise(self, noise: Sequence[int], thresholds: Sequence[int] = ()) -> tuple[int, ...]:
@@ -69,12 +91,21 @@ class IntegerSum:
         if any(type(value) is not int for value in (*noise, *levels)):
             # A fraction would show in the last digits which coefficients are not zero.
             raise DpfdaError("Noise and thresholds must be integers.")
+        if self._modulus and any(levels):
+            raise DpfdaError("A total of masked parts cannot be thresholded.")
         pairs = zip(self._total[: len(noise)], levels, noise, strict=True)
-        return tuple(soft_threshold(total, level) + added for total, level, added in pairs)
+        return tuple(
+            self._reduced(soft_threshold(total, level) + added) for total, level, added in pairs
+        )
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
-        return self._count * scale + noise
+        return self._reduced(self._count * scale + noise)
+
+    def _reduced(self, noisy: int) -> int:
+        """The number nearest to zero that is equal to it modulo the modulus, where there is one."""
+        half = self._modulus // 2
+        return (noisy + half) % self._modulus - half if half else noisy
 
     def __repr__(self) -> str:
         return f"IntegerSum({len(self._total)} components, content private)"

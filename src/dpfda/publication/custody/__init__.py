@@ -1,0 +1,10 @@
+"""Sums of custodians who may not pool records: keys, the signed agreement, masked parts, their total.
+
+Nothing here draws noise. What is secret (keys, parts, the total) neither prints nor pickles.
+"""
+
+from dpfda.publication.custody.agreements import Agreement
+from dpfda.publication.custody.keys import Card, Keys
+from dpfda.publication.custody.parts import Part, joined, masked
+
+__all__ = ["Agreement", "Card", "Keys", "Part", "joined", "masked"]

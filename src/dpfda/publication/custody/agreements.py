@@ -1,0 +1,175 @@
+"""What custodians agree on before any of them adds up: one signed file of public parameters."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dpfda.errors import CustodyError, ParameterError
+from dpfda.publication.custody.canonical import digest, verified
+from dpfda.publication.custody.keys import Card, Keys, opened
+from dpfda.releases.files import built, write_json
+
+# Beyond the largest total there is this room for noise: a draw that leaves it is 2^100 times as large
+# as all records together.
+ROOM_BITS = 128
+WORD_BITS = 64
+# Where the number of units is private, no more are counted than there are people, by far.
+MOST_UNITS = 2**40
+
+
+def modulus_bits(largest: int) -> int:
+    """Bits of numbers in which no total can wrap.
+
+    Parameters
+    ----------
+    largest : int
+        Public bound on the size of any total: that of one unit, times their largest number, times what a
+        public matrix may make of it.
+
+    Examples
+    --------
+    >>> modulus_bits(2**30 * 1000)
+    192
+    """
+    needed = largest.bit_length() + 1 + ROOM_BITS
+    return -(-needed // WORD_BITS) * WORD_BITS
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """The public parameters of one release of several custodians, signed by the coordinator.
+
+    Parameters
+    ----------
+    custodians : sequence of Card
+        At least two, in the order of their names.
+    coordinator : Card
+    summary : mapping
+        What is added up and published, as JSON types: name and parameters of the estimator.
+    rule : str
+        Hash of the public numbers by which a record becomes integers.
+    numbers : int
+        How many integers each part has.
+    largest : int
+        Public bound on the size of a total.
+    session : str
+        Sixteen random bytes, in hexadecimal: no two agreements are one.
+    bits : int, optional
+        Parts are added up modulo two to the power of this; by default what `largest` needs.
+    signature : str
+    """
+
+    custodians: Sequence[Card]
+    coordinator: Card
+    summary: Mapping[str, Any]
+    rule: str
+    numbers: int
+    largest: int
+    session: str = field(default_factory=lambda: secrets.token_hex(16))
+    bits: int = 0
+    signature: str = ""
+    FORMAT: ClassVar[str] = "dpfda-custodians-agreement"
+
+    def __post_init__(self) -> None:
+        cards = sorted(self.custodians, key=lambda card: card.name)
+        object.__setattr__(self, "custodians", tuple(cards))
+        everyone = (*cards, self.coordinator)
+        for part in ("name", "exchange", "signing"):
+            if len({getattr(card, part) for card in everyone}) < len(everyone):
+                raise ParameterError("custodians", "have different names and keys", f"one {part} twice")
+        if len(cards) < 2:
+            raise ParameterError("custodians", "be at least two", len(cards))
+        needed = modulus_bits(self.largest)
+        if not self.bits:
+            object.__setattr__(self, "bits", needed)
+        if self.bits < needed or self.bits % WORD_BITS:
+            raise CustodyError(
+                f"The agreement must add up modulo 2^{needed} or more, so that no total can wrap; found "
+                f"2^{self.bits}. Do not make a part for it."
+            )
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """All that is signed, as JSON types."""
+        return {
+            "format": self.FORMAT,
+            "version": 1,
+            "session": self.session,
+            "custodians": [card.to_json() for card in self.custodians],
+            "coordinator": self.coordinator.to_json(),
+            "summary": dict(self.summary),
+            "rule": self.rule,
+            "numbers": self.numbers,
+            "largest": str(self.largest),
+            "bits": self.bits,
+        }
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of all that is signed."""
+        return digest(self.content)
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash as people compare it, in groups of eight."""
+        text = self.digest.hex()
+        return "-".join(text[start : start + 8] for start in range(0, len(text), 8))
+
+    @property
+    def modulus(self) -> int:
+        """What parts are added up by."""
+        return 1 << self.bits
+
+    def card(self, name: str) -> Card:
+        """The card of one custodian.
+
+        Raises
+        ------
+        CustodyError
+            If there is none of that name.
+        """
+        for card in self.custodians:
+            if card.name == name:
+                return card
+        raise CustodyError(f"The agreement must name the custodian; found no {name!r} in it.")
+
+    def signed(self, keys: Keys) -> Agreement:
+        """The same with the coordinator's signature."""
+        return replace(self, signature=keys.sign(self.content)["signature"])
+
+    def save(self, path: str | Path) -> Path:
+        """Write the signed file, which all custodians get."""
+        return write_json(path, {**self.content, "signature": self.signature})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Agreement:
+        """Read an agreement and check its signature and its numbers.
+
+        Raises
+        ------
+        StorageError, CustodyError
+            If it is none, or not as it was signed.
+        """
+        written = opened(path, cls.FORMAT)
+        coordinator = built(lambda: Card.from_json(written["coordinator"]), path)
+        content = verified(written, coordinator.signing, f"The agreement {str(path)!r}")
+        made: Agreement = built(lambda: cls._read(content, coordinator, written["signature"]), path)
+        return made
+
+    @classmethod
+    def _read(cls, content: dict[str, Any], coordinator: Card, signature: str) -> Agreement:
+        whole = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
+        return cls(
+            custodians=[Card.from_json(card) for card in content["custodians"]],
+            coordinator=coordinator,
+            summary=content["summary"],
+            rule=content["rule"],
+            session=content["session"],
+            signature=signature,
+            **whole,
+        )

@@ -1,0 +1,254 @@
+"""Keys of one party for one release: from the system's entropy, in a file of its own, wiped with use."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from dpfda.errors import CustodyError, ParameterError, StorageError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.publication.custody.canonical import signed, verified
+from dpfda.releases.files import built, read_json, write_json
+
+KEY_BYTES = 32
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Card:
+    """The public half of a party's keys, signed by itself.
+
+    Parameters
+    ----------
+    name : str
+        What the party is called: letters, digits, points and dashes.
+    exchange, signing : bytes
+        Public keys of X25519 and Ed25519.
+    units : int or None
+        Number of privacy units that a custodian will bring, where that is public; None elsewhere.
+    """
+
+    name: str
+    exchange: bytes
+    signing: bytes
+    units: int | None = None
+    FORMAT: ClassVar[str] = "dpfda-custodian-card"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            words = "be letters, digits, points and dashes, at most 64"
+            raise ParameterError("The name of a custodian", words, shown(self.name))
+        if self.units is not None:
+            whole(self.units, "units", words="be None or a positive integer")
+        if {len(self.exchange), len(self.signing)} != {KEY_BYTES}:
+            raise ParameterError("A public key", f"have {KEY_BYTES} bytes", "another length")
+
+    def to_json(self) -> dict[str, Any]:
+        """The card as JSON types."""
+        keys = {"exchange": self.exchange.hex(), "signing": self.signing.hex()}
+        return {"name": self.name, **keys, "units": self.units}
+
+    @classmethod
+    def from_json(cls, written: Any) -> Card:
+        """The card that `to_json` wrote."""
+        exchange, signing = bytes.fromhex(written["exchange"]), bytes.fromhex(written["signing"])
+        return cls(written["name"], exchange, signing, written["units"])
+
+    @classmethod
+    def load(cls, path: str | Path) -> Card:
+        """Read a card and check its signature.
+
+        Raises
+        ------
+        StorageError, CustodyError
+            If it is no card, or not as it was signed.
+        """
+        written = opened(path, cls.FORMAT)
+        card = built(lambda: cls.from_json(written["card"]), path)
+        verified(written, card.signing, f"The card {str(path)!r}")
+        return card
+
+
+class Keys:
+    """Both halves of a party's keys, for one release. Secret; it does not print, pickle or copy.
+
+    Parameters
+    ----------
+    card : Card
+    exchange, signing
+        Private keys.
+    file : Path, optional
+        Where they are kept.
+    """
+
+    __slots__ = ("_exchange", "_file", "_signing", "card")
+    FORMAT = "dpfda-custodian-keys"
+
+    def __init__(
+        self,
+        card: Card,
+        exchange: X25519PrivateKey,
+        signing: Ed25519PrivateKey,
+        file: Path | None = None,
+    ) -> None:
+        self.card, self._signing, self._file = card, signing, file
+        self._exchange: X25519PrivateKey | None = exchange
+
+    @classmethod
+    def make(cls, name: str, units: int | None = None) -> Self:
+        """New keys from the operating system's entropy."""
+        exchange, signing = X25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+        public = exchange.public_key().public_bytes_raw(), signing.public_key().public_bytes_raw()
+        return cls(Card(name, public[0], public[1], units), exchange, signing)
+
+    def save(self, path: str | Path) -> Path:
+        """Write both halves to a new file that only its owner may read, and remember it.
+
+        Raises
+        ------
+        StorageError
+            If it exists or cannot be written.
+        """
+        target = Path(path)
+        halves = self._unused().private_bytes_raw(), self._signing.private_bytes_raw()
+        secret = {"exchange": halves[0].hex(), "signing": halves[1].hex()}
+        written = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "secret": secret}
+        try:
+            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(written, file)
+        except OSError as error:
+            raise StorageError(f"{str(path)!r} could not be written: {error.strerror}.") from None
+        self._file = target
+        return target
+
+    def save_card(self, path: str | Path) -> Path:
+        """Write the public half, signed, for the coordinator and the other custodians."""
+        content = {"format": Card.FORMAT, "version": 1, "card": self.card.to_json()}
+        return write_json(path, signed(content, self._signing))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read keys that have not been used.
+
+        Raises
+        ------
+        StorageError, CustodyError
+            If the file holds none.
+        """
+        written = opened(path, cls.FORMAT)
+        if "secret" not in written:
+            raise CustodyError(
+                f"The keys in {str(path)!r} were used. Keys hold for one release: make new ones, and a "
+                "new agreement with them."
+            )
+        return built(lambda: cls._read(written, Path(path)), path)
+
+    @classmethod
+    def _read(cls, written: Any, file: Path) -> Self:
+        secret = {name: bytes.fromhex(value) for name, value in written["secret"].items()}
+        exchange = X25519PrivateKey.from_private_bytes(secret["exchange"])
+        signing = Ed25519PrivateKey.from_private_bytes(secret["signing"])
+        card = Card.from_json(written["card"])
+        public = [key.public_key().public_bytes_raw() for key in (exchange, signing)]
+        if public != [card.exchange, card.signing]:
+            raise ValueError("the two halves of the keys differ")
+        return cls(card, exchange, signing, file)
+
+    def shared(self, other: Card, salt: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
+        """A secret that both parties of a pair can derive, and nobody else: X25519, then HKDF.
+
+        Parameters
+        ----------
+        other : Card
+        salt : bytes
+            The agreement's hash, so that secrets hold for one agreement.
+        purpose : str
+            What it is used for; secrets of different purposes are independent.
+        length : int
+            In bytes.
+
+        Raises
+        ------
+        CustodyError
+            If the other's public key is none that a secret can be shared with.
+        """
+        ends = b"".join(sorted((self.card.exchange, other.exchange)))
+        try:
+            agreed = self._unused().exchange(X25519PublicKey.from_public_bytes(other.exchange))
+        except ValueError:
+            raise CustodyError(f"The public key of {other.name} cannot be used.") from None
+        info = f"dpfda custody 1 {purpose} ".encode() + ends
+        return HKDF(hashes.SHA256(), length, salt, info).derive(agreed)
+
+    def sign(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The content with a signature."""
+        return signed(content, self._signing)
+
+    def use_up(self, purpose: str) -> None:
+        """Wipe the file, so that these keys mask or open nothing again.
+
+        Only one process can do so: the file is renamed first, which succeeds once. Disks and backups may
+        keep what was overwritten.
+
+        Raises
+        ------
+        CustodyError
+            If they were used meanwhile.
+        """
+        self._unused()
+        if self._file is not None:
+            self._wipe(self._file, purpose)
+        self._exchange = None
+
+    def _unused(self) -> X25519PrivateKey:
+        if self._exchange is None:
+            raise CustodyError(f"The keys of {self.card.name} were used. Keys hold for one release.")
+        return self._exchange
+
+    def _wipe(self, kept: Path, purpose: str) -> None:
+        spent = kept.with_name(f"{kept.name}.used")
+        try:
+            size = kept.stat().st_size
+            os.rename(kept, spent)
+            with spent.open("r+b") as file:
+                file.write(b" " * size)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            raise CustodyError(
+                f"The keys in {str(kept)!r} are gone: they were used meanwhile. Nothing was made."
+            ) from None
+        content = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "used": purpose}
+        write_json(kept, content)
+        spent.unlink()
+
+    def __repr__(self) -> str:
+        return f"Keys({self.card.name!r}, content secret)"
+
+    def __reduce__(self) -> NoReturn:
+        raise CustodyError("Keys are secret and cannot be pickled or copied.")
+
+
+def opened(path: str | Path, kind: str) -> dict[str, Any]:
+    """The content of a file of a known format.
+
+    Raises
+    ------
+    StorageError
+        If it is another file.
+    """
+    written = read_json(path)
+    if not isinstance(written, dict) or written.get("format") != kind or written.get("version") != 1:
+        found = "a file of another kind"
+        raise StorageError(f"{str(path)!r} must be of the format {kind!r}, version 1; found {found}.")
+    return written

@@ -1,0 +1,222 @@
+"""Masked parts: what a custodian hands to the coordinator, and the total that all of them open.
+
+Custodian i adds to its integers, modulo 2^b, a mask for every other custodian j, and j subtracts the
+same. The mask of a pair is the stream of ChaCha20 under a key that only the two can derive (X25519 of
+keys made for this release, then HKDF salted with the agreement's hash). In the sum over all parts the
+masks cancel; in a sum over fewer at least one is left, so whoever lacks the keys of a pair sees uniform
+numbers there, to the strength of the cipher. A part is sealed for the coordinator (ChaCha20-Poly1305)
+and signed by its custodian.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+from dpfda.errors import CustodyError
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.publication.custody.agreements import Agreement
+from dpfda.publication.custody.canonical import verified
+from dpfda.publication.custody.keys import Card, Keys, opened
+from dpfda.releases.files import built, write_json
+
+# Every key is used for one stream or one message, so that a nonce of zeros is used once.
+_STREAM_NONCE, _SEAL_NONCE = bytes(16), bytes(12)
+TAG_BYTES = 16
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part:
+    """What one custodian hands over: sealed for the coordinator, masked even for it, and signed.
+
+    Parameters
+    ----------
+    written : mapping
+        The file's content.
+    """
+
+    written: Mapping[str, Any]
+    FORMAT: ClassVar[str] = "dpfda-custodian-part"
+
+    @property
+    def custodian(self) -> str:
+        """Who says to have made it."""
+        return str(self.written["custodian"])
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file."""
+        return write_json(path, dict(self.written))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Part:
+        """Read a part; what is in it is checked where it is joined with the others.
+
+        Raises
+        ------
+        StorageError
+            If the file holds none.
+        """
+        part = cls(opened(path, cls.FORMAT))
+        built(lambda: part.written["custodian"], path)
+        return part
+
+    def __repr__(self) -> str:
+        return f"Part({self.custodian!r}, content sealed)"
+
+
+def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
+    """The part of one custodian, made of its exact sum. Its keys are used up.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Signed; its fingerprint has been compared with the other custodians'.
+    keys : Keys
+        Made for this agreement.
+    total : IntegerSum
+        Private: the sums, and the number of units.
+
+    Raises
+    ------
+    CustodyError
+        If the keys are not those in the agreement, or have been used.
+    """
+    own, salt = keys.card, agreement.digest
+    if agreement.card(own.name) != own:
+        raise CustodyError(
+            f"The agreement must hold the public keys of {own.name}; found others. Somebody may have "
+            "put keys of their own in their place: do not make a part for it."
+        )
+    size = agreement.bits // 8
+    masks = [0] * (agreement.numbers + 1)
+    confirmed = {}
+    for other in agreement.custodians:
+        if other.name == own.name:
+            continue
+        sign = 1 if own.name < other.name else -1
+        stream = _stream(keys.shared(other, salt, "mask"), len(masks) * size)
+        shared = zip(masks, _numbers(stream, size), strict=True)
+        masks = [mask + sign * number for mask, number in shared]
+        confirmed[other.name] = keys.shared(other, salt, "confirmation", TAG_BYTES).hex()
+    numbers = total.masked(masks, agreement.modulus)
+    content = b"".join(number.to_bytes(size, "little") for number in numbers)
+    key = keys.shared(agreement.coordinator, salt, "envelope")
+    sealed = ChaCha20Poly1305(key).encrypt(_SEAL_NONCE, content, salt + own.name.encode())
+    part = Part(
+        keys.sign(
+            {
+                "format": Part.FORMAT,
+                "version": 1,
+                "agreement": salt.hex(),
+                "custodian": own.name,
+                "confirmed": confirmed,
+                "sealed": sealed.hex(),
+            }
+        )
+    )
+    # Before the part leaves: the same masks on other numbers would give away the difference.
+    keys.use_up(f"a part under the agreement {salt.hex()}")
+    return part
+
+
+def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSum:
+    """The total of all parts: exact, private, and modulo the agreement's power of two.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    keys : Keys
+        The coordinator's; the caller uses them up once nothing can be refused any more.
+    parts : iterable of Part
+        One of each custodian, in any order; the same part twice counts once.
+
+    Returns
+    -------
+    IntegerSum
+        Sums and number of units. It leaves with noise only, reduced after the noise; see `IntegerSum`.
+
+    Raises
+    ------
+    CustodyError
+        If one is missing, two differ, one belongs to another agreement or is not by its custodian, or
+        two custodians do not share their mask. Nothing is told of any number.
+    """
+    if keys.card != agreement.coordinator:
+        raise CustodyError("The keys must be those of the coordinator in the agreement; found others.")
+    kept: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        content = _checked(agreement, part)
+        if kept.setdefault(part.custodian, content) != content:
+            raise CustodyError(
+                f"There must be one part a custodian; found two different ones of {part.custodian}. Ask "
+                "which of them counts, and why there are two: together they may tell about its records."
+            )
+    missing = [card.name for card in agreement.custodians if card.name not in kept]
+    if missing:
+        raise CustodyError(
+            f"The parts of all custodians must be there; missing: {', '.join(missing)}. Their masks "
+            "would stay in the total. Wait for them, or start again with an agreement without them."
+        )
+    _check_pairs(agreement, kept)
+    totals = [0] * (agreement.numbers + 1)
+    for name, content in kept.items():
+        opened_part = _opened(agreement, keys, agreement.card(name), content)
+        totals = [a + b for a, b in zip(totals, opened_part, strict=True)]
+    return IntegerSum.modulo(totals[:-1], totals[-1], agreement.modulus)
+
+
+def _checked(agreement: Agreement, part: Part) -> dict[str, Any]:
+    card = agreement.card(part.custodian)
+    content = verified(part.written, card.signing, f"The part of {card.name}")
+    if content.get("agreement") != agreement.digest.hex():
+        raise CustodyError(
+            f"The part of {card.name} must be made under this agreement; found another. Its parameters, "
+            "its custodians or its session differ."
+        )
+    return content
+
+
+def _check_pairs(agreement: Agreement, kept: Mapping[str, Mapping[str, Any]]) -> None:
+    """Both ends of every pair must have derived the same secrets, or their masks do not cancel."""
+    said: Counter[tuple[str, ...]] = Counter()
+    for name, content in kept.items():
+        others = {card.name for card in agreement.custodians} - {name}
+        confirmed = content.get("confirmed")
+        if not isinstance(confirmed, dict) or set(confirmed) != others:
+            raise CustodyError(f"The part of {name} must be masked for every other; it is not.")
+        said.update((*sorted((name, other)), str(tag)) for other, tag in confirmed.items())
+    for first, second, _ in (pair for pair, times in said.items() if times != 2):
+        raise CustodyError(
+            f"{first} and {second} must share their mask; found that they do not. One of them used "
+            "other keys: start again with new ones."
+        )
+
+
+def _opened(agreement: Agreement, keys: Keys, card: Card, content: Mapping[str, Any]) -> Sequence[int]:
+    key = keys.shared(card, agreement.digest, "envelope")
+    size = agreement.bits // 8
+    try:
+        sealed = bytes.fromhex(content["sealed"])
+        data = ChaCha20Poly1305(key).decrypt(_SEAL_NONCE, sealed, agreement.digest + card.name.encode())
+    except (InvalidTag, KeyError, TypeError, ValueError):
+        raise CustodyError(f"The part of {card.name} cannot be opened. Ask for it again.") from None
+    if len(data) != (agreement.numbers + 1) * size:
+        words = f"hold {agreement.numbers + 1} numbers; it does not"
+        raise CustodyError(f"The part of {card.name} must {words}.")
+    return _numbers(data, size)
+
+
+def _stream(key: bytes, length: int) -> bytes:
+    return Cipher(ChaCha20(key, _STREAM_NONCE), mode=None).encryptor().update(bytes(length))
+
+
+def _numbers(data: bytes, size: int) -> list[int]:
+    return [int.from_bytes(data[start : start + size], "little") for start in range(0, len(data), size)]

@@ -1,0 +1,288 @@
+"""Masked parts of several custodians: what opens their total, what is refused, what never repeats."""
+
+import copy
+import inspect
+import json
+import pickle
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpfda.errors import CustodyError, DpfdaError, ParameterError, StorageError
+from dpfda.numerics.aggregate import IntegerSum
+
+pytest.importorskip("cryptography")
+
+from dpfda.publication.custody import (
+    Agreement,
+    Card,
+    Keys,
+    Part,
+    agreements,
+    canonical,
+    joined,
+    keys,
+    masked,
+    parts,
+)
+from dpfda.publication.custody.agreements import ROOM_BITS, modulus_bits
+
+LARGEST = 2**60
+
+
+def people(count=3, numbers=4, largest=LARGEST):
+    """Keys of some custodians and a coordinator, and their signed agreement."""
+    own = [Keys.make(f"clinic-{number}", units=10 + number) for number in range(count)]
+    lead = Keys.make("registry")
+    cards = [each.card for each in own]
+    return own, lead, Agreement(cards, lead.card, {"name": "sum"}, "00", numbers, largest).signed(lead)
+
+
+def sums(*rows, counts=None):
+    counts = counts or [10 + number for number in range(len(rows))]
+    return [IntegerSum(len(row)).add_totals(row, count) for row, count in zip(rows, counts, strict=True)]
+
+
+def exact(total, numbers):
+    return list(total.with_noise([0] * numbers)), total.count_with_noise(0, 1)
+
+
+def all_parts(own, agreement, rows):
+    return [masked(agreement, each, total) for each, total in zip(own, sums(*rows), strict=True)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(-(2**58), 2**58), min_size=4, max_size=4), min_size=2, max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_the_total_is_exact_in_any_order_and_a_part_twice_counts_once(rows, order):
+    own, lead, agreement = people(len(rows))
+    made = all_parts(own, agreement, rows)
+    made = [*made, Part(copy.deepcopy(dict(made[0].written)))]
+    order.shuffle(made)
+    expected = [sum(column) for column in zip(*rows, strict=True)]
+    assert exact(joined(agreement, lead, made), 4) == (expected, sum(range(10, 10 + len(rows))))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 2**200), st.sampled_from([-1, 1]))
+def test_no_total_can_wrap(largest, sign):
+    bits = modulus_bits(largest)
+    assert 2 ** (bits - 1) > largest * 2**ROOM_BITS
+    assert bits % 64 == 0
+    total = IntegerSum.modulo([sign * largest % 2**bits], 1, 2**bits)
+    assert total.with_noise([0]) == (sign * largest,)
+    # Noise of the size of all records together leaves it where it is, too.
+    assert total.with_noise([sign * largest]) == (2 * sign * largest,)
+
+
+def test_reduced_after_the_noise_neighbours_stay_neighbours_wherever_a_total_lies():
+    """A liar may put the total at the edge; the noisy integers are still those of total plus noise."""
+    modulus = 2**192
+    for total in (modulus // 2 - 1, modulus // 2, -modulus // 2, modulus - 1, 0):
+        noisy = [
+            IntegerSum.modulo([each % modulus], 5, modulus).with_noise([123])[0]
+            for each in (total, total + 1)
+        ]
+        assert (noisy[1] - noisy[0] - 1) % modulus == 0
+        assert noisy[0] == (total + 123 + modulus // 2) % modulus - modulus // 2
+
+
+def test_a_total_modulo_goes_through_a_matrix_and_is_not_thresholded():
+    modulus, matrix = 2**192, np.array([[3, -2], [2**40, 1]])
+    total = IntegerSum.modulo([-7 % modulus, 2**50], 5, modulus).through(matrix)
+    assert total.with_noise([0, 0]) == (-21 - 2**51, -7 * 2**40 + 2**50)
+    with pytest.raises(DpfdaError, match="cannot be thresholded"):
+        total.with_noise([0, 0], [1, 1])
+
+
+def opened(agreement, lead, part):
+    return parts._opened(agreement, lead, agreement.card(part.custodian), part.written)
+
+
+def test_a_part_is_uniform_whatever_the_records_and_two_are_of_fewer_than_all():
+    """Bits of what the coordinator opens, and of sums that lack one part: half of them are set."""
+    numbers = 300
+    own, lead, agreement = people(3, numbers)
+    made = all_parts(own, agreement, [[5] * numbers] * 3)
+    one, other = (np.array(opened(agreement, lead, part), dtype=object) for part in made[:2])
+    for seen in (one, (one + other) % agreement.modulus):
+        bits = sum(int(value).bit_count() for value in seen)
+        trials = agreement.bits * (numbers + 1)
+        # Six standard deviations: fails once in 5e8 runs; numbers below 2^100 would be 60 away.
+        assert abs(bits - trials / 2) < 3 * trials**0.5
+        assert len({int(value) for value in seen}) == numbers + 1
+
+
+def test_masks_hold_for_one_agreement_and_one_direction():
+    own, lead, agreement = people(2)
+    first, second = own
+    again = Agreement(agreement.custodians, lead.card, agreement.summary, "00", 4, LARGEST).signed(lead)
+    assert again.session != agreement.session
+    secrets = {
+        one.shared(other.card, deal.digest, purpose)
+        for deal in (agreement, again)
+        for purpose in ("mask", "confirmation", "envelope")
+        for one, other in ((first, second), (second, first))
+    }
+    assert len(secrets) == 6
+
+
+def test_keys_are_used_once_and_wiped(tmp_path):
+    own, lead, _ = people(2)
+    path = own[0].save(tmp_path / "own.keys")
+    secret = json.loads(path.read_text())["secret"]["exchange"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    agreement = Agreement([each.card for each in own], lead.card, {}, "", 1, LARGEST).signed(lead)
+    masked(agreement, Keys.load(path), IntegerSum.of([1]))
+    assert secret not in path.read_text()
+    assert [file.name for file in tmp_path.iterdir()] == ["own.keys"]
+    with pytest.raises(CustodyError, match=r"were used\. Keys hold for one release"):
+        Keys.load(path)
+    spent = own[1]
+    spent.use_up("a test")
+    for use in (lambda: masked(agreement, spent, IntegerSum.of([1])), lambda: spent.use_up("again")):
+        with pytest.raises(CustodyError, match="were used"):
+            use()
+
+
+def test_of_many_who_use_the_same_keys_at_once_one_succeeds(tmp_path):
+    path = Keys.make("clinic").save(tmp_path / "own.keys")
+    copies = [Keys.load(path) for _ in range(8)]
+
+    def used(each):
+        try:
+            each.use_up("a test")
+        except CustodyError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(used, copies)) == 1
+
+
+def test_keys_and_cards_are_files(tmp_path):
+    made = Keys.make("north", 12)
+    assert Keys.load(made.save(tmp_path / "k")).card == made.card
+    assert Card.load(made.save_card(tmp_path / "c")) == made.card
+    with pytest.raises(StorageError, match="could not be written"):
+        made.save(tmp_path / "k")
+    with pytest.raises(StorageError, match="must be of the format 'dpfda-custodian-card'"):
+        Card.load(tmp_path / "k")
+    written = json.loads((tmp_path / "c").read_text())
+    written["card"]["units"] = 13
+    (tmp_path / "c").write_text(json.dumps(written))
+    with pytest.raises(CustodyError, match="must be as it was signed"):
+        Card.load(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("summary", {"bounds": [0, 10**9]}),
+        ("session", "00"),
+        ("rule", "11"),
+        ("bits", 4096),
+        ("numbers", 5),
+        ("largest", "7"),
+        ("custodians", []),
+        ("signature", "00" * 64),
+        ("signature", None),
+    ],
+)
+def test_an_agreement_that_was_changed_is_refused(tmp_path, name, value):
+    _, _, agreement = people()
+    path = agreement.save(tmp_path / "agreed.json")
+    assert Agreement.load(path).digest == agreement.digest
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    with pytest.raises(CustodyError, match="must be as it was signed"):
+        Agreement.load(path)
+
+
+def test_an_agreement_whose_total_could_wrap_is_refused_though_it_is_signed(tmp_path):
+    _, lead, agreement = people()
+    assert agreement.bits == 192
+    content = {**agreement.content, "bits": 128}
+    (tmp_path / "agreed.json").write_text(json.dumps(lead.sign(content)))
+    with pytest.raises(
+        CustodyError, match=r"modulo 2\^192 or more, so that no total can wrap; found 2\^128"
+    ):
+        Agreement.load(tmp_path / "agreed.json")
+
+
+def test_custodians_have_names_and_keys_of_their_own():
+    own, lead, agreement = people(2)
+    for cards in ([own[0].card] * 2, [own[0].card, replace(own[1].card, name="clinic-0")]):
+        with pytest.raises(ParameterError, match="have different names and keys"):
+            replace(agreement, custodians=cards)
+    with pytest.raises(ParameterError, match="have different names and keys"):
+        replace(agreement, custodians=[own[0].card, lead.card])
+    with pytest.raises(ParameterError, match="must be at least two; found 1"):
+        replace(agreement, custodians=[own[0].card])
+    with pytest.raises(ParameterError, match="letters, digits, points and dashes"):
+        Keys.make("north wing")
+
+
+def test_keys_of_a_stranger_in_the_agreement_are_seen_by_whose_place_they_took():
+    own, lead, agreement = people(2)
+    stranger = Keys.make("clinic-0", 10)
+    forged = replace(agreement, custodians=[stranger.card, own[1].card]).signed(lead)
+    with pytest.raises(CustodyError, match="Somebody may have put keys of their own in their place"):
+        masked(forged, own[0], IntegerSum(4))
+    with pytest.raises(CustodyError, match="found no 'elsewhere' in it"):
+        masked(agreement, Keys.make("elsewhere"), IntegerSum(4))
+
+
+def test_what_does_not_fit_together_is_refused():
+    own, lead, agreement = people(4)
+    again = replace(agreement, summary={"bounds": [0, 2]}).signed(lead)
+    # The same keys twice is what the file prevents; here it stands for a custodian who cheats.
+    twice = [copy_of(each) for each in own]
+    made = all_parts(own, agreement, [[1] * 4] * 4)
+    other = masked(agreement, copy_of(twice[0]), IntegerSum(4))
+    elsewhere = masked(again, copy_of(twice[0]), IntegerSum(4))
+    forged = Part({**other.written, "custodian": "clinic-1"})
+    with pytest.raises(CustodyError, match="two different ones of clinic-0"):
+        joined(agreement, lead, [*made, other])
+    with pytest.raises(CustodyError, match=r"missing: clinic-1, clinic-3\. Their masks would"):
+        joined(agreement, lead, [made[0], made[2]])
+    with pytest.raises(CustodyError, match="The part of clinic-0 must be made under this agreement"):
+        joined(agreement, lead, [elsewhere, *made[1:]])
+    with pytest.raises(CustodyError, match="The part of clinic-1 must be as it was signed"):
+        joined(agreement, lead, [made[0], forged, *made[2:]])
+    with pytest.raises(CustodyError, match="keys must be those of the coordinator"):
+        joined(agreement, twice[0], made)
+    written = {name: value for name, value in made[0].written.items() if name != "signature"}
+    for changed, words in (
+        ({"confirmed": {**written["confirmed"], "clinic-2": "00"}}, "clinic-0 and clinic-2 must share"),
+        ({"confirmed": {}}, "clinic-0 must be masked for every other"),
+        ({"sealed": "00" * 40}, "clinic-0 cannot be opened"),
+        ({"sealed": None}, "clinic-0 cannot be opened"),
+    ):
+        spoilt = Part(twice[0].sign({**written, **changed}))
+        with pytest.raises(CustodyError, match=words):
+            joined(agreement, lead, [spoilt, *made[1:]])
+    assert exact(joined(agreement, lead, made), 4) == ([4] * 4, 46)
+
+
+def copy_of(own):
+    """Keys before they are used."""
+    return Keys(own.card, own._exchange, own._signing)
+
+
+def test_nothing_secret_shows_pickles_or_draws():
+    own, _, agreement = people(2)
+    part = masked(agreement, copy_of(own[0]), IntegerSum.of([271828] * 4))
+    assert repr(own[0]) == "Keys('clinic-0', content secret)"
+    assert repr(part) == "Part('clinic-0', content sealed)"
+    with pytest.raises(CustodyError, match="cannot be pickled"):
+        pickle.dumps(own[0])
+    for module in (agreements, canonical, keys, parts):
+        # Masks come from keys of the system's entropy; no generator that somebody could seed.
+        assert not re.search(r"import random|numpy|Generator|seed\(", inspect.getsource(module))
