@@ -197,8 +197,7 @@ class Keys:
     def use_up(self, purpose: str) -> None:
         """Wipe the file, so that these keys mask or open nothing again.
 
-        Only one process can do so: the file is renamed first, which succeeds once. Disks and backups may
-        keep what was overwritten.
+        Of several processes one can do so. Disks and backups may keep what was overwritten.
 
         Raises
         ------
@@ -216,21 +215,24 @@ class Keys:
         return self._exchange
 
     def _wipe(self, kept: Path, purpose: str) -> None:
-        spent = kept.with_name(f"{kept.name}.used")
+        claim = kept.with_name(f"{kept.name}.claim")
         try:
-            size = kept.stat().st_size
-            os.rename(kept, spent)
-            with spent.open("r+b") as file:
-                file.write(b" " * size)
+            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            # Of several that wipe at once one makes the claim; one that comes later finds no secret.
+            if "secret" not in opened(kept, self.FORMAT):
+                claim.unlink()
+                raise FileExistsError
+            with kept.open("r+b") as file:
+                file.write(b" " * kept.stat().st_size)
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError:
+        except (OSError, StorageError):
             raise CustodyError(
                 f"The keys in {str(kept)!r} are gone: they were used meanwhile. Nothing was made."
             ) from None
         content = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "used": purpose}
         write_json(kept, content)
-        spent.unlink()
+        claim.unlink()
 
     def __repr__(self) -> str:
         return f"Keys({self.card.name!r}, content secret)"
