@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 OWN = {
     "format", "schema_version", "answers", "guarantee", "achieved_guarantee", "neighbours",
     "privacy_unit", "bound", "mechanism", "costs", "release_id", "about",
+    "words", "table",
 }  # fmt: skip
 
 
@@ -87,6 +88,7 @@ class ReleasedAnswers(Release):
     FORMAT: ClassVar[str] = "dpfda-answers"
     CALLED: ClassVar[str] = "dpfda file of answers"
     plural: ClassVar[bool] = True
+    discrete: ClassVar[bool] = True
 
     def __call__(self, numbers: ArrayLike) -> Any:
         """Values of answers by their number, from 1."""

@@ -26,6 +26,7 @@ from dpfda.privacy.written import certificate_to_json
 from dpfda.releases.bands import MEASURED, Band
 from dpfda.releases.files import write_json
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
+from dpfda.releases.plain import plain
 from dpfda.releases.words import Words, report
 from dpfda.views import Curve, Image, Line, Table, View, draw, to_frame
 
@@ -70,6 +71,8 @@ class Release(Certified):
     # Kinds of band, where its `band` lets one choose.
     band_kinds: ClassVar[tuple[str, ...]] = ()
     axis_units: ClassVar[str] = "units of the grid"
+    # Whether its points are single ones, with nothing between them.
+    discrete: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # No attributes here: dataclasses would take them for defaults.
@@ -119,8 +122,8 @@ class Release(Certified):
     # Files.
 
     def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `dpfda.load` reads back exactly."""
-        return write_json(path, self.to_json())
+        """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table."""
+        return write_json(path, self.to_json() | plain(self, LEVEL))
 
     @classmethod
     def load(cls, path: str | Path, kernel: Any = None) -> Self:

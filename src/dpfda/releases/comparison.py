@@ -177,6 +177,12 @@ class ReleasedComparison(Release):
         value, *band = Release.columns(gap, at, level, simultaneous, kind).items()
         return {**means, " minus ".join(gap.names): value[1], **dict(band)}
 
+    def band_points(self) -> Floats:
+        return self._any.band_points()
+
+    def band_words(self, level: float) -> str:
+        return self.leading.band_words(level)
+
     @property
     def leading(self) -> ReleasedDifference:
         """The first group minus the second."""

@@ -23,7 +23,7 @@ from dpfda.releases.boxes import check_drawn
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
-from dpfda.releases.kinds import SCHEMA_VERSION, part_from_json
+from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, counted, noise_line, without_noise
 from dpfda.views import View
@@ -328,12 +328,8 @@ class ReleasedDensity(Release):
 
     # Its file: what the mechanism gave, from which the density is made again.
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "format": self.FORMAT,
-            "schema_version": SCHEMA_VERSION,
-            "raw": self.raw.to_json(),
-        }
+    def to_entries(self) -> dict[str, Any]:
+        return {"raw": self.raw.to_json()}
 
     @classmethod
     def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:

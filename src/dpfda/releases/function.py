@@ -35,6 +35,7 @@ from dpfda.releases.lines import (
     promise,
     verdict,
 )
+from dpfda.releases.plain import ON_LINE, thinned
 from dpfda.releases.words import NOISE_ALONE, Words
 from dpfda.views import Curve
 
@@ -261,7 +262,8 @@ class ReleasedFunction(Expansion):
     # Tables, pictures and words.
 
     def band_points(self) -> Floats:
-        return np.union1d(np.linspace(*self.domain_range, 201), self.grid_points)[:, None]
+        grid = thinned(self.grid_points, ON_LINE)
+        return np.union1d(np.linspace(*self.domain_range, 201), grid)[:, None]
 
     def view(self, level: float | None = LEVEL) -> Curve:
         return self.curve([self.line("released function", level)])

@@ -64,7 +64,6 @@ from dpfda.publication.session.records import (
 from dpfda.publication.session.refusals import check_request, checked_gaussian
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.answers import Answer
-from dpfda.releases.files import write_json
 from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
@@ -316,7 +315,7 @@ class Session(Certified):
                 repr(str(path)),
                 "Choose another path.",
             )
-        return write_json(path, self.to_json())
+        return public_side(self._frame, self.answers()).save(path)
 
     def suspend(self) -> None:
         """Let go of the file, which keeps the secret state; `resume` goes on from it."""
