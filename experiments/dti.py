@@ -230,7 +230,7 @@ def tunings() -> list[tuple[str, Tuning]]:
 
 def estimator_of(tuning: Tuning, auto: bool, delta: float = 0.1) -> PrivateMean:
     """The library with a public bound: the paper's mechanism, or the library's choice."""
-    mechanism = "auto" if auto else GaussianProcess(eta=1.0, psi=tuning.phi)
+    mechanism = "auto" if auto else GaussianProcess(eta=1.0, penalty=tuning.phi)
     kernel = library_kernel(tuning.kernel, tuning.rho)
     return PrivateMean(
         tuning.epsilon,

@@ -106,8 +106,8 @@ def _design(
 ) -> tuple[Floats, Floats]:
     """Factors, and variances of the released coefficients: from public numbers, so made once."""
     problem = make_problem(basis, bound, size, guarantee_for(epsilon, delta))
-    design = choose(problem, GaussianProcess(eta=1.0, psi=phi))
-    scale = design.shrinkage * problem.ball.unit / size
+    design = choose(problem, GaussianProcess(eta=1.0, penalty=phi))
+    scale = design.shrinkage * problem.ball.step / size
     return design.shrinkage, scale**2 * design.noise.variances()
 
 

@@ -96,7 +96,7 @@ class Honest:
         if design.thresholds:
             levels = np.array(design.thresholds, dtype=float)
             exact = np.sign(exact) * np.maximum(np.abs(exact) - levels, 0.0)
-        scale = design.shrinkage * request.ball.unit / size
+        scale = design.shrinkage * request.ball.step / size
         center = request.bound.center_on(request.basis.grid_points)
         bias = self.weights @ (center + functions @ (scale * exact) - target) ** 2
         powers = functions.T**2 @ self.weights

@@ -137,7 +137,7 @@ def honest_error(
     center = set_.center_on(basis.grid_points)
     values = _clipped(set_.restrict(sample.curves, basis.grid_points), set_, basis)
     exact = (values.mean(axis=0) @ used.analysis)[: design.components]
-    unit = problem.ball.unit / sample.size
+    unit = problem.ball.step / sample.size
     if design.thresholds:
         levels = np.array(design.thresholds, dtype=float) * unit
         exact = np.sign(exact) * np.maximum(np.abs(exact) - levels, 0.0)

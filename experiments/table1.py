@@ -149,7 +149,7 @@ def library(kernel: Kernel, grid: Floats, process: str, generator: np.random.Gen
         integers = np.array([design.noise.draw() for _ in range(DRAWS)], dtype=float)
     else:
         integers = design.noise.simulate(generator, DRAWS)
-    scale = design.shrinkage * plan.problem.ball.unit / plan.problem.size
+    scale = design.shrinkage * plan.problem.ball.step / plan.problem.size
     return np.asarray(integers * scale @ basis.values[:, : design.components].T)
 
 

@@ -1,4 +1,4 @@
-"""What the study of honest baselines relies on: the rivals by other roads, the cells, and its page."""
+"""What the study of honest baselines relies on: the rivals by other ways, the cells, and its page."""
 
 import csv
 import json
@@ -141,7 +141,7 @@ class TestCells:
         assert waves.curves.max() > 4.0
 
     def test_simulated_releases_are_those_of_the_study_of_errors(self, waves: atlas.CurveSet) -> None:
-        # Whole releases and `simulate_releases`: two roads to the same law, here to the same curves.
+        # Whole releases and `simulate_releases`: two ways to the same law, here to the same curves.
         cell = atlas.Cell(waves, 300, 1.0, 1)
         data, grid = cell.data, np.linspace(0, 1, 24)
         curves = np.asarray(simulate_releases(cell.estimator, data, 6, 7))

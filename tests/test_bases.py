@@ -1,4 +1,4 @@
-"""Bases: closed forms, a second road to every number, and one protocol for both kinds."""
+"""Bases: closed forms, a second way to every number, and one protocol for both kinds."""
 
 import math
 from collections.abc import Callable

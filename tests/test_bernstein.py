@@ -1068,7 +1068,7 @@ def test_electricity_with_value_bounds(electricity):
         errors[name] = float(np.mean((draws - truth) ** 2 @ request.basis.weights))
         noise = np.mean((draws - non_private_mean(mean, electricity)) ** 2 @ request.basis.weights)
         design, basis = request.design(508), request.basis
-        powers = (design.shrinkage * request.ball.unit / 508) ** 2 * design.noise.variances()
+        powers = (design.shrinkage * request.ball.step / 508) ** 2 * design.noise.variances()
 
         # The measured noise is the designed one under the rule on 48 points that measured it, and the
         # stated one is the integral, which that rule misses by several per cent for high degrees.

@@ -1,4 +1,4 @@
-"""The exact profile of a K-norm block against its definition, by other roads than its formula."""
+"""The exact profile of a K-norm block against its definition, by other ways than its formula."""
 
 import math
 import time

@@ -153,7 +153,7 @@ def test_simulation_and_variances_are_those_of_the_law(law):
     assert law_from_json(law.to_json()) == law
 
 
-# Losses: the largest of a norm over a body, by other roads.
+# Losses: the largest of a norm over a body, by other ways.
 
 
 def loss_of(noise, kind, width):
@@ -244,7 +244,7 @@ def test_calibrated_noise_spends_epsilon_and_noise_cut_by_root_two_does_not_keep
         assert float(stated.epsilon) == pytest.approx(math.sqrt(2) * float(epsilon), rel=1e-5)
     concentrated = achieved_guarantee(made[0], kind, widths, ZeroConcentratedDP(1))
     e = float(loss_of(made[0], kind, widths))
-    # Any pure mechanism: epsilon tanh(epsilon / 2), as `test_composition` proves by another road.
+    # Any pure mechanism: epsilon tanh(epsilon / 2), as `test_composition` proves by another way.
     assert float(concentrated.rho) == pytest.approx(e * math.tanh(e / 2), rel=1e-12)
 
 
@@ -402,9 +402,9 @@ def test_a_plan_on_a_body_states_the_error_of_its_own_prior():
     plan = make_plan(BASIS, BODIES[2], 300, PureDP(1), mechanism="knorm")
     problem, design = plan.problem, plan.design
     generator = np.random.default_rng(4)
-    unit = problem.ball.radius * problem.ball.unit
+    unit = problem.ball.radius * problem.ball.step
     means = generator.normal(size=(40_000, problem.prior.size)) * np.sqrt(problem.prior) * unit
-    noise = design.noise.simulate(generator, 40_000) * problem.ball.unit / 300
+    noise = design.noise.simulate(generator, 40_000) * problem.ball.step / 300
     kept = design.components
     released = np.zeros_like(means)
     released[:, :kept] = (means[:, :kept] + noise) * design.shrinkage

@@ -19,7 +19,7 @@ from dpfda.numerics.embedding import Rows, project
 NORMS = ["l1", "l2"]
 
 
-# An independent road: Python integers and rationals alone.
+# An independent way: Python integers and rationals alone.
 
 
 def size(row, norm: str) -> int:
@@ -227,7 +227,7 @@ def test_the_grid_holds_the_ball_without_overflow(norm, radius, components):
     in_units = Fraction(radius) * Fraction(2) ** ball.exponent
     assert ball.radius <= in_units < ball.radius + 1
     assert components * (2 * in_units + 2) ** 2 > 2**61
-    assert ball.unit == 2.0**-ball.exponent
+    assert ball.step == 2.0**-ball.exponent
 
 
 # Values.

@@ -50,7 +50,7 @@ BALLS = {"l2": L2Ball(0.7), "l1": L1Ball(1.3)}
 EPSILONS = [Fraction(1, 8), Fraction(1), Fraction(4), Fraction(30)]
 PURE = {
     "iclp": ICLP(),
-    "iclp, tuned": ICLP(eta=1.25, psi=1e-3),
+    "iclp, tuned": ICLP(eta=1.25, penalty=1e-3),
     "knorm": KNorm(),
     "knorm, 12": KNorm(block_sizes=12),
     "knorm, blocks": KNorm(block_sizes=(1, 4, 16)),
@@ -61,7 +61,7 @@ PRODUCT = {name: PURE[name] for name in ("iclp", "laplace", "laplace, equal")}
 GAUSSIAN = {
     "gaussian": Gaussian(),
     "gaussian process": GaussianProcess(),
-    "gaussian process, tuned": GaussianProcess(eta=1.1, psi=1e-3),
+    "gaussian process, tuned": GaussianProcess(eta=1.1, penalty=1e-3),
 }
 
 

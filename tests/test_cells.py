@@ -154,7 +154,7 @@ def test_refusals_say_what_to_do_instead():
 
 def second_road(problem, design):
     """Conditional expectation and its risk by the textbook, from the numbers in force."""
-    cube, unit = problem.cube, problem.ball.radius * problem.ball.unit
+    cube, unit = problem.cube, problem.ball.radius * problem.ball.step
     functions = BASIS.evaluate(GRID)
     average = design.measurement.matrix @ functions
     power = design.noise.variances() * 4.0**-cube.exponent / problem.size**2
@@ -178,7 +178,7 @@ def test_the_estimate_is_the_conditional_expectation_and_its_stated_error_the_ri
     assert error.noise == pytest.approx(noise, rel=1e-5)
     forms, shares = measured_forms(problem, design)
     np.testing.assert_allclose(forms, average, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(shares * (problem.ball.radius * problem.ball.unit) ** 2, power, rtol=1e-9)
+    np.testing.assert_allclose(shares * (problem.ball.radius * problem.ball.step) ** 2, power, rtol=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", ["1/8", 1, 8])
@@ -193,7 +193,7 @@ def test_the_stated_error_is_that_of_simulated_means_and_noise():
     problem = problem_of()
     design = Cells(9).design(problem)
     generator = np.random.default_rng(1)
-    unit = problem.ball.radius * problem.ball.unit
+    unit = problem.ball.radius * problem.ball.step
     means = generator.normal(size=(40_000, problem.prior.size)) * np.sqrt(problem.prior) * unit
     averages = means @ (design.measurement.matrix @ BASIS.evaluate(GRID)).T
     noise = design.noise.simulate(generator, 40_000) * 2.0**-problem.cube.exponent / problem.size
@@ -380,7 +380,7 @@ def test_the_risk_of_the_experiment_is_that_of_the_library():
     problem = problem_of(bound=ValueBounds(-1.0, 1.0))
     row = bodies.error_row(BASIS, SIZE, {2: np.eye(2) / 12})
     design = choose(problem, "knorm")
-    error = expected_error(problem, design, BASIS).total / (problem.ball.radius * problem.ball.unit) ** 2
+    error = expected_error(problem, design, BASIS).total / (problem.ball.radius * problem.ball.step) ** 2
     assert row["M of l2 block"] == design.components
     assert row["l2 block"] == pytest.approx(error, rel=1e-6)
     assert row["cells"] == pytest.approx(sum(measured_error(problem, Cells().design(problem))), rel=0.01)

@@ -1,4 +1,4 @@
-"""Composition: every conversion against a second road, and never below the truth."""
+"""Composition: every conversion against a second way, and never below the truth."""
 
 import math
 from fractions import Fraction

@@ -55,7 +55,7 @@ def test_everyone_gives_pure_or_approximate_privacy(name):
 
 @pytest.mark.parametrize("bound", [L2Ball(1.0), L1Ball(2.0)])
 def test_iclp_l1_thresholds_what_survives_and_drops_what_vanishes(bound):
-    request = request_of(ICLPL1(eta=2.5, psi=1e-3), bound, PureDP(1), Neighbours.REPLACE_ONE)
+    request = request_of(ICLPL1(eta=2.5, penalty=1e-3), bound, PureDP(1), Neighbours.REPLACE_ONE)
     problem, design = request.problem(SIZE), request.public_design
     levels = 1e-3 / (2 * problem.eigenvalues**1.25)
     largest = SIZE * problem.ball.radius
@@ -81,19 +81,19 @@ def test_soft_thresholding_moves_no_two_values_apart():
 def test_iclp_l1_releases_the_thresholded_mean():
     grid = np.linspace(0, 1, 30)
     curves = np.sin(6 * grid) + np.linspace(-0.1, 0.1, 500)[:, None]
-    mean = PrivateMean(2000.0, bounds=L2Ball(1.0), mechanism=ICLPL1(psi=1e-4))
+    mean = PrivateMean(2000.0, bounds=L2Ball(1.0), mechanism=ICLPL1(penalty=1e-4))
     prepared = mean.prepare(curves)
     design = prepared.request.public_design
     kept = [soft_threshold(total, level) for total, level in
             zip(prepared.total._total, design.thresholds, strict=True)]  # fmt: skip
-    wanted = np.array(kept, dtype=float) * prepared.request.ball.unit / 500
+    wanted = np.array(kept, dtype=float) * prepared.request.ball.step / 500
     basis = prepared.request.basis
     curve = basis.evaluate(grid)[:, : wanted.size] @ wanted
     releases = np.asarray(simulate_releases(mean, curves, 4000, seed=2))
     noise = releases.std(axis=0) / np.sqrt(4000)
     assert np.all(np.abs(releases.mean(axis=0) - curve) < 6 * noise)
     release = mean.fit(curves).release_
-    deviations = np.sqrt(design.noise.variances()) * prepared.request.ball.unit / 500
+    deviations = np.sqrt(design.noise.variances()) * prepared.request.ball.step / 500
     assert np.all(np.abs(release.coefficients - wanted) < 40 * deviations)
 
 

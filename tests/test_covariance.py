@@ -271,7 +271,7 @@ class TestCalibration:
             noise = symmetric_noise(name, size, difference, guarantee)
             stated = achieved_symmetric(noise, difference, guarantee)
             assert stated.epsilon <= guarantee.epsilon
-            # The statement is an upper bound of the loss, by another road.
+            # The statement is an upper bound of the loss, by another way.
             largest = {"wishart": Fraction(difference.trace, 2), "knorm": Fraction(radius) ** 2}[name]
             assert stated.epsilon >= largest / noise.scale
 

@@ -1,4 +1,4 @@
-"""What the experiments on densities rely on: eigenpairs, sensitivities, closed forms, by other roads."""
+"""What the experiments on densities rely on: eigenpairs, sensitivities, closed forms, by other ways."""
 
 import csv
 import math
@@ -95,7 +95,7 @@ class TestRecipe:
         assert release.functions[4, at] == release.functions[:, at].max()
 
     def test_the_library_has_no_more_noise_than_the_recipe_at_its_scale(self) -> None:
-        """Two roads to one sensitivity: the library's heat kernel and the recipe's normal kernel agree
+        """Two ways to one sensitivity: the library's heat kernel and the recipe's normal kernel agree
         where the ends do not matter, and elsewhere the reflected kernel is the smaller one."""
         cells = CellGrid.regular(60, (0, 1))
         elements = DensityKernel(eta=1.5, bandwidth=0.15).elements(cells, 100)

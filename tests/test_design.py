@@ -106,9 +106,9 @@ class TestExpectedError:
         stated = error(mechanism, basis, bound, 500, guarantee)
         random = np.random.default_rng(7)
         draws, kept = 20_000, design.components
-        radius = p.ball.radius * p.ball.unit
+        radius = p.ball.radius * p.ball.step
         means = random.standard_normal((draws, p.prior.size)) * np.sqrt(p.prior) * radius
-        noise = design.noise.simulate(random, draws) * p.ball.unit / p.size
+        noise = design.noise.simulate(random, draws) * p.ball.step / p.size
         released = np.zeros_like(means)
         released[:, :kept] = design.shrinkage * (means[:, :kept] + noise)
         total = np.mean(np.sum((released - means) ** 2, axis=1))
@@ -140,7 +140,7 @@ class TestExpectedError:
     def test_pure_noise_power_has_its_closed_form(self, mechanism: str) -> None:
         p = problem()
         design = choose(p, mechanism)
-        scales = np.array(design.noise.scales, dtype=float) * p.ball.unit / p.size
+        scales = np.array(design.noise.scales, dtype=float) * p.ball.step / p.size
         sizes = np.array(design.noise.block_sizes)
         # E|c R U|^2 = c^2 M (M + 1); with factors inside, the coefficients share it equally.
         per_coefficient = np.repeat(scales**2 * (sizes + 1), sizes)
@@ -153,8 +153,8 @@ class TestExpectedError:
     def test_iclp_noise_is_shaped_like_the_kernel(self, bound: Any) -> None:
         # After shrinkage the noise of component j has the scale Delta sqrt(lambda_j) / epsilon.
         p = problem(bound=bound, guarantee=PureDP(2))
-        design = choose(p, ICLP(eta=1.25, psi=0.01))
-        scales = np.array(design.noise.scales, dtype=float) * p.ball.unit / p.size * design.shrinkage
+        design = choose(p, ICLP(eta=1.25, penalty=0.01))
+        scales = np.array(design.noise.scales, dtype=float) * p.ball.step / p.size * design.shrinkage
         slopes = p.eigenvalues**0.75 / (p.eigenvalues**1.25 + 0.01)
         norm = np.max(slopes) if bound.norm == "l1" else np.sqrt(np.sum(slopes**2))
         expected = 2 * 2.0 / 500 * norm / 2 * np.sqrt(p.eigenvalues)
@@ -267,12 +267,12 @@ class TestShrinkage:
             assert (risk(best + change) > risk(best)).all()
 
     def test_rkhs_factors_minimise_the_penalised_distance(self) -> None:
-        eigenvalues, eta, psi, x = np.array([0.7, 0.2, 0.1]), 1.25, 0.03, np.array([1.0, -2.0, 0.5])
+        eigenvalues, eta, penalty, x = np.array([0.7, 0.2, 0.1]), 1.25, 0.03, np.array([1.0, -2.0, 0.5])
 
         def objective(theta: np.ndarray) -> float:
-            return float(np.sum((x - theta) ** 2) + psi * np.sum(theta**2 / eigenvalues**eta))
+            return float(np.sum((x - theta) ** 2) + penalty * np.sum(theta**2 / eigenvalues**eta))
 
-        best = rkhs_shrinkage(eigenvalues, eta, psi) * x
+        best = rkhs_shrinkage(eigenvalues, eta, penalty) * x
         for direction in np.vstack([np.eye(3), -np.eye(3)]):
             assert objective(best + 1e-4 * direction) > objective(best)
 
@@ -282,17 +282,17 @@ class TestShrinkage:
         assert smoothing_exponent(6.0, 9.0) == 1 + 1 / 6
         assert smoothing_exponent(math.inf, 9.0) == 1.0
         assert smoothing_exponent(None, 9.0) == 9.0
-        assert choose(problem(size=400, guarantee=PureDP(2)), "iclp").parameters["psi"] == 1 / 1600
+        assert choose(problem(size=400, guarantee=PureDP(2)), "iclp").parameters["penalty"] == 1 / 1600
         l1 = choose(problem(bound=L1Ball(2.0), size=400, guarantee=PureDP(2)), "iclp").parameters
         assert l1["eta"] == 1.25
-        assert math.isclose(l1["psi"], 1600**-1.25, rel_tol=1e-12)
+        assert math.isclose(l1["penalty"], 1600**-1.25, rel_tol=1e-12)
 
 
 class TestPlan:
     def test_from_public_numbers_alone(self) -> None:
         plan = make_plan(BASES["matern"], ValueBounds(0.0, 1.0), 382, PureDP(1))
         assert math.isclose(plan.typical_error, math.sqrt(plan.error.total), rel_tol=1e-12)
-        assert math.isclose(plan.problem.ball.radius * plan.problem.ball.unit, 0.5, rel_tol=1e-6)
+        assert math.isclose(plan.problem.ball.radius * plan.problem.ball.step, 0.5, rel_tol=1e-6)
 
     def test_a_typical_error_is_per_point_of_the_domain(self) -> None:
         day = KernelBasis.on_grid(Matern(2.4, nu=1.5), 24 * GRID)
@@ -323,7 +323,7 @@ class TestLimit:
         problem, _ = self.problem(Fraction(epsilon))
         prior = problem.prior
         information = (float(Fraction(epsilon)) * 500 / 2) ** 2
-        # An independent road: bisection on the level at which all information is spent.
+        # An independent way: bisection on the level at which all information is spent.
         low, high = 0.0, float(prior[0])
         for _ in range(200):
             level = (low + high) / 2
@@ -453,7 +453,7 @@ class TestMixture:
         plan = self.plan(bound, guarantee)
         p, design = plan.problem, plan.design
         random, draws = np.random.default_rng(11), 2520
-        radius, unit = p.ball.radius * p.ball.unit, math.ldexp(1.0, -design.exponent(p)) / p.size
+        radius, unit = p.ball.radius * p.ball.step, math.ldexp(1.0, -design.exponent(p)) / p.size
         variances = p.belief.variances * radius**2
         rows = np.resize(np.arange(len(variances)), draws)
         means = random.standard_normal((draws, p.prior.size)) * np.sqrt(variances[rows])

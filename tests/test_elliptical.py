@@ -1,4 +1,4 @@
-"""Elliptical noise: its law, its loss by a second road, and what it must refuse."""
+"""Elliptical noise: its law, its loss by a second way, and what it must refuse."""
 
 from fractions import Fraction
 
@@ -135,7 +135,7 @@ def test_the_price_against_the_knorm_law_is_about_d_plus_two_over_d_plus_one(siz
 
 
 def mixed_delta(mixing, degrees, epsilon, ratio):
-    """E delta_Gauss(epsilon; mu / V) by mpmath's quadrature: an independent road."""
+    """E delta_Gauss(epsilon; mu / V) by mpmath's quadrature: an independent way."""
     with mp.workdps(25):
 
         def gauss(mu):
@@ -212,7 +212,7 @@ def test_simulated_releases_have_the_designed_spread(mechanism, delta):
     mean = PrivateMean(1, delta, bounds=(-1, 1), mechanism=mechanism)
     prepared = mean.prepare(curves)
     design, basis = prepared.request.public_design, prepared.request.basis
-    unit = prepared.request.ball.unit / 60
+    unit = prepared.request.ball.step / 60
     power = design.shrinkage**2 * design.noise.variances() * unit**2
     releases = np.asarray(simulate_releases(mean, curves, 60_000, seed=4))
     functions = basis.evaluate(grid)[:, : design.components]

@@ -164,7 +164,7 @@ def test_sums_of_arrays_hold():
 
 
 class Words:
-    """Bits of each place from a generator of its own, so that either road sees the same."""
+    """Bits of each place from a generator of its own, so that either way sees the same."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.streams = seed, {}

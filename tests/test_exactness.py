@@ -253,7 +253,7 @@ def test_a_uniform_ball_holds_every_continuation_of_its_bits(bits, data):
 @given(value=st.fractions())
 def test_balls_and_their_upper_ends_are_outward(value):
     with exactness.precision(64):
-        ball = exactness.ball(value)
+        ball = exactness.enclosed(value)
         assert enclosed(ball, value, value)
         upper = exactness.upper_end(ball)
         assert value <= upper <= value + abs(value) / 2**50
@@ -263,7 +263,7 @@ def test_balls_and_their_upper_ends_are_outward(value):
 @given(value=st.fractions(max_denominator=10**6), radius=st.fractions(0, 2))
 def test_an_integer_is_read_off_only_if_the_ball_decides_it(value, radius):
     with exactness.precision(128):
-        ball = exactness.ball(value) + arb(0, exactness.ball(radius).upper())
+        ball = exactness.enclosed(value) + arb(0, exactness.enclosed(radius).upper())
         found = exactness.nearest_integer(ball)
     nearest = {int((end + Fraction(1, 2)).__floor__()) for end in (value - radius, value + radius)}
     if len(nearest) == 2:

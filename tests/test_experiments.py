@@ -1,4 +1,4 @@
-"""What the experiments rely on: closed forms against other roads, and the printed cells themselves."""
+"""What the experiments rely on: closed forms against other ways, and the printed cells themselves."""
 
 import math
 import re

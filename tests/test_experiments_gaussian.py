@@ -1,4 +1,4 @@
-"""What the experiments of Mirshani et al. rely on: second roads, and the printed tables."""
+"""What the experiments of Mirshani et al. rely on: second ways, and the printed tables."""
 
 import math
 from typing import Any
@@ -100,7 +100,7 @@ def test_honest_releases_are_those_of_the_estimator() -> None:
     generator, draws, size = np.random.default_rng(2), 4000, 25
     curves = 0.2 * np.sin(3 * GRID) + 0.1 * generator.uniform(-1, 1, (size, 1)) * np.cos(5 * GRID)
     basis = basis_of("matern32", 0.2, POINTS)
-    mechanism = GaussianProcess(eta=1.0, psi=0.01)
+    mechanism = GaussianProcess(eta=1.0, penalty=0.01)
     estimator = PrivateMean(1.0, 0.1, bounds=L2Ball(0.5), basis=basis, mechanism=mechanism)
     released = np.asarray(simulate_releases(estimator, curves, draws, 3))
     distances = (released - 0.2 * MEAN) ** 2 @ basis.weights

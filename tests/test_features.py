@@ -68,7 +68,7 @@ def test_landmark_features_are_a_projection_in_the_kernels_space():
     marks = POINTS[:15]
     features = LandmarkFeatures.on_points(kernel, marks)
     assert features.components == 15
-    # |P k(t, .)|^2 and <P k(s, .), P k(t, .)>, by another road than the eigendecomposition.
+    # |P k(t, .)|^2 and <P k(s, .), P k(t, .)>, by another way than the eigendecomposition.
     cross = kernel(POINTS[20:60], marks)
     expected = cross @ np.linalg.solve(kernel(marks), cross.T)
     rows = features.values(POINTS[20:60])

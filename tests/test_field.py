@@ -122,7 +122,7 @@ def test_noise_has_the_size_that_the_design_expects(images, basis):
     design = request.design(300)
     draws = simulate_releases(estimator, images, 2000, seed=8)
     power = (np.asarray(draws).var(axis=0) * basis.weights).sum()
-    unit = (request.ball.unit / 300) ** 2
+    unit = (request.ball.step / 300) ** 2
     expected = float(np.sum(design.shrinkage**2 * design.noise.variances())) * unit
     # The relative standard error of 2000 draws of 48 Laplace variables is below 1 per cent.
     assert power == pytest.approx(expected, rel=0.05)
@@ -132,7 +132,7 @@ def test_the_band_covers_the_field_without_noise(images, basis):
     estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis)
     prepared = estimator.prepare(images)
     shrinkage = prepared.request.design(300).shrinkage
-    clipped = np.array(prepared.total._total, dtype=float) * prepared.request.ball.unit / 300
+    clipped = np.array(prepared.total._total, dtype=float) * prepared.request.ball.step / 300
     hits = 0
     for _ in range(100):
         release = estimator.fit(images).release_

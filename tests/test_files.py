@@ -1,4 +1,4 @@
-"""Reading curves from files: both roads give one result, and messages say all but the cells."""
+"""Reading curves from files: both ways give one result, and messages say all but the cells."""
 
 import csv
 import gzip

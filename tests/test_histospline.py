@@ -1,4 +1,4 @@
-"""Cells, cosine transforms and the smoothing of noisy shares, each by a second road."""
+"""Cells, cosine transforms and the smoothing of noisy shares, each by a second way."""
 
 import itertools
 import math

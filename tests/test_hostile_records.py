@@ -91,12 +91,12 @@ def test_repair_smooths_any_irregular_record():
     values = [LARGEST, -LARGEST] * 25 + [10**400, 1.0, 5e-324]
     long = LongCurves(["a"] * 50 + ["b", "b", "c"], times, values)
     mean = PrivateMean(
-        1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(invalid="repair", smoothing=1e-8)
+        1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(invalid="repair", nugget=1e-8)
     )
     with np.errstate(all="raise"):
         assert mean.fit(long).release_.count == 3
-    with pytest.raises(ParameterError, match="smoothing must be finite and at least 1e-08"):
-        PrivateMean(1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(smoothing=1e-17)).fit(long)
+    with pytest.raises(ParameterError, match="nugget must be finite and at least 1e-08"):
+        PrivateMean(1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(nugget=1e-17)).fit(long)
 
 
 def test_what_is_masked_is_missing():

@@ -168,7 +168,7 @@ class TestOutput:
 
 def minimiser_for(solver, data, w):
     """The minimiser t of F(t) + w . t / n: by Newton's method on formulas of the test's own."""
-    rows, y, n = data.rows * solver.ball.unit, data.targets, data.units
+    rows, y, n = data.rows * solver.ball.step, data.targets, data.units
     penalty = float(solver.plan.penalty)
     t = np.zeros(rows.shape[1])
     for _ in range(200):
@@ -181,7 +181,7 @@ def minimiser_for(solver, data, w):
 
 def perturbation_of(solver, data, t):
     """w = -n grad F(t)."""
-    rows = data.rows * solver.ball.unit
+    rows = data.rows * solver.ball.step
     slopes = solver.plan.loss.slopes(data.targets, rows @ t)
     return -(rows.T @ slopes + 2 * float(solver.plan.penalty) * data.units * t)
 

@@ -45,7 +45,7 @@ def model_of(points: int, strength: float, centers: Any = (), cells: int | None 
 
 
 def noisy(model: CurveModel, mean: Any, generator: Any) -> Any:
-    return model.forms @ (mean - 0.5) + model.noise.simulate(generator, 1)[0] * model.unit
+    return model.forms @ (mean - 0.5) + model.noise.simulate(generator, 1)[0] * model.step
 
 
 def error(model: CurveModel, mean: Any, draws: int, seed: int) -> float:
@@ -184,7 +184,7 @@ class TestLine:
         assert ratios[-1] == pytest.approx(1, abs=0.02)
 
     def test_it_is_the_posterior_mean_of_a_normal_model(self) -> None:
-        # An independent road: every component and scale by dense algebra, weighted by its evidence.
+        # An independent way: every component and scale by dense algebra, weighted by its evidence.
         model = model_of(12, 40.0, cells=4)
         seen = noisy(model, np.linspace(0.2, 0.7, 12), np.random.default_rng(6))
         posterior, terms = model.posterior(seen), []
@@ -199,7 +199,7 @@ class TestLine:
                 terms.append((np.log(weight) + log, mean))
         # A constant by numerical integration of the law of the box over the level.
         levels, noise, cells = np.linspace(-0.5, 0.5, 20_001), model.noise, 4
-        apart = (seen - levels[:, None] * model.forms.sum(axis=1)) / model.unit
+        apart = (seen - levels[:, None] * model.forms.sum(axis=1)) / model.step
         chances = np.exp(noise.log_density(apart))
         # Expected logs of the two laws at their own noise, but for what they have in common.
         normal = -0.5 * np.linalg.slogdet(power)[1] - cells / 2

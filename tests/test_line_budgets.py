@@ -78,7 +78,7 @@ def found(size: int, epsilon: str, kind: str, name: str) -> Found:
     if kind not in ("0", "rho") and design == model_for(size, epsilon, "0")[0]:
         return found(size, epsilon, "0", name)
     generator = np.random.default_rng(zlib.crc32(f"{size} {epsilon} {kind} {name}".encode()))
-    noise = model.noise.simulate(generator, DRAWS) * model.unit
+    noise = model.noise.simulate(generator, DRAWS) * model.step
     posteriors = [model.posterior(row) for row in model.forms @ (MEANS[name] - 0.5) + noise]
     squares = np.array([np.mean((each.line - MEANS[name]) ** 2) for each in posteriors])
     widths = []
@@ -141,7 +141,7 @@ def test_the_design_that_is_taken_has_nearly_the_least_error(
         model = model_of(problem, design, replace(problem.curves, cells=cells))
         logs = []
         for name in ("smooth", "ramp", "bump", "step"):
-            noise = model.noise.simulate(np.random.default_rng(len(name)), DRAWS) * model.unit
+            noise = model.noise.simulate(np.random.default_rng(len(name)), DRAWS) * model.step
             rows = model.forms @ (MEANS[name] - 0.5) + noise
             lines = np.array([model.posterior(row).line for row in rows])
             logs.append(np.log(np.mean((lines - MEANS[name]) ** 2)) / 2)

@@ -116,12 +116,20 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ),
     ({"mechanism": "iclp", "delta": 1e-6}, RefusedMechanismError, "mechanism must suit the guarantee"),
     (
-        {"mechanism": ICLP(psi=0)},
+        {"mechanism": ICLP(penalty=0)},
         InfiniteSensitivityError,
-        "psi must be positive; found 0. Without smooth",
+        "penalty must be positive; found 0. Without a penalty",
     ),
-    ({"mechanism": ICLP(psi=-1.0)}, ParameterError, "eta and psi must be finite with psi >= 0"),
-    ({"mechanism": ICLP(psi=math.nan)}, ParameterError, "eta and psi must be finite with psi >= 0"),
+    (
+        {"mechanism": ICLP(penalty=-1.0)},
+        ParameterError,
+        "eta and penalty must be finite with penalty >= 0",
+    ),
+    (
+        {"mechanism": ICLP(penalty=math.nan)},
+        ParameterError,
+        "eta and penalty must be finite with penalty >= 0",
+    ),
     (
         {"mechanism": ICLP(eta=0.5)},
         InfiniteSensitivityError,
@@ -134,7 +142,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
         "eta must be large enough",
     ),
     (
-        {"mechanism": GaussianProcess(psi=0), "delta": 1e-6},
+        {"mechanism": GaussianProcess(penalty=0), "delta": 1e-6},
         InfiniteSensitivityError,
         "put the summary into the Cameron-Martin space of the noise .*Theorem 3.1",
     ),

@@ -36,10 +36,10 @@ def examples(seed=0, count=60, components=5, offsets=0.0):
     return Examples(rows, targets, np.full(count, 1.0 / count), shift)
 
 
-def objective(data, loss, psi):
+def objective(data, loss, penalty):
     def value(b):
         fitted = data.offsets + data.rows @ b
-        return float(data.weights @ loss.values(data.targets, fitted) + float(psi) * b @ b)
+        return float(data.weights @ loss.values(data.targets, fitted) + float(penalty) * b @ b)
 
     return value
 
@@ -94,15 +94,15 @@ def test_the_square_loss_is_ridge_regression():
 
 def test_newton_steps_are_enough_for_far_perturbations_and_small_penalties(monkeypatch):
     # Sixty steps were not enough for a third of these; descent would take tens of millions.
-    psi, loss = Fraction(1, 2**24), LOSSES["hinge"]
-    tolerance = least_tolerance(loss, psi, 6)
+    penalty, loss = Fraction(1, 2**24), LOSSES["hinge"]
+    tolerance = least_tolerance(loss, penalty, 6)
     starts = []
     monkeypatch.setattr(minimiser, "_descend", lambda *arguments: starts.append(arguments[-1]))
     for seed in range(8):
         data = examples(seed, 200, 6, offsets=1e5)
-        minimise(data, loss, psi, tolerance)
-        gradient = gradient_at(data, loss, float(psi), starts[-1])
-        assert is_certified(gradient, starts[-1], loss, float(psi), tolerance)
+        minimise(data, loss, penalty, tolerance)
+        gradient = gradient_at(data, loss, float(penalty), starts[-1])
+        assert is_certified(gradient, starts[-1], loss, float(penalty), tolerance)
 
 
 @every
@@ -116,10 +116,10 @@ def test_without_newton_steps_descent_ends_at_the_least_tolerance(monkeypatch, l
     assert np.linalg.norm(by_newton - by_descent) <= 2 * tolerance / (2 * float(PSI))
 
 
-def exact_gradient(data, loss, psi, point):
+def exact_gradient(data, loss, penalty, point):
     """The gradient in 60 digits, by formulas of its own."""
     with mpmath.workdps(60):
-        total = [2 * mpmath.mpf(float(psi)) * mpmath.mpf(b) for b in point]
+        total = [2 * mpmath.mpf(float(penalty)) * mpmath.mpf(b) for b in point]
         for row, y, v, o in zip(data.rows, data.targets, data.weights, data.offsets, strict=True):
             f = mpmath.mpf(o) + mpmath.fdot(map(mpmath.mpf, row), map(mpmath.mpf, point))
             width = mpmath.mpf(float(loss.width))
@@ -160,10 +160,10 @@ def test_offsets_of_any_size_keep_the_certificate(name, scale):
     name=st.sampled_from(list(LOSSES)),
     seed=st.integers(0, 10**6),
     count=st.integers(2, 30),
-    log_psi=st.integers(-10, 4),
+    log_penalty=st.integers(-10, 4),
     kind=st.sampled_from(["same", "zero", "opposite", "random"]),
 )
-def test_no_examples_break_the_certificate(name, seed, count, log_psi, kind):
+def test_no_examples_break_the_certificate(name, seed, count, log_penalty, kind):
     data = examples(seed, count, 3)
     rows = {
         "same": np.tile([1.0, 0.0, 0.0], (count, 1)),
@@ -172,10 +172,10 @@ def test_no_examples_break_the_certificate(name, seed, count, log_psi, kind):
         "random": data.rows,
     }[kind]
     data = Examples(rows, data.targets, data.weights, data.offsets)
-    loss, psi = LOSSES[name], Fraction(2) ** log_psi
-    tolerance = max(least_tolerance(loss, psi, 3), 1e-9)
-    found = minimise(data, loss, psi, tolerance)
-    assert float(mpmath.norm(exact_gradient(data, loss, psi, found))) <= tolerance
+    loss, penalty = LOSSES[name], Fraction(2) ** log_penalty
+    tolerance = max(least_tolerance(loss, penalty, 3), 1e-9)
+    found = minimise(data, loss, penalty, tolerance)
+    assert float(mpmath.norm(exact_gradient(data, loss, penalty, found))) <= tolerance
 
 
 def test_a_tolerance_below_rounding_is_refused():

@@ -211,7 +211,7 @@ def test_an_audit_through_fit(cut, monkeypatch):
     rest = np.random.default_rng(1).normal(size=(3, GRID.size))
     one, other = (np.vstack([rest, sign * toward([1.0, 0.0, 0.0])]) for sign in (1, -1))
     prepared = mean.prepare(one)
-    unit = prepared.request.ball.unit
+    unit = prepared.request.ball.step
     level = prepared.total.with_noise([0])[0] * unit / 4
     trials = 7000
     hits = tuple(
@@ -296,7 +296,7 @@ def total_of(rows: list[list[int]]) -> IntegerSum:
 
 
 def loss_of(noise, norm: str, width: int) -> Fraction:
-    """Pure loss of block noise, rounded up to 200 bits by Python integers: a road of its own."""
+    """Pure loss of block noise, rounded up to 200 bits by Python integers: a way of its own."""
     if norm == "l1":
         return Fraction(width, min(noise.scales))
     square = width**2 * sum(Fraction(1, scale**2) for scale in noise.scales)

@@ -100,9 +100,9 @@ def factors_and_noise(name: str, prior: np.ndarray, units: int) -> tuple[np.ndar
     """Shrinkage (K,) and variances (K,) of the noise after it, for records of norm 1."""
     width = 2 / units
     if name in ("iclp", "gaussian-process"):
-        psi = 1 / (units * EPSILON**2)
-        factors = prior**ETA / (prior**ETA + psi)
-        slopes = prior ** (ETA - 0.5) / (prior**ETA + psi)
+        penalty = 1 / (units * EPSILON**2)
+        factors = prior**ETA / (prior**ETA + penalty)
+        slopes = prior ** (ETA - 0.5) / (prior**ETA + penalty)
         if name == "iclp":
             sensitivity = width * math.sqrt(np.sum(slopes**2))
             return factors, 2 * prior * (sensitivity / EPSILON) ** 2
@@ -278,13 +278,13 @@ class TestPrintedExperiment:
             assert len(curves) == 376
         n, points = curves.shape
         grid, weights = np.linspace(0.001, 0.999, points), np.full(points, 1 / points)
-        psi = 2 * (n / tau2) ** -1.25
+        penalty = 2 * (n / tau2) ** -1.25
         mean = standardised(curves, weights).mean(axis=0)
 
         # Closed form, with their eigenvalues of C / m.
         eigenvalues, functions = eigenbasis(weights, grid, centred=False)
-        factors = eigenvalues**1.25 / (eigenvalues**1.25 + psi)
-        sensitivity = 2 * tau1 / n * np.max(eigenvalues**0.75 / (eigenvalues**1.25 + psi))
+        factors = eigenvalues**1.25 / (eigenvalues**1.25 + penalty)
+        sensitivity = 2 * tau1 / n * np.max(eigenvalues**0.75 / (eigenvalues**1.25 + penalty))
         noise = 2 * (sensitivity / EPSILON) ** 2 * eigenvalues.sum()
         bias = weights @ (functions @ (factors * (mean * weights @ functions)) - mean) ** 2
         assert math.isclose(bias + noise, honest, rel_tol=0.02)
@@ -296,7 +296,7 @@ class TestPrintedExperiment:
             reading=Reading(standardize=True),
             bounds=L1Ball(tau1),
             basis=KernelBasis.on_grid(Matern(0.1, nu=1.5), grid, (0, 1), "uniform"),
-            mechanism=ICLP(1.25, psi),
+            mechanism=ICLP(1.25, penalty),
         )
         distances = np.mean((np.asarray(simulate_releases(theirs, curves, 8000, 5)) - mean) ** 2, axis=1)
         error = distances.std() / math.sqrt(8000)

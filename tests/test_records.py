@@ -419,7 +419,7 @@ class TestLongCurves:
         np.testing.assert_allclose(found.values[0], function(BASIS.grid_points), rtol=0, atol=0.1)
 
     def test_the_formula(self) -> None:
-        # Posterior mean of a Gaussian process by its weight-space form, another road to it. Neither
+        # Posterior mean of a Gaussian process by its weight-space form, another way to it. Neither
         # the units of the domain nor the scale of the kernel matter.
         random = np.random.default_rng(2)
         times, values = random.uniform(0, 24, 15), random.normal(size=15)
@@ -526,7 +526,7 @@ class TestLongCurves:
 
     @pytest.mark.parametrize("smoothing", [0.0, -1.0, math.nan, math.inf])
     def test_smoothing_must_be_positive(self, smoothing: float) -> None:
-        with pytest.raises(ParameterError, match="smoothing must be finite and at least"):
+        with pytest.raises(ParameterError, match="nugget must be finite and at least"):
             curves_from_long(LongCurves([1], [0.1], [1.0]), BASIS, smoothing)
 
     def test_the_domain_must_be_public(self) -> None:

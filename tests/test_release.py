@@ -374,7 +374,7 @@ class Case:
             times = np.tile(np.linspace(0, 1, 11), COUNT)
             data = LongCurves(np.repeat(NAMES, 11), times, SECRET.ravel())
             groups = None
-            made["smoothing"] = 0.01
+            made["nugget"] = 0.01
         prepared = PrivateMean(**made).prepare(data, groups)
         self.prepared = prepared
         self.estimator = PrivateMean(**made).fit(data, groups=groups)
@@ -392,7 +392,7 @@ class Case:
         self.release.inner(np.cos), self.release.coefficients
 
     def _private(self, prepared: Any, estimator: Any, data: Any, groups: Any) -> set[float]:
-        unit, count = prepared.request.ball.unit, prepared.total._count
+        unit, count = prepared.request.ball.step, prepared.total._count
         sums = np.array(self.exact, dtype=float)
         kept = len(self.release.noisy_sum)
         means = sums * unit / count

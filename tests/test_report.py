@@ -1,4 +1,4 @@
-"""What a release says about itself in words: every number in them by a second road."""
+"""What a release says about itself in words: every number in them by a second way."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Sessions: one answer to a question, whatever is suspended, killed, copied or cut."""
+"""Sessions: one answer to a query, whatever is suspended, killed, copied or cut."""
 
 import copy
 import itertools
@@ -37,7 +37,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.session import Answer, conditional, journal
-from dpfda.publication.session.questions import Posed, Question
+from dpfda.publication.session.queries import Posed, Query
 from dpfda.publication.session.records import answer_to_json, draw_to_json
 
 pytestmark = [
@@ -95,7 +95,7 @@ def kept(path: Path) -> list[int]:
 # --- answers ---
 
 
-def test_the_same_question_has_the_same_answer(asked, drawn):
+def test_the_same_query_has_the_same_answer(asked, drawn):
     first = [asked.value(0.3), asked.derivative(0.3), asked.integral(0.1, 1.5), asked.inner(np.cos)]
     used = len(drawn)
     again = [asked.value(0.3), asked.derivative(0.3), asked.integral(0.1, 1.5), asked.inner(np.cos)]
@@ -105,7 +105,7 @@ def test_the_same_question_has_the_same_answer(asked, drawn):
     assert len(asked.answers()) == 4
 
 
-def test_a_batch_is_its_questions_one_by_one(asked):
+def test_a_batch_is_its_queries_one_by_one(asked):
     batch = asked.values(np.array(POINTS)[:, None])
     assert batch.shape == (7, 1)
     assert [asked.value(point) for point in POINTS] == batch.ravel().tolist()
@@ -189,7 +189,7 @@ def test_two_sessions_draw_two_paths(tmp_path):
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_unusable_questions_are_refused_before_anything_is_drawn(asked, drawn, ask, words):
+def test_unusable_queries_are_refused_before_anything_is_drawn(asked, drawn, ask, words):
     with pytest.raises(ParameterError, match=words):
         ask(asked)
     assert drawn == []
@@ -320,8 +320,8 @@ def test_the_representation_says_what_is_guaranteed(asked):
     asked.values(POINTS)
     shown = repr(asked)
     assert "Session on [0, 2], open" in shown
-    assert "(1, 1e-06)-differential privacy, for all questions together" in shown
-    assert "answered:     6 questions" in shown
+    assert "(1, 1e-06)-differential privacy, for all queries together" in shown
+    assert "answered:     6 queries" in shown
 
 
 def test_the_export_holds_the_answers_and_nothing_secret(asked, path, tmp_path, drawn):
@@ -597,7 +597,7 @@ def test_a_last_line_that_was_cut_short_is_dropped(asked, path):
         for tail in (b"", bytes(9), bytes(9) + b"\n"):
             path.write_bytes(whole[:length] + tail)
             with Session.resume(path) as session:
-                assert [row.question["at"] for row in session.answers()] == [0.2, 0.9]
+                assert [row.query["at"] for row in session.answers()] == [0.2, 0.9]
             # What was drawn is dropped with its line, and kept once the line is whole.
             drawn_line = whole[: whole.index(b"\n", len(before)) + 1]
             assert path.read_bytes() == (before if length < len(drawn_line) else drawn_line)
@@ -639,7 +639,7 @@ def test_files_that_are_no_session_are_refused(path):
     path.unlink()
     made = journal.Journal.create(path)
     made.append([{"format": "dpfda-ledger", "schema_version": 1}])
-    made.release()
+    made.close()
     with pytest.raises(
         StorageError, match="must be a session of schema version 1; found 'dpfda-ledger'"
     ):
@@ -713,13 +713,13 @@ def test_death_at_every_step_never_draws_again_what_was_told(path, monkeypatch, 
     """The process dies at its n-th write, sync or cut; another goes on, for n = 1, 2, .."""
     machine = Machine(monkeypatch, ("write", "fsync", "ftruncate"))
     told: dict[float, float] = {}
-    questions = iter(np.linspace(0.05, 1.95, 400))
+    queries = iter(np.linspace(0.05, 1.95, 400))
     session = mean(basis=CosineBasis.on_grid(21, GRID)).open_session(CURVES, path)
     lost, deaths = 0, 0
     for step in itertools.islice(itertools.cycle(range(1, 6)), 30):
         machine.die_at(step, half)
         try:
-            for point in itertools.islice(questions, 3):
+            for point in itertools.islice(queries, 3):
                 told[point] = session.value(point)
         except Died:
             deaths += 1
@@ -868,17 +868,17 @@ def test_refinement_is_on_the_disk_before_it_is_used(path, monkeypatch, drawn):
         first = len(journal._line(draw_to_json(session._values.reserve([(1, 0, 0, 0, 0)])[0]), b"")[0])
         session._values = conditional.ConditionalValues(session._scales)
         drawn.clear()
-        question = Question({"kind": "first"}, np.zeros(1), np.ones(1))
-        monkeypatch.setattr(Question, "direction", lambda *_: ((1, 0, 0, 0, 0), 0))
+        query = Query({"kind": "first"}, np.zeros(1), np.ones(1))
+        monkeypatch.setattr(Query, "direction", lambda *_: ((1, 0, 0, 0, 0), 0))
         quota.left = first + 5
         with pytest.raises(StorageError, match="No space left"):
-            session._ask([question])
+            session._ask([query])
     # Four bits never decide a rounding at the scales of a release.
     assert len(drawn) == 4
     assert kept(path) == drawn[:2]
     quota.left = math.inf
     with Session.resume(path) as session:
-        session._ask([question])
+        session._ask([query])
         refined = kept(path)[2:4]
         assert [value >> 4 for value in refined] == drawn[:2]
         assert [value & 15 for value in refined] == drawn[4:6]
@@ -1010,7 +1010,7 @@ def test_processes_killed_at_any_instant_answer_as_one(path):
 # --- on real curves ---
 
 
-def test_a_thousand_questions_about_scans_of_persons(dti, tmp_path):
+def test_a_thousand_queries_about_scans_of_persons(dti, tmp_path):
     made = PrivateMean(
         1.0,
         1e-6,

@@ -24,54 +24,54 @@ from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_
 
 SCALES = (900_000, 1_300_000, 400_000, 700_000)
 # Independent, and strongly overlapping.
-QUESTIONS = ((5, 2, -1, 3), (4, 3, -1, 2), (5, 1, 0, 3), (1, 1, 4, -2))
+QUERIES = ((5, 2, -1, 3), (4, 3, -1, 2), (5, 1, 0, 3), (1, 1, 4, -2))
 RUNS = 1500
 
 
-def covariance(questions: Sequence[Sequence[int]]) -> np.ndarray:
+def covariance(queries: Sequence[Sequence[int]]) -> np.ndarray:
     """Covariance of the noise values, in closed form."""
-    matrix = np.array(questions, dtype=float) * np.array(SCALES, dtype=float)
+    matrix = np.array(queries, dtype=float) * np.array(SCALES, dtype=float)
     return matrix @ matrix.T
 
 
-def whitened(values: np.ndarray, questions: Sequence[Sequence[int]]) -> np.ndarray:
+def whitened(values: np.ndarray, queries: Sequence[Sequence[int]]) -> np.ndarray:
     """Values that are independent and standard if the covariance is that of one path."""
-    return np.linalg.solve(np.linalg.cholesky(covariance(questions)), values)
+    return np.linalg.solve(np.linalg.cholesky(covariance(queries)), values)
 
 
 def one_run(order: Sequence[int]) -> np.ndarray:
-    """Values of the questions, asked in this order, listed in theirs."""
+    """Values of the queries, asked in this order, listed in theirs."""
     values = ConditionalValues(SCALES)
-    told = {index: values.value(QUESTIONS[index])[0] for index in order}
-    return np.array([told[index] for index in range(len(QUESTIONS))], dtype=float)
+    told = {index: values.value(QUERIES[index])[0] for index in order}
+    return np.array([told[index] for index in range(len(QUERIES))], dtype=float)
 
 
 class TestLaw:
     @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2), (2, 3, 1, 0)])
     def test_is_that_of_one_path_in_every_order(self, order):
         draws = np.array([one_run(order) for _ in range(RUNS)])
-        path = np.array([whitened(row, QUESTIONS) for row in draws])
+        path = np.array([whitened(row, QUERIES) for row in draws])
         assert fits_only_at_its_scale(path.ravel(), stats.norm.cdf)
-        # The test has power: drawn independently for each question, they would not fit.
+        # The test has power: drawn independently for each query, they would not fit.
         shuffled = np.stack([np.roll(column, k) for k, column in enumerate(draws.T)], axis=1)
-        apart = np.array([whitened(row, QUESTIONS) for row in shuffled])
+        apart = np.array([whitened(row, QUERIES) for row in shuffled])
         assert stats.kstest(apart.ravel(), "norm").pvalue < FALSE_ALARM
         # No two whitened values go together: 6 correlations of size 1 / sqrt(RUNS).
         correlations = np.corrcoef(path.T)[np.triu_indices(4, 1)]
         assert np.abs(correlations).max() < stats.norm.isf(FALSE_ALARM / 12) / math.sqrt(RUNS)
 
-    def test_is_that_of_one_path_when_questions_depend_on_answers(self):
+    def test_is_that_of_one_path_when_queries_depend_on_answers(self):
         path, branches = [], []
         for _ in range(RUNS):
             values = ConditionalValues(SCALES)
-            first = values.value(QUESTIONS[0])[0]
+            first = values.value(QUERIES[0])[0]
             # Ask next for what pulls the other way.
-            following = QUESTIONS[1] if first > 0 else QUESTIONS[3]
+            following = QUERIES[1] if first > 0 else QUERIES[3]
             second = values.value(following)[0]
             third = tuple(
-                2 * a - b if second > first else a + b for a, b in zip(*QUESTIONS[2:], strict=True)
+                2 * a - b if second > first else a + b for a, b in zip(*QUERIES[2:], strict=True)
             )
-            asked = (QUESTIONS[0], following, third)
+            asked = (QUERIES[0], following, third)
             branches.append(following)
             told = np.array([first, second, values.value(third)[0]], dtype=float)
             path.append(whitened(told, asked))
@@ -93,8 +93,8 @@ class TestLaw:
 class Redrawing(ConditionalValues):
     """Draws other uniforms where more bits of the same are needed."""
 
-    def known(self, question: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
-        scaled = self._scaled(question)
+    def known(self, query: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
+        scaled = self._scaled(query)
         while (rounded := self._extended().rounded(scaled, self._uniforms, self._bits)) is None:
             self._bits *= 2
             self._uniforms = [self._fresh() for _ in self._uniforms]
@@ -112,16 +112,16 @@ def rounded_normal_p_value(draws: Sequence[int], deviation: float) -> float:
 def test_values_are_the_rounded_path_by_another_road():
     """Gram-Schmidt and Box-Muller again, in mpmath, on the bits that were drawn."""
     values = ConditionalValues(SCALES)
-    told = [values.value(question) for question in QUESTIONS]
+    told = [values.value(query) for query in QUERIES]
     with mpmath.workdps(200):
         vectors: list[Any] = []
         normals: list[Any] = []
-        for question, (rounded, draw) in zip(QUESTIONS, told, strict=True):
+        for query, (rounded, draw) in zip(QUERIES, told, strict=True):
             assert draw is not None
             (radius, angle) = next(iter(draw.uniforms.values()))
             first, second = (mpmath.mpf(2 * n + 1) / 2 ** (draw.bits + 1) for n in (radius, angle))
             normals.append(mpmath.sqrt(-2 * mpmath.log(first)) * mpmath.cos(2 * mpmath.pi * second))
-            b = mpmath.matrix([m * s for m, s in zip(question, SCALES, strict=True)])
+            b = mpmath.matrix([m * s for m, s in zip(query, SCALES, strict=True)])
             # Normal equations instead of successive projection.
             u = b
             if vectors:
@@ -137,12 +137,12 @@ def test_values_are_the_rounded_path_by_another_road():
 class TestNewDirections:
     @settings(deadline=None, max_examples=60)
     @given(st.lists(st.tuples(*[st.integers(-2, 2)] * 4), min_size=1, max_size=8))
-    def test_one_normal_is_drawn_for_each_and_none_otherwise(self, questions):
+    def test_one_normal_is_drawn_for_each_and_none_otherwise(self, queries):
         values = ConditionalValues(SCALES)
-        for count in range(1, len(questions) + 1):
-            _, draw = values.value(questions[count - 1])
-            assert values.drawn == rank(questions[:count])
-            assert (draw is None) == (rank(questions[:count]) == rank(questions[: count - 1]))
+        for count in range(1, len(queries) + 1):
+            _, draw = values.value(queries[count - 1])
+            assert values.drawn == rank(queries[:count])
+            assert (draw is None) == (rank(queries[:count]) == rank(queries[: count - 1]))
 
     def test_are_told_from_old_ones_however_close(self):
         """b differs from a multiple of a by 2^-900 of its size, and c not at all."""
@@ -168,8 +168,8 @@ class TestNewDirections:
 
     def test_do_not_wait_for_coefficients_that_nobody_asks_about(self):
         values = ConditionalValues(SCALES)
-        for question in ((1, 2, 0, 0), (1, -1, 0, 0), (5, 7, 0, 0)):
-            values.value(question)
+        for query in ((1, 2, 0, 0), (1, -1, 0, 0), (5, 7, 0, 0)):
+            values.value(query)
         assert values.drawn == 2
 
 
@@ -190,37 +190,37 @@ def rank(rows: Sequence[Sequence[int]]) -> int:
 
 
 class TestMemory:
-    def test_a_question_again_has_the_same_value_also_after_refinement(self):
+    def test_a_query_again_has_the_same_value_also_after_refinement(self):
         # With enclosures as wide as all normals drawn so far, one run in twenty asked for more bits.
         sizes = [self.bits_of_one_run() for _ in range(200)]
         assert max(sizes) > 4
 
     @staticmethod
     def bits_of_one_run():
-        """Most bits that a question asked for; fails where a question again differs, or draws."""
+        """Most bits that a query asked for; fails where a query again differs, or draws."""
         values = ConditionalValues(SCALES, initial_bits=4)
         told, sizes = [], []
-        for question in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
-            value, draw = values.value(question)
-            told.append((question, value))
+        for query in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
+            value, draw = values.value(query)
+            told.append((query, value))
             sizes.append(0 if draw is None else draw.bits)
-        again = [values.value(question) for question, _ in told]
+        again = [values.value(query) for query, _ in told]
         assert [value for value, _ in again] == [value for _, value in told]
         assert all(draw is None for _, draw in again)
         return max(sizes)
 
     def test_bits_are_only_ever_appended(self):
-        # One run sees a later question ask for more bits about every other time; in 80 runs some must.
+        # One run sees a later query ask for more bits about every other time; in 80 runs some must.
         assert sum(self.refined_in_one_run() for _ in range(80)) > 0
 
     @staticmethod
     def refined_in_one_run():
-        """How often a later question appended bits; fails where it changed those before."""
+        """How often a later query appended bits; fails where it changed those before."""
         values = ConditionalValues(SCALES, initial_bits=2)
         known: dict[int, tuple[int, tuple[int, int]]] = {}
         refined = 0
-        for question in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
-            _, draw = values.value(question)
+        for query in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
+            _, draw = values.value(query)
             for number, pair in ({} if draw is None else draw.uniforms).items():
                 if number in known:
                     bits, before = known[number]
@@ -232,15 +232,15 @@ class TestMemory:
     def test_what_was_drawn_can_be_put_back(self):
         first, second = (ConditionalValues(SCALES, initial_bits=2) for _ in range(2))
         told = []
-        for question in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
-            value, draw = first.value(question)
-            told.append((question, value))
+        for query in itertools.islice(itertools.product((-3, 1, 2), repeat=4), 40):
+            value, draw = first.value(query)
+            told.append((query, value))
             if draw is not None:
                 second.replay(draw)
-        # The same answers. By another road to the same variable more bits may be needed to round it:
+        # The same answers. By another way to the same variable more bits may be needed to round it:
         # they are drawn once, and asked again, nothing is drawn.
-        assert [second.value(question)[0] for question, _ in told] == [value for _, value in told]
-        assert [second.value(question) for question, _ in told] == [(value, None) for _, value in told]
+        assert [second.value(query)[0] for query, _ in told] == [value for _, value in told]
+        assert [second.value(query) for query, _ in told] == [(value, None) for _, value in told]
 
     @pytest.mark.parametrize(
         "draw",
@@ -302,14 +302,14 @@ class Halved(ConditionalValues):
 
 
 class Forgetful(ConditionalValues):
-    """Noise that is drawn anew for every question."""
+    """Noise that is drawn anew for every query."""
 
-    def known(self, question: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
-        return ConditionalValues(self._scales).value(question)[0]
+    def known(self, query: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
+        return ConditionalValues(self._scales).value(query)[0]
 
 
 def attack(asked: Session) -> float:
-    """Adaptive questions that all depend on the mean's level, and what they say of it together."""
+    """Adaptive queries that all depend on the mean's level, and what they say of it together."""
     level = asked.integral(0.0, 1.0)
     # The same in other words, chosen by the answer, and in two halves.
     factor = 3.0 if level > 0 else -5.0
@@ -337,7 +337,7 @@ def audited_delta(tmp_path: Any, error: float, runs: int) -> float:
 
 
 class TestAudit:
-    """Neighbouring data, four questions chosen by the answers, Clopper-Pearson limits."""
+    """Neighbouring data, four queries chosen by the answers, Clopper-Pearson limits."""
 
     def test_stays_below_the_claim(self, tmp_path):
         found = audited_delta(tmp_path, FALSE_ALARM / 2, 1500)
@@ -404,6 +404,6 @@ def test_only_the_operating_system_is_asked_for_bits(monkeypatch):
         return 2 ** (count - 1) + 12345
 
     monkeypatch.setattr(exactness, "system_bits", bits)
-    first, second = (ConditionalValues(SCALES).value(QUESTIONS[0])[0] for _ in range(2))
+    first, second = (ConditionalValues(SCALES).value(QUERIES[0])[0] for _ in range(2))
     assert first == second
     assert asked == [conditional.INITIAL_BITS] * 4

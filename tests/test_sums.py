@@ -1,4 +1,4 @@
-"""Records clipped, rounded and added up on the grid: exact, the same by every road, and bounded."""
+"""Records clipped, rounded and added up on the grid: exact, the same by every way, and bounded."""
 
 import itertools
 import math
@@ -212,7 +212,7 @@ def test_the_radius_is_that_of_the_bound_to_a_part_in_a_million(bound, basis):
 @pytest.mark.parametrize("bound", ["values", "curves", "length"])
 @pytest.mark.parametrize("basis", BASES)
 def test_the_spectral_bound_holds_in_exact_arithmetic(bound, basis):
-    """|B x|^2 <= |B V^-1|^2 |V x|^2 with both factors in rational numbers, by another road."""
+    """|B x|^2 <= |B V^-1|^2 |V x|^2 with both factors in rational numbers, by another way."""
     placed = on_grid(BOUNDS[bound], BASES[basis])
     roots = [Fraction(root) for root in np.sqrt(BASES[basis].weights).tolist()]
     rows = [
@@ -297,7 +297,7 @@ def test_both_roads_give_the_same_mean(bounds):
         prepared = mean.prepare(records)
         assert (prepared.request.on_grid is None) == (chosen is not bounds)
         total = prepared.total.with_noise([0] * BASIS.eigenvalues.size)
-        sums.append(np.array(total, dtype=float) * prepared.request.ball.unit)
+        sums.append(np.array(total, dtype=float) * prepared.request.ball.step)
     assert sums[0] == pytest.approx(sums[1], rel=0, abs=200 * 1e-7)
 
 
@@ -315,7 +315,7 @@ def test_a_long_record_is_shrunk_by_its_length_on_the_grid():
     rough = BASIS.evaluate(GRID)[:, 30]
     mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=few, mechanism=Laplace())
     prepared = mean.prepare(np.stack([3 * smooth + 4 * rough, 0 * smooth]))
-    first = prepared.total.with_noise([0] * 3)[0] * prepared.request.ball.unit
+    first = prepared.total.with_noise([0] * 3)[0] * prepared.request.ball.step
     assert first == pytest.approx(3 / 5, rel=1e-6)
 
 

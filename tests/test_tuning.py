@@ -51,9 +51,9 @@ class TestPlugIn:
         decay = matern_decay(smoothness)
         rkhs, l1 = ICLP().design(problem).parameters, ICLPL1().design(problem).parameters
         rule = plug_in(300, 0.7, decay=decay, norm=bound.norm)
-        assert (rkhs["eta"], rkhs["psi"]) == pytest.approx((rule.eta, rule.psi), rel=1e-12)
+        assert (rkhs["eta"], rkhs["penalty"]) == pytest.approx((rule.eta, rule.penalty), rel=1e-12)
         rule = plug_in(300, 0.7, decay=decay, norm=bound.norm, estimate="l1")
-        assert (l1["eta"], l1["psi"]) == pytest.approx((rule.eta, rule.psi), rel=1e-12)
+        assert (l1["eta"], l1["penalty"]) == pytest.approx((rule.eta, rule.penalty), rel=1e-12)
 
     def test_in_two_dimensions_eigenvalues_decay_more_slowly(self) -> None:
         assert matern_decay(1.5, 2) == 2.5
@@ -93,19 +93,21 @@ def _matern(smoothness: float) -> Any:
 
 
 def _noise(values: np.ndarray, size: float, rule: Any, norm: str) -> float:
-    slopes = values ** (rule.eta - 0.5) / (values**rule.eta + rule.psi)
+    slopes = values ** (rule.eta - 0.5) / (values**rule.eta + rule.penalty)
     width = slopes.max() if norm == "l1" else math.sqrt(np.sum(slopes**2))
     return float(2 * (2 * width / size) ** 2 * values.sum())
 
 
-PSIS = (1e-5, 1e-3, 1e-1, 10.0)
+PENALTIES = (1e-5, 1e-3, 1e-1, 10.0)
 
 
 @pytest.fixture(scope="module")
 def candidates() -> list[PrivateMean]:
     return [
-        PrivateMean(0.5, bounds=L2Ball(2.0), domain=Domain(GRID), mechanism=ICLP(eta=1.25, psi=psi))
-        for psi in PSIS
+        PrivateMean(
+            0.5, bounds=L2Ball(2.0), domain=Domain(GRID), mechanism=ICLP(eta=1.25, penalty=penalty)
+        )
+        for penalty in PENALTIES
     ]
 
 
@@ -136,8 +138,8 @@ class TestCrossValidation:
         plain = cross_validate(CURVES, candidates, data_are_public=True, private=False)
         private = cross_validate(CURVES, candidates, data_are_public=True)
         assert np.all(private.scores > plain.scores)
-        assert plain.best.mechanism.psi == PSIS[0]
-        assert private.best.mechanism.psi > PSIS[0]
+        assert plain.best.mechanism.penalty == PENALTIES[0]
+        assert private.best.mechanism.penalty > PENALTIES[0]
         assert private.means[private.index] == private.scores.mean(axis=1).min()
 
     def test_a_unit_stays_in_one_part(self, candidates: Any) -> None:

@@ -299,7 +299,7 @@ def test_far_records_move_to_the_radius_along_their_direction_and_near_ones_stay
     ball = ball_of(bound, GRID, basis.weights, 4)
     steps = np.array([[3.0, 0.0, -4.0, 0.0], [0.3, 0.0, 0.0, -0.4], [0.03, 0.0, 0.1, 0.0]])
     records = center + steps @ basis.evaluate(GRID).T
-    rows = ball.clip(two_stage.project(bound.restrict(records, GRID), basis.analysis)) * ball.unit
+    rows = ball.clip(two_stage.project(bound.restrict(records, GRID), basis.analysis)) * ball.step
     expected = [steps[0] / 10, steps[1], steps[2]]
     assert np.allclose(rows, expected, atol=1e-6)
 
@@ -417,7 +417,7 @@ def test_what_is_left_after_a_release_in_closed_form():
     left = unknown_variances(problem, design, rows)
     assert np.allclose(left[:, :count], kept * power / (kept + power), rtol=1e-9)
     assert np.allclose(left[:, count:], rows[:, count:])
-    # Both roads to the typical error of one stage.
+    # Both ways to the typical error of one stage.
     again = float(problem.belief.chances @ np.sqrt(left.sum(axis=1)))
     assert math.isclose(again, typical_error(problem, design), rel_tol=1e-6)
 
@@ -443,7 +443,7 @@ def test_expected_errors_agree_with_simulation_on_means_from_the_prior():
     rough = replace(problem, guarantee=share.first)
     design = choose(rough)
     generator = np.random.default_rng(4)
-    radius = problem.ball.radius * problem.ball.unit
+    radius = problem.ball.radius * problem.ball.step
     row = problem.belief.variances[30]
     only = replace(rough, mixture=type(problem.belief).of(row))
     means = generator.standard_normal((4000, row.size)) * np.sqrt(row)
@@ -551,7 +551,7 @@ def test_the_band_covers_the_mean_of_the_clipped_differences():
         )
         summed = exact(prepared.last_total(stage))
         functions = release.basis.evaluate(GRID)
-        covered = np.array(summed, float) * stage.problem.ball.unit / release.count
+        covered = np.array(summed, float) * stage.problem.ball.step / release.count
         target = release.first(GRID) + functions[:, : covered.size] @ covered
         band = release.band(0.9, points=GRID)
         inside += bool(np.all((band.lower <= target) & (target <= band.upper)))

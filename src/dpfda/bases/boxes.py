@@ -117,8 +117,8 @@ class BoxBasis(ProductBasis):
         choice(spectrum, "spectrum", sorted(SPECTRA))
         nu = real(nu, "nu", SMALLEST, LARGEST, "be a positive number")
         counts = tuple(AXES[kind].count(size) for kind, size in zip(names, cells, strict=True))
-        squares, unit = _squared_frequencies(names, counts, domain, scales)
-        variances = SPECTRA[spectrum](squares * unit, nu, len(domain))
+        squares, factor = _squared_frequencies(names, counts, domain, scales)
+        variances = SPECTRA[spectrum](squares * factor, nu, len(domain))
         held = int(np.count_nonzero(variances > LEAST_SHARE * variances.max()))
         count = held if components is None else components
         whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
@@ -283,8 +283,8 @@ def _squared_frequencies(
         relative = ratio / ratios[0]
         along = AXES[kind].half_periods(count)
         squares = squares[..., None] + (along * along) * (relative * relative)
-    unit = math.pi * ratios[0]
-    return squares, unit * unit
+    factor = math.pi * ratios[0]
+    return squares, factor * factor
 
 
 def _read_domain(domain_range: Any) -> tuple[tuple[float, float], ...]:

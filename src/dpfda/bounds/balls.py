@@ -57,8 +57,8 @@ class IntegerBall:
         return cls(norm, math.floor(exact * Fraction(2) ** exponent), exponent)
 
     @property
-    def unit(self) -> float:
-        """Size of one grid unit."""
+    def step(self) -> float:
+        """Size of one step of the grid."""
         return math.ldexp(1.0, -self.exponent)
 
     def clip(self, rows: Rows) -> Integers:

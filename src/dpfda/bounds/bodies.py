@@ -93,8 +93,8 @@ class IntegerBody:
         return IntegerBall("l2", self.radius, self.exponent)
 
     @property
-    def unit(self) -> float:
-        """Size of one grid unit."""
+    def step(self) -> float:
+        """Size of one step of the grid."""
         return math.ldexp(1.0, -self.exponent)
 
     def clip(self, rows: Rows) -> Integers:

@@ -173,7 +173,7 @@ def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
     if design.measurement is None or problem.cube is None:
         raise ParameterError("design", "measure values on the grid", design.mechanism)
     forms, _, power = _scene(problem, problem.cube, design.measurement.matrix, design.noise)
-    return forms, power / (problem.ball.radius * problem.ball.unit) ** 2
+    return forms, power / (problem.ball.radius * problem.ball.step) ** 2
 
 
 def _labels(points: int, count: int) -> Integers:
@@ -203,7 +203,7 @@ def _scene(
 
 
 def _prior(problem: Problem) -> Floats:
-    return np.asarray(problem.prior * (problem.ball.radius * problem.ball.unit) ** 2)
+    return np.asarray(problem.prior * (problem.ball.radius * problem.ball.step) ** 2)
 
 
 def _outside(prior: Floats, cube: Cube, matrix: Integers) -> Floats:
@@ -231,8 +231,8 @@ def _risk(problem: Problem, cube: Cube, count: int) -> float:
     forms = np.add.reduceat(cube.functions, starts, axis=0)
     widths = problem.neighbours.differences(1) * np.add.reduceat(cube.half_widths, starts).astype(float)
     epsilon = float(pure_budget(problem.guarantee, (2,)))
-    unit = math.ldexp(1.0, -cube.exponent) / problem.size / epsilon
-    power = (widths * unit) ** 2 * (count + 1) * (count + 2) / 3
+    step = math.ldexp(1.0, -cube.exponent) / problem.size / epsilon
+    power = (widths * step) ** 2 * (count + 1) * (count + 2) / 3
     prior = _prior(problem)
     power += OUTSIDE * prior.sum() * np.add.reduceat(1 / cube.weights, starts)
     crossed = forms * prior

@@ -66,14 +66,14 @@ class GaussianProcess:
 
     **Guarantee.** (epsilon, delta) or rho-zCDP for the whole path. The sensitivity in the
     Cameron-Martin norm of the noise is Delta = w max_j s_j lambda_j^(-1/2) for |d|_2 <= w between
-    neighbours, with s_j = lambda_j^eta / (lambda_j^eta + psi); the noise is calibrated to it.
+    neighbours, with s_j = lambda_j^eta / (lambda_j^eta + penalty); the noise is calibrated to it.
 
     Parameters
     ----------
     eta : float, optional
-        Exponent of the smoothing space; by default 1 + 1/a for eigenvalues like j^-a, 1 where
+        Exponent of the penalised space; by default 1 + 1/a for eigenvalues like j^-a, 1 where
         a is not known.
-    psi : float, optional
+    penalty : float, optional
         Penalty, for eigenvalues scaled to sum one; by default (n epsilon^2)^-1.
     calibration : {"exact", "classical"}
         As in `Gaussian`.
@@ -89,12 +89,12 @@ class GaussianProcess:
 
     Examples
     --------
-    >>> GaussianProcess(psi=0.01).name
+    >>> GaussianProcess(penalty=0.01).name
     'gaussian-process'
     """
 
     eta: float | None = None
-    psi: float | None = None
+    penalty: float | None = None
     calibration: str = "exact"
     name: ClassVar[str] = "gaussian-process"
     one_law: ClassVar[bool] = True
@@ -102,18 +102,18 @@ class GaussianProcess:
     def design(self, problem: Problem) -> Design:
         """Kernel-shaped scales and RKHS factors."""
         eta = smoothing_exponent(problem.decay, 1.0) if self.eta is None else float(self.eta)
-        psi = 1 / problem.signal if self.psi is None else float(self.psi)
-        if not (math.isfinite(eta) and math.isfinite(psi) and psi >= 0):
-            raise ParameterError("eta and psi", "be finite with psi >= 0", f"{eta}, {psi}")
-        if psi == 0 or eta < 0.5:
+        penalty = 1 / problem.signal if self.penalty is None else float(self.penalty)
+        if not (math.isfinite(eta) and math.isfinite(penalty) and penalty >= 0):
+            raise ParameterError("eta and penalty", "be finite with penalty >= 0", f"{eta}, {penalty}")
+        if penalty == 0 or eta < 0.5:
             raise InfiniteSensitivityError(
-                "eta and psi",
-                "put the summary into the Cameron-Martin space of the noise (psi > 0, eta >= 1/2)",
-                f"eta={eta:g}, psi={psi:g}",
+                "eta and penalty",
+                "put the summary into the Cameron-Martin space of the noise (penalty > 0, eta >= 1/2)",
+                f"eta={eta:g}, penalty={penalty:g}",
                 "Outside it no scale of this noise gives any guarantee.",
                 "Mirshani, Reimherr & Slavkovic 2019, Theorem 3.1",
             )
-        relative = (problem.eigenvalues**eta + psi) / problem.eigenvalues ** (eta - 0.5)
+        relative = (problem.eigenvalues**eta + penalty) / problem.eigenvalues ** (eta - 0.5)
         noise = gaussian_noise(relative, problem.width, problem.guarantee, self.calibration)
-        parameters = {"eta": eta, "psi": psi, "calibration": self.calibration}
-        return Design(self.name, parameters, noise, rkhs_shrinkage(problem.eigenvalues, eta, psi))
+        parameters = {"eta": eta, "penalty": penalty, "calibration": self.calibration}
+        return Design(self.name, parameters, noise, rkhs_shrinkage(problem.eigenvalues, eta, penalty))

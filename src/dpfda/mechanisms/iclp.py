@@ -17,9 +17,9 @@ from dpfda.noise import knorm_noise
 class ICLP:
     """Laplace noise shaped like the kernel, on an estimate smoothed in its space.
 
-    Released are the coefficients s_j cbar_j + b_j L_j, with s_j = lambda_j^eta / (lambda_j^eta + psi),
-    b_j = (Delta / epsilon) lambda_j^(1/2) and L_j standard Laplace, which is noise of scale b_j / s_j
-    on the raw mean followed by the public factor s_j.
+    Released are the coefficients s_j cbar_j + b_j L_j, with s_j = lambda_j^eta / (lambda_j^eta +
+    penalty), b_j = (Delta / epsilon) lambda_j^(1/2) and L_j standard Laplace, which is noise of scale
+    b_j / s_j on the raw mean followed by the public factor s_j.
 
     **Guarantee.** Pure epsilon. Between neighbouring data sets the raw sum moves by d with |d| <= w in
     the l1 or l2 norm, so the log density ratio is at most sum_j |d_j| / B_j for scales B_j on the sum:
@@ -32,16 +32,16 @@ class ICLP:
     Parameters
     ----------
     eta : float, optional
-        Exponent of the smoothing space; by default 1 + 1/a for eigenvalues like j^-a (Theorem 13), and
+        Exponent of the penalised space; by default 1 + 1/a for eigenvalues like j^-a (Theorem 13), and
         1.25 where a is not known.
-    psi : float, optional
+    penalty : float, optional
         Penalty, for eigenvalues scaled to sum one. By default the plug-in rule for records scaled to
         a bound of one: (n epsilon^2)^-eta on the l1 ball, (n epsilon^2)^-1 on the l2 ball.
 
     Raises
     ------
     InfiniteSensitivityError
-        On `design`, if eta and psi leave the summary outside the space where the noise can hide it.
+        On `design`, if eta and penalty leave the summary outside the space where the noise can hide it.
 
     References
     ----------
@@ -50,41 +50,43 @@ class ICLP:
 
     Examples
     --------
-    >>> ICLP(eta=1.25, psi=1e-3).name
+    >>> ICLP(eta=1.25, penalty=1e-3).name
     'iclp'
     """
 
     eta: float | None = None
-    psi: float | None = None
+    penalty: float | None = None
     name: ClassVar[str] = "iclp"
     one_law: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Kernel-shaped Laplace scales and RKHS factors."""
         eta = smoothing_exponent(problem.decay, 1.25) if self.eta is None else float(self.eta)
-        psi = self._plug_in(problem, eta) if self.psi is None else float(self.psi)
-        _check(problem, eta, psi)
-        shrinkage = rkhs_shrinkage(problem.eigenvalues, eta, psi)
+        penalty = self._plug_in(problem, eta) if self.penalty is None else float(self.penalty)
+        _check(problem, eta, penalty)
+        shrinkage = rkhs_shrinkage(problem.eigenvalues, eta, penalty)
         # Scale b_j / s_j on the raw coefficients; written so that it does not divide 0 by 0.
-        relative = (problem.eigenvalues**eta + psi) / problem.eigenvalues ** (eta - 0.5)
+        relative = (problem.eigenvalues**eta + penalty) / problem.eigenvalues ** (eta - 0.5)
         sizes = (1,) * problem.eigenvalues.size
         noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
-        return Design(self.name, {"eta": eta, "psi": psi}, noise, np.asarray(shrinkage))
+        return Design(self.name, {"eta": eta, "penalty": penalty}, noise, np.asarray(shrinkage))
 
     @staticmethod
     def _plug_in(problem: Problem, eta: float) -> float:
         return float(problem.signal ** -(eta if problem.norm == "l1" else 1.0))
 
 
-def _check(problem: Problem, eta: float, psi: float) -> None:
-    if not (math.isfinite(eta) and math.isfinite(psi) and psi >= 0):
-        raise ParameterError("eta and psi", "be finite with psi >= 0", f"eta={eta}, psi={psi}")
-    if psi == 0:
+def _check(problem: Problem, eta: float, penalty: float) -> None:
+    if not (math.isfinite(eta) and math.isfinite(penalty) and penalty >= 0):
+        raise ParameterError(
+            "eta and penalty", "be finite with penalty >= 0", f"eta={eta}, penalty={penalty}"
+        )
+    if penalty == 0:
         raise InfiniteSensitivityError(
-            "psi",
+            "penalty",
             "be positive",
             "0",
-            "Without smoothing, one record moves the mean infinitely far in the norm of the noise.",
+            "Without a penalty, one record moves the mean infinitely far in the norm of the noise.",
             "Lin & Reimherr 2023, Theorem 6",
         )
     # Sum or supremum over j of lambda_j^(2 eta - 1): l2 ball or l1 ball.

@@ -17,9 +17,9 @@ from dpfda.noise import knorm_noise
 class ICLPL1:
     """Kernel-shaped Laplace noise on a soft-thresholded mean.
 
-    The estimate minimises |x - theta|^2 + psi sum_j |theta_j| / lambda_j^(eta/2).
+    The estimate minimises |x - theta|^2 + penalty sum_j |theta_j| / lambda_j^(eta/2).
 
-    It is cbar_j moved toward zero by psi / (2 lambda_j^(eta/2)). Coefficients for which
+    It is cbar_j moved toward zero by penalty / (2 lambda_j^(eta/2)). Coefficients for which
     that exceeds the bound vanish for every data set; J is the last of the others, and only j <= J
     are released.
 
@@ -35,7 +35,7 @@ class ICLPL1:
     ----------
     eta : float, optional
         Exponent of the penalty; by default 2 + 2/a for eigenvalues like j^-a, 2.5 where a is not known.
-    psi : float, optional
+    penalty : float, optional
         Penalty, for eigenvalues scaled to sum one and records scaled to a bound of one; by default
         2 / (n epsilon^2).
 
@@ -45,29 +45,31 @@ class ICLPL1:
 
     Examples
     --------
-    >>> ICLPL1(psi=1e-3).name
+    >>> ICLPL1(penalty=1e-3).name
     'iclp-l1'
     """
 
     eta: float | None = None
-    psi: float | None = None
+    penalty: float | None = None
     name: ClassVar[str] = "iclp-l1"
     one_law: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """Integer thresholds, kernel-shaped scales, no shrinkage."""
         eta = self._exponent(problem) if self.eta is None else float(self.eta)
-        psi = 2 / problem.signal if self.psi is None else float(self.psi)
-        if not (math.isfinite(eta) and math.isfinite(psi) and psi > 0):
-            raise ParameterError("eta and psi", "be finite with psi > 0", f"eta={eta}, psi={psi}")
-        levels = psi / (2 * problem.eigenvalues ** (eta / 2))
+        penalty = 2 / problem.signal if self.penalty is None else float(self.penalty)
+        if not (math.isfinite(eta) and math.isfinite(penalty) and penalty > 0):
+            raise ParameterError(
+                "eta and penalty", "be finite with penalty > 0", f"eta={eta}, penalty={penalty}"
+            )
+        levels = penalty / (2 * problem.eigenvalues ** (eta / 2))
         kept = max(1, int(np.sum(levels < 1)))
         sizes = (1,) * kept
         relative = np.sqrt(problem.eigenvalues[:kept])
         noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
         largest = problem.ball.radius * problem.size
         thresholds = tuple(math.floor(min(float(level), 1.0) * largest) for level in levels[:kept])
-        parameters = {"eta": eta, "psi": psi, "components": kept}
+        parameters = {"eta": eta, "penalty": penalty, "components": kept}
         return Design(self.name, parameters, noise, np.ones(kept), thresholds)
 
     @staticmethod

@@ -322,13 +322,13 @@ def wiener(prior: Floats, power: Floats) -> Floats:
     return np.asarray(prior / (prior + power))
 
 
-def rkhs_shrinkage(eigenvalues: Floats, eta: float, psi: float) -> Floats:
-    """Factors of the minimiser of |x - theta|^2 + psi |theta|^2 in the space of C^eta.
+def rkhs_shrinkage(eigenvalues: Floats, eta: float, penalty: float) -> Floats:
+    """Factors of the minimiser of |x - theta|^2 + penalty |theta|^2 in the space of C^eta.
 
-    Lin & Reimherr, Theorem 11: lambda^eta / (lambda^eta + psi).
+    Lin & Reimherr, Theorem 11: lambda^eta / (lambda^eta + penalty).
     """
     power = eigenvalues**eta
-    return np.asarray(power / (power + psi))
+    return np.asarray(power / (power + penalty))
 
 
 def smoothing_exponent(decay: float | None, default: float) -> float:

@@ -36,7 +36,7 @@ from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one
 from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive, refuse_linf
 from dpfda.noise.search import largest
 from dpfda.numerics import drawing
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import PRECISION
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
@@ -146,7 +146,7 @@ def t_loss(degrees: int, components: int, ratio: Fraction) -> Fraction:
         Length of the shift over the scale.
     """
     with precision(PRECISION):
-        delta, nu = ball(ratio), arb(degrees)
+        delta, nu = enclosed(ratio), arb(degrees)
         c = (delta + (delta**2 + 4 * nu).sqrt()) / 2
         log_ratio = ((1 + c**2 / nu) / (1 + (c - delta) ** 2 / nu)).log()
         return upper_end((nu + components) / 2 * log_ratio)
@@ -203,12 +203,12 @@ def _short(value: Fraction) -> Fraction:
 
 
 def _cumulative(mixing: str, degrees: int) -> Callable[[Fraction], arb]:
-    """P(V^2 <= v) as a ball."""
+    """P(V^2 <= v) enclosed."""
     if mixing == "laplace":
-        return lambda v: 1 - (-ball(v)).exp()
+        return lambda v: 1 - (-enclosed(v)).exp()
     # V^2 <= v where chi^2_nu >= nu / v.
     half = arb(degrees) / 2
-    return lambda v: (half / ball(v)).gamma_upper(half, regularized=1)
+    return lambda v: (half / enclosed(v)).gamma_upper(half, regularized=1)
 
 
 def elliptical_noise(

@@ -27,7 +27,7 @@ from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width, refuse_linf, unsuited
 from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least
@@ -141,7 +141,7 @@ def _classical_ratio(guarantee: ApproximateDP) -> Fraction:
             "Hall, Rinaldo & Wasserman 2013, Proposition 3; Balle & Wang 2018, section 2",
         )
     with precision(PRECISION):
-        inverse = (2 * (2 / ball(guarantee.delta)).log()).sqrt() / ball(guarantee.epsilon)
+        inverse = (2 * (2 / enclosed(guarantee.delta)).log()).sqrt() / enclosed(guarantee.epsilon)
         return 1 / upper_end(inverse)
 
 

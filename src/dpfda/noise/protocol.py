@@ -2,8 +2,8 @@
 
 A law holds integer scales in units of the public grid on which records were rounded. It draws exactly,
 simulates in floats for study, and knows its own losses: what it gives where neighbouring integer sums
-differ by a vector d of a public set, recomputed from its integer scales as the upper end of a ball. So
-what is promised holds for the scales in force and not for their real-valued targets.
+differ by a vector d of a public set, recomputed from its integer scales as the upper end of an
+enclosure. So what is promised holds for the scales in force and not for their real-valued targets.
 """
 
 from __future__ import annotations

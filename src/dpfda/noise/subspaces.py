@@ -35,7 +35,7 @@ from dpfda.numerics.exactness import (
     GUARD_BITS,
     INITIAL_BITS,
     BitSource,
-    ball,
+    enclosed,
     nearest_integer,
     normals,
     precision,
@@ -109,13 +109,13 @@ class _Proposal:
         size = self.size
         lower = [[arb(0)] * size for _ in range(size)]
         for j in range(size):
-            pivot = ball(self._shift - self._doubled[j][j]) - _dot(lower[j][:j], lower[j][:j])
+            pivot = enclosed(self._shift - self._doubled[j][j]) - _dot(lower[j][:j], lower[j][:j])
             if not pivot > 0:
                 return None
             lower[j][j] = pivot.sqrt()
             for i in range(j + 1, size):
                 cross = _dot(lower[i][:j], lower[j][:j])
-                lower[i][j] = (-ball(Fraction(self._doubled[i][j])) - cross) / lower[j][j]
+                lower[i][j] = (-enclosed(Fraction(self._doubled[i][j])) - cross) / lower[j][j]
         return lower
 
 
@@ -156,7 +156,7 @@ def _judged(
     square = _dot(solved, solved)
     ratio = _dot(gaussians, gaussians) / square
     difference = uniform.log() - ((size - ratio) + size * (ratio / size).log()) / 2
-    # Comparisons of balls hold only where they hold for all of both; for undefined ones neither does.
+    # Comparisons of enclosures hold only where they hold for all of both; for undefined ones none does.
     if difference > 0:
         return False, None
     if not difference < 0:

@@ -14,7 +14,7 @@ c c^T to the sum. Between neighbours the sum moves by D, and exactly, in integer
   For M = 1 there are no orthogonal vectors: |D| = |c^2 - c'^2| <= R^2.
 - *add/remove*, D = c c^T: |D|_F = tr|D| = |c|^2 <= R^2.
 
-Losses, each an upper end of a ball or exact:
+Losses, each an upper end of an enclosure or exact:
 
 - K-norm, density exp(-|X|_F / c): at most |D|_F / c, by the triangle inequality.
 - Gaussian: the exact profile at mu = |D|_F / s, since in orthonormal coordinates the deviations are all

@@ -28,12 +28,12 @@ PlacedBits = Callable[[Places, int], Sequence[int]]
 WORD = 64
 # So many integers at a time stay in a processor's cache; even, so that pairs stay together.
 AT_ONCE = 2**14
-# Fewer values are drawn faster in balls alone.
+# Fewer values are drawn faster in ball arithmetic alone.
 FEWEST_IN_FLOATS = 16
 
 
 class Arithmetic(Protocol):
-    """Enclosures of real numbers in arrays: of floats, or of balls of any precision.
+    """Enclosures of real numbers in arrays: of floats, or enclosures of any precision.
 
     Arrays of either kind are added, subtracted, multiplied, divided by positive ones and indexed.
     """
@@ -81,8 +81,8 @@ class _Floats:
     where = staticmethod(enclosures.where)
 
 
-class _Balls:
-    """Balls, in object arrays, of uniforms with so many bits each."""
+class _Enclosures:
+    """Enclosures, in object arrays, of uniforms with so many bits each."""
 
     def __init__(self, known: _Known, bits: int) -> None:
         self._known, self._bits = known, bits
@@ -114,7 +114,7 @@ _sines = np.frompyfunc(lambda x: (2 * x).sin_cos_pi(), 1, 2)
 
 
 class _Integers:
-    """Integers, made balls where they are looked at."""
+    """Integers, enclosed where they are looked at."""
 
     def __init__(self, values: Sequence[int]) -> None:
         self._values = values
@@ -200,7 +200,7 @@ def draw_array(
     bits = max(INITIAL_BITS, initial_bits)
     while undecided.size:
         with precision(bits + GUARD_BITS):
-            found = [nearest_integer(value) for value in values(_Balls(known, bits))(undecided)]
+            found = [nearest_integer(value) for value in values(_Enclosures(known, bits))(undecided)]
         for place, integer in zip(undecided.tolist(), found, strict=True):
             drawn[place] = 0 if integer is None else integer
         undecided = undecided[[integer is None for integer in found]]

@@ -62,16 +62,16 @@ def system_bits(bits: int) -> int:
     return int.from_bytes(os.urandom(size), "big") >> (8 * size - bits)
 
 
-def ball(value: Fraction | int) -> arb:
+def enclosed(value: Fraction | int) -> arb:
     """Enclose a rational number."""
     value = Fraction(value)
     return arb(fmpq(value.numerator, value.denominator))
 
 
 def upper_end(value: arb) -> Fraction:
-    """Upper end of a ball, exactly, or 2^-8192 where it is smaller in size than that.
+    """Upper end of an enclosure, exactly, or 2^-8192 where it is smaller in size than that.
 
-    The exponent of a ball is unbounded; written out, e^(-10^12) would fill the memory.
+    The exponent of an enclosure is unbounded; written out, e^(-10^12) would fill the memory.
     """
     mantissa, exponent = (int(part) for part in value.upper().man_exp())
     if mantissa.bit_length() + exponent < -8192:
@@ -80,7 +80,7 @@ def upper_end(value: arb) -> Fraction:
 
 
 def nearest_integer(value: arb) -> int | None:
-    """Integer nearest to the number enclosed, or None where the ball does not determine it."""
+    """Integer nearest to the number enclosed, or None where the enclosure does not determine it."""
     integer = (value + arb(0.5)).floor().unique_fmpz()
     return None if integer is None else int(integer)
 

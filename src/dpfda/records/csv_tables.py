@@ -303,7 +303,7 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
         numbers[easy] = together.numbers
         for column, part in zip(labels, together.labels, strict=True):
             column[easy] = part
-        # A date that is none of those stated is for the other road to judge.
+        # A date that is none of those stated is for the other reader to judge.
         easy[easy] = ~np.isposinf(together.numbers).any(axis=1)
     for i in np.flatnonzero(records & ~easy):
         line = raw[starts[i] : starts[i + 1]].tobytes()

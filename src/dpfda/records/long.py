@@ -127,7 +127,7 @@ def _labels(labels: Any, name: str) -> NDArray[np.object_]:
 def curves_from_long(
     long: LongCurves,
     basis: Basis,
-    smoothing: float,
+    nugget: float,
     invalid: str = "refuse",
     progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
 ) -> Curves:
@@ -135,7 +135,7 @@ def curves_from_long(
 
     A record is its own mean value plus the posterior mean of a Gaussian process with the basis's
     covariance, scaled to average variance one, given its observations with noise of variance
-    `smoothing`. Observations that are not finite or lie outside the domain are not used.
+    `nugget`. Observations that are not finite or lie outside the domain are not used.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def curves_from_long(
         Private observations.
     basis : Basis
         Public basis; its grid is where the curves are returned.
-    smoothing : float
+    nugget : float
         Public noise variance relative to that of the curves, at least 1e-8.
     invalid : {"refuse", "repair"}
         Raise on observations without a record and on unusable ones, or count all of the first kind
@@ -155,8 +155,8 @@ def curves_from_long(
     DataError
         With the row of the first offence, never its value.
     """
-    if not (np.isfinite(smoothing) and smoothing >= SMALLEST_NOISE):
-        raise ParameterError("smoothing", f"be finite and at least {SMALLEST_NOISE}", repr(smoothing))
+    if not (np.isfinite(nugget) and nugget >= SMALLEST_NOISE):
+        raise ParameterError("nugget", f"be finite and at least {SMALLEST_NOISE}", repr(nugget))
     unlabelled = np.array([label is None for label in long.ids])
     if invalid == "refuse" and unlabelled.any():
         raise DataError(
@@ -176,7 +176,7 @@ def curves_from_long(
     deviations = np.sqrt(basis.eigenvalues * (end - start) / basis.eigenvalues.sum())
     grid_functions = basis.evaluate(basis.grid_points) * deviations
     smoothed = [
-        _smoothed(long, rows[good[rows]], basis, deviations, grid_functions, smoothing)
+        _smoothed(long, rows[good[rows]], basis, deviations, grid_functions, nugget)
         for rows in progress(long.records())
     ]
     usable = np.array([row is not None for row in smoothed])
@@ -190,7 +190,7 @@ def _smoothed(
     basis: Basis,
     deviations: Floats,
     grid_functions: Floats,
-    smoothing: float,
+    nugget: float,
 ) -> Floats | None:
     """One record on the grid, None where it has no usable value; it sees no other record."""
     if rows.size == 0:
@@ -205,7 +205,7 @@ def _smoothed(
     # grow with the number of observations.
     functions = basis.evaluate(times) * deviations
     gram = functions.T @ functions
-    gram[np.diag_indices_from(gram)] += smoothing
+    gram[np.diag_indices_from(gram)] += nugget
     curve = mean + grid_functions @ np.linalg.solve(gram, functions.T @ (values - mean))
     with np.errstate(over="ignore"):
         # A warning would tell something of the values; an overflow makes the record unusable.

@@ -36,7 +36,7 @@ class Answer:
     ----------
     number : int
         Its place in the session, from 1.
-    question : dict
+    query : dict
         What was asked, as JSON types.
     value : float
         The answer, in the units of the data times those of the functional.
@@ -45,7 +45,7 @@ class Answer:
     """
 
     number: int
-    question: dict[str, Any]
+    query: dict[str, Any]
     value: float
     standard_error: float
 
@@ -57,6 +57,11 @@ class Answer:
         check_level(level)
         half = float(scipy.special.ndtri((1 + level) / 2)) * self.standard_error
         return self.value - half, self.value + half
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON types; files call a query a question."""
+        parts = asdict(self)
+        return {"question" if name == "query" else name: part for name, part in parts.items()}
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> Answer:
@@ -75,7 +80,7 @@ class ReleasedAnswers(Release):
     design : mapping
         Basis, noise law and further public numbers of the session, as its file has them.
     certificate : Certificate
-        Of the whole session, however many questions it answers.
+        Of the whole session, however many queries it answers.
     about : mapping
         Labels, date and versions.
     """
@@ -100,7 +105,7 @@ class ReleasedAnswers(Release):
         return float(found) if np.ndim(numbers) == 0 else found
 
     def to_entries(self) -> dict[str, Any]:
-        return {"answers": [asdict(answer) for answer in self.answers], **self.design}
+        return {"answers": [answer.to_json() for answer in self.answers], **self.design}
 
     @classmethod
     def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
@@ -140,18 +145,18 @@ class ReleasedAnswers(Release):
         raise ParameterError(
             "release",
             "be a curve or an image to be drawn",
-            "answers to questions",
+            "answers to queries",
             "See release.table().",
         )
 
     @property
     def subject(self) -> str:
-        return "answers to questions about a function"
+        return "answers to queries about a function"
 
     def words(self) -> Words:
         return Words(
             published=[
-                f"Answers to {len(self.answers)} questions about one function. One draw of random noise "
+                f"Answers to {len(self.answers)} queries about one function. One draw of random noise "
                 f"protects every {self.unit} behind them; further answers of the same session cost no "
                 "further privacy."
             ],
@@ -166,8 +171,8 @@ class ReleasedAnswers(Release):
         return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
 
     def facts(self) -> dict[str, Any]:
-        return {"answers": [asdict(answer) for answer in self.answers]}
+        return {"answers": [answer.to_json() for answer in self.answers]}
 
     @property
     def headline(self) -> str:
-        return f"to {len(self.answers)} questions"
+        return f"to {len(self.answers)} queries"

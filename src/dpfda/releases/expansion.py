@@ -107,9 +107,9 @@ class Expansion(Release):
         """Of the line of a mean between bounds."""
         if not isinstance(self.hierarchy, CurvePrior):
             raise ParameterError("release", "be the line of a mean between bounds", "another estimate")
-        unit = math.ldexp(1.0, -self.exponent) / self.count
+        step = math.ldexp(1.0, -self.exponent) / self.count
         basis = self.basis
-        parts = (self.hierarchy, basis.grid_points, basis.analysis, self.noise, unit)
+        parts = (self.hierarchy, basis.grid_points, basis.analysis, self.noise, step)
         return CurveModel.of(*parts, counted=self.counted is not None)
 
     @property

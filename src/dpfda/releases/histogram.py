@@ -259,19 +259,19 @@ class ReleasedHistogram(Release):
         at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         check_places(at)
         where = at[:, 0] if self.dimensions == 1 else at
-        unit = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
+        step = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
         if self.smoothing == "monotone":
             cell = self.cells.index(at)
             found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
             response = (self.smoother.cell_response() / self.cells.shares[:, None])[cell]
-            errors = np.abs(self._errors(response * unit))
+            errors = np.abs(self._errors(response * step))
             heights = found / self.cells.volume
             band = band_from_errors(heights, errors, level, simultaneous, where)
             return band if kind in MEASURED else settled(band, self(at))
         position = self._unit_box(at)
         rows = max(1, TABLE // self.coefficients.size)
         parts = [self.smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]
-        errors = np.abs(self._errors(np.concatenate(parts) * unit))
+        errors = np.abs(self._errors(np.concatenate(parts) * step))
         return band_from_errors(self(at), errors, level, simultaneous, where)
 
     def cdf_band(self, level: float = 0.95) -> Band:

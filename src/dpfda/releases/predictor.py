@@ -66,7 +66,7 @@ class ReleasedPredictor(Release):
     loss : str
         The loss that was minimised.
     certificate : Certificate
-        What it promises to whom, and what it cost: with the road, the penalty and other public tuning.
+        What it promises to whom, and what it cost: with the solver, the penalty and other public tuning.
     size : int
         Public number of privacy units.
     noise : NoiseLaw
@@ -139,7 +139,7 @@ class ReleasedPredictor(Release):
             If the points have another shape or are not finite.
         """
         at = self._points(points)
-        rows = embedded(self.features, self._ball, self.inputs.scaled(at)) * self._ball.unit
+        rows = embedded(self.features, self._ball, self.inputs.scaled(at)) * self._ball.step
         values = np.asarray(self.center + self.half_width * (rows @ self.coefficients))
         if self.task == "classification":
             return values
@@ -267,8 +267,13 @@ class ReleasedPredictor(Release):
         return f"{self.task} function"
 
     @property
+    def penalty(self) -> float:
+        """The penalty on rough functions, which files written by earlier versions call psi."""
+        return float(self.mechanism.get("penalty", self.mechanism.get("psi")))
+
+    @property
     def made_by(self) -> str:
-        return f"{self.loss} loss, noise by the {self.mechanism['name']} road"
+        return f"{self.loss} loss, noise by the {self.mechanism['name']} solver"
 
     @property
     def public_units(self) -> int | None:
@@ -308,9 +313,8 @@ class ReleasedPredictor(Release):
                 "moved to the nearer bound;",
                 f"- {target};",
                 f"- the features: {self.features.describe()};",
-                f"- the loss ({self.loss}) and the penalty on rough functions "
-                f"({self.mechanism['psi']:.3g});",
-                f"- how the noise is made: {self.mechanism['name']} road, {self.noise.describe()};",
+                f"- the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g});",
+                f"- how the noise is made: {self.mechanism['name']} solver, {self.noise.describe()};",
                 f"- the number of {self.unit}s: {self.size}.",
             ],
             accurate=[
@@ -321,9 +325,9 @@ class ReleasedPredictor(Release):
 
     def lines(self) -> dict[str, str]:
         return {
-            "loss": f"{self.loss}, penalty {self.mechanism['psi']:.3g}",
+            "loss": f"{self.loss}, penalty {self.penalty:.3g}",
             "features": self.features.describe(),
-            "road": f"{self.mechanism['name']}: {self.noise.describe()}",
+            "solver": f"{self.mechanism['name']}: {self.noise.describe()}",
         }
 
     def facts(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class PrivateSum:
     """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
 
-    Unlike `IntegerSum` it can be pickled, for Dask to carry it. It is made for that road alone.
+    Unlike `IntegerSum` it can be pickled, for Dask to carry it. It is made for that alone.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def unit_curves(
     reading = settings.reading
     if isinstance(X, LongCurves):
         groups = X.record_groups(reading.invalid) if groups is None else groups
-        curves = curves_from_long(X, basis, reading.smoothing, reading.invalid, progress)
+        curves = curves_from_long(X, basis, reading.nugget, reading.invalid, progress)
     else:
         curves = curves_from_array(values, flat_grid(basis), reading.missing, reading.invalid)
     if reading.standardize:

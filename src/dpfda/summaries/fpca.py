@@ -308,7 +308,7 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
     def _scores(self, X: Any, groups: Any) -> Floats:
         release, basis, reading = self.release_, self.release_.basis, self.settings.reading
         if isinstance(X, LongCurves):
-            curves = curves_from_long(X, basis, reading.smoothing, reading.invalid)
+            curves = curves_from_long(X, basis, reading.nugget, reading.invalid)
         else:
             refuse_kinds(X)
             values = matrix_of(curves_handed(X, groups, stated=True).values, reading.invalid)

@@ -333,7 +333,7 @@ def _tuning(solver: Solver) -> dict[str, Any]:
     plan = solver.plan
     return {
         "name": solver.name,
-        "psi": float(plan.penalty),
+        "penalty": float(plan.penalty),
         "width": float(plan.loss.width),
         **solver.describe(),
     }

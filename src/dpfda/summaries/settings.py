@@ -189,7 +189,7 @@ class Reading(Gathered):
         Raise on unusable records (outside the guarantee: an error tells something), or replace each by
         a fixed public element (the bound's center; for a kernel machine a record without features and
         with target 0), or leave it out (a density's points).
-    smoothing : float
+    nugget : float
         For irregular curves: public noise variance relative to that of the curves.
     standardize : bool
         Take each curve minus its own mean, over its own L2 norm. The l2 bound 1 then holds by
@@ -203,13 +203,13 @@ class Reading(Gathered):
 
     missing: str = "refuse"
     invalid: str = "refuse"
-    smoothing: float = 0.01
+    nugget: float = 0.01
     standardize: bool = False
 
     def __post_init__(self) -> None:
         choice(self.missing, "missing", ("refuse", "complete"))
         choice(self.invalid, "invalid", ("refuse", "repair"))
-        real(self.smoothing, "smoothing", 0.0, 1e100)
+        real(self.nugget, "nugget", 0.0, 1e100)
         self._set(standardize=flag(self.standardize, "standardize"))
 
     @classmethod

@@ -150,7 +150,7 @@ class Summation:
         total.add(request.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
 
     def _add_l1(self, total: IntegerSum, matrix: NDArray[Any]) -> int:
-        """The compiled road to the same integers; rows that it does not verify take the other.
+        """The compiled way to the same integers; rows that it does not verify take the other.
 
         Returns the number of unusable records.
         """

@@ -272,7 +272,7 @@ class PreparedStages:
     def radii(self) -> Floats:
         """Public candidates for the radius."""
         ball = self.request.ball
-        return candidate_radii(ball.radius * ball.unit)
+        return candidate_radii(ball.radius * ball.step)
 
     def radius_from(self, noisy: tuple[int, ...], noise: KNormNoise, squares: Floats) -> float:
         """The clipping radius, from noisy counts."""

@@ -82,9 +82,9 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
     if request.public_size is not None:
         design = request.design(request.public_size)
         noise = design.noise.simulate(generator, draws)
-        unit = math.ldexp(1.0, -design.exponent(request.problem(request.public_size)))
-        means = (_thresholded(total, design) + noise) * unit / request.public_size
-        return released_coefficients(design, means, unit / request.public_size, request.basis)
+        step = math.ldexp(1.0, -design.exponent(request.problem(request.public_size)))
+        means = (_thresholded(total, design) + noise) * step / request.public_size
+        return released_coefficients(design, means, step / request.public_size, request.basis)
     rows = np.zeros((draws, request.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
         design = request.design(max(1, round(count.value)))
@@ -92,14 +92,14 @@ def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generato
         if design.counts:
             again = total.count_with_noise(round(noise[-1]), design.counts)
             divisor = NoisyCount(again, design.counts, design.noise, count)
-        unit = math.ldexp(1.0, -design.exponent(request.problem(1))) / divisor.value
+        step = math.ldexp(1.0, -design.exponent(request.problem(1))) / divisor.value
         sums = _thresholded(request.measure(total, design), design)
-        means = (sums + noise[: design.components]) * unit
-        row[: design.functions] = released_coefficients(design, means[None, :], unit, request.basis)[0]
+        means = (sums + noise[: design.components]) * step
+        row[: design.functions] = released_coefficients(design, means[None, :], step, request.basis)[0]
     return rows
 
 
-def released_coefficients(design: Design, means: Floats, unit: float, basis: Any = None) -> Floats:
+def released_coefficients(design: Design, means: Floats, step: float, basis: Any = None) -> Floats:
     """Coefficients (draws, K) of simulated releases from noisy means (draws, M) of what was measured.
 
     Parameters
@@ -107,21 +107,21 @@ def released_coefficients(design: Design, means: Floats, unit: float, basis: Any
     design : Design
     means : array (draws, M)
         In the units of what was measured.
-    unit : float
+    step : float
         One grid unit of the noise, over the number of units.
     basis : Basis, optional
         Needed for the default line of curves between bounds; its coefficients are not clipped.
     """
     if isinstance(design.hierarchy, CurvePrior):
         model = CurveModel.of(
-            design.hierarchy, basis.grid_points, basis.analysis, design.noise, unit, design.counts > 0
+            design.hierarchy, basis.grid_points, basis.analysis, design.noise, step, design.counts > 0
         )
         analysis = basis.analysis[:, : design.functions]
         return np.array([model.coefficients(row, analysis) for row in means])
     mixture = mixture_of(design.noise)
     if design.hierarchy is None or mixture is None:
         return design.coefficients(means)
-    return Posterior(design.hierarchy, mixture.scaled(unit)).means(means)
+    return Posterior(design.hierarchy, mixture.scaled(step)).means(means)
 
 
 def _thresholded(total: IntegerSum, design: Design) -> Floats:
@@ -177,7 +177,7 @@ def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotP
 
         prepared = clone(estimator).set_params(mechanism="laplace", delta=0.0).prepare(X, groups)
     request, total = prepared.request, prepared.total
-    coefficients = np.array(total._total, dtype=float) * request.ball.unit / total._count
+    coefficients = np.array(total._total, dtype=float) * request.ball.step / total._count
     basis = request.basis
     functions = _functions(basis)[:, : coefficients.size]
     curve = request.bound.center_on(flat_grid(basis)) + functions @ coefficients

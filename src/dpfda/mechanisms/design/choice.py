@@ -123,8 +123,8 @@ def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:
     """
     if design.thresholds or design.functions > LARGEST or mixture_of(design.noise) is None:
         return None
-    unit = (problem.ball.radius * problem.ball.unit) ** 2
-    prior = (problem.mixture or _around(problem)).truncate(design.functions).times(unit)
+    square = (problem.ball.radius * problem.ball.step) ** 2
+    prior = (problem.mixture or _around(problem)).truncate(design.functions).times(square)
     if design.measurement is None:
         return Hierarchy(prior)
     return Hierarchy(prior, measured_forms(problem, design)[0][:, : design.functions])
@@ -138,9 +138,9 @@ def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
     if design.measurement is None or problem.cube is None:
         raise ParameterError("design", "measure values on the grid", design.mechanism)
     forms = design.measurement.matrix @ problem.cube.functions
-    unit = math.ldexp(1.0, -design.measurement.exponent) / problem.size
-    radius = problem.ball.radius * problem.ball.unit
-    return forms, design.noise.variances() * (unit / radius) ** 2
+    step = math.ldexp(1.0, -design.measurement.exponent) / problem.size
+    radius = problem.ball.radius * problem.ball.step
+    return forms, design.noise.variances() * (step / radius) ** 2
 
 
 def _around(problem: Problem) -> Prior:

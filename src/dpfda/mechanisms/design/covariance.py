@@ -107,8 +107,8 @@ def best_symmetric(
     laws: Iterable[SymmetricNoise], eigenvalues: Floats, radius: int, units: int
 ) -> SymmetricNoise:
     """The law with the least expected error for this number of units, public or released."""
-    unit = float(radius) ** 4 * float(units) ** 2
-    return min(laws, key=lambda noise: _expected_error(eigenvalues, noise, unit))
+    scale = float(radius) ** 4 * float(units) ** 2
+    return min(laws, key=lambda noise: _expected_error(eigenvalues, noise, scale))
 
 
 def _is_whole(value: Any) -> bool:
@@ -121,9 +121,9 @@ def prior_shape(eigenvalues: Floats) -> Floats:
     return np.asarray(np.outer(shares, shares))
 
 
-def _expected_error(eigenvalues: Floats, noise: SymmetricNoise, unit: float) -> float:
+def _expected_error(eigenvalues: Floats, noise: SymmetricNoise, scale: float) -> float:
     shape = prior_shape(eigenvalues)[: noise.size, : noise.size]
-    prior, power = TYPICAL_SHARE**2 * shape, noise.power / unit
+    prior, power = TYPICAL_SHARE**2 * shape, noise.power / scale
     # On and off the diagonal alike: a pair of entries counts twice half of the power.
     entry = np.where(np.eye(noise.size) > 0, power, power / 2)
     return float(np.sum(prior * entry / (prior + entry)) + TYPICAL_SHARE**2 - prior.sum())

@@ -76,7 +76,7 @@ def expected_error(
     rough : CountNoise, optional
         Noise of the count before, for a design that a private number of units is a part of.
     """
-    scale = (problem.ball.radius * problem.ball.unit) ** 2
+    scale = (problem.ball.radius * problem.ball.step) ** 2
     norms = basis.square_norms[: design.functions]
     if isinstance(design.hierarchy, CurvePrior):
         bias, noise = _of_lines(problem, design, design.hierarchy, basis, draws, rough)
@@ -120,18 +120,18 @@ def _simulated(problem: Problem, design: Design, draws: int) -> tuple[float, flo
     # Many blocks take long, and have errors of many independent parts.
     draws = min(draws, max(FEWEST_DRAWS, draws * MANY_BLOCKS // len(mixture.blocks)))
     generator = np.random.Generator(np.random.Philox(key=0))
-    square = (problem.ball.radius * problem.ball.unit) ** 2
+    square = (problem.ball.radius * problem.ball.step) ** 2
     drawn, rows = problem.belief.draw(generator, draws)
     means = drawn[:, : design.functions] * np.sqrt(square)
     variances = problem.belief.variances[:, : design.functions] * square
-    unit = math.ldexp(1.0, -design.exponent(problem)) / problem.size
-    power = design.noise.variances() * unit**2
-    posterior = Posterior(hierarchy, mixture.scaled(unit))
+    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    power = design.noise.variances() * step**2
+    posterior = Posterior(hierarchy, mixture.scaled(step))
     forms = hierarchy.forms
     exact = means if forms is None else means @ forms.T
     errors, gains, known = [], [], np.zeros(draws)
     for _ in range(2):
-        noisy = exact + design.noise.simulate(generator, draws) * unit
+        noisy = exact + design.noise.simulate(generator, draws) * step
         errors.append(posterior.means(noisy) - means)
         linear, known = _wiener(noisy, variances, power, forms, rows)
         gains.append(np.sum(errors[-1] ** 2, axis=1) - np.sum((linear - means) ** 2, axis=1))
@@ -156,15 +156,15 @@ def _of_lines(
     Means are those of the smooth components around a level of their own. The local component is left
     out: it gains a few hundredths on real curves and nothing here.
     """
-    unit = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
     counted = design.counts > 0
-    model = CurveModel.of(prior, basis.grid_points, basis.analysis, design.noise, unit, counted)
+    model = CurveModel.of(prior, basis.grid_points, basis.analysis, design.noise, step, counted)
     generator = np.random.Generator(np.random.Philox(key=0))
     means = _means_between(model, generator, draws)
     exact, errors = (means - 0.5) @ model.forms.T, []
     for _ in range(2):
         drawn = design.noise.simulate(generator, draws)
-        noisy = exact + drawn[:, : design.components] * unit
+        noisy = exact + drawn[:, : design.components] * step
         if counted:
             count = CountNoise(design.noise, design.counts, rough)
             wrong = count.errors(generator, draws, drawn[:, design.components :]) / problem.size

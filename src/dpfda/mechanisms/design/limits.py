@@ -97,7 +97,7 @@ def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
     variances, chances = _rows(problem, prior)
     step = problem.width / (float(problem.ball.radius) * problem.size)
     risks = [rule(variances, chances, budget / step**2) for rule, budget in _rules(problem)]
-    return min(risks) * (problem.ball.radius * problem.ball.unit) ** 2
+    return min(risks) * (problem.ball.radius * problem.ball.step) ** 2
 
 
 def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | None:
@@ -113,7 +113,7 @@ def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | 
     bounds = _ziv_zakai(variances, step, _error_chances(problem))
     if isinstance(problem.guarantee, ZeroConcentratedDP):
         bounds = np.maximum(bounds, _bobrovsky_zakai(variances, step, float(problem.guarantee.rho)))
-    return float(chances @ bounds.sum(axis=1)) * (problem.ball.radius * problem.ball.unit) ** 2
+    return float(chances @ bounds.sum(axis=1)) * (problem.ball.radius * problem.ball.step) ** 2
 
 
 def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:
@@ -144,7 +144,7 @@ def _reach(problem: Problem) -> Floats:
     # Rows of the basis on the grid; a coefficient that the problem lacks is not needed.
     values = np.abs(np.asarray(cube.functions, dtype=float))
     largest = np.max(values / widths[:, None], axis=0)
-    return np.asarray((largest * ball.radius * ball.unit) ** 2)
+    return np.asarray((largest * ball.radius * ball.step) ** 2)
 
 
 def _each(variances: Floats, chances: Floats, information: float | Floats) -> float:

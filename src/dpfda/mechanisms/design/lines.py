@@ -88,8 +88,8 @@ def _designs(problem: Problem) -> Iterator[tuple[Design, float]]:
     count = number_of_cells(points, strength)
     cells = Cells(count).design(pure)
     sums = np.bincount(_labels(cells), weights=problem.curves.width)
-    unit = 2.0 ** -cells.exponent(problem) / problem.size
-    yield cells, float(np.mean(cells.noise.variances() * (unit / sums) ** 2)) / count
+    step = 2.0 ** -cells.exponent(problem) / problem.size
+    yield cells, float(np.mean(cells.noise.variances() * (step / sums) ** 2)) / count
     if isinstance(guarantee, PureDP):
         return
     handicap = (WORTH_A_TAIL if count == points else WORTH_A_DELTA) ** 2
@@ -97,8 +97,8 @@ def _designs(problem: Problem) -> Iterator[tuple[Design, float]]:
     # Coefficients are of functions of mean square one over the domain, and the bounds a width apart.
     square = float(problem.cube.weights @ problem.curves.width**2)
     for design in [mechanism.design(problem) for mechanism in blocks] + [Gaussian().design(problem)]:
-        unit = problem.ball.unit / problem.size
-        yield design, handicap * float(np.mean(design.noise.variances())) * unit**2 / square
+        step = problem.ball.step / problem.size
+        yield design, handicap * float(np.mean(design.noise.variances())) * step**2 / square
 
 
 def _block(problem: Problem, cells: int) -> int:

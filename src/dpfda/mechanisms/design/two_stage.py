@@ -3,7 +3,7 @@
 Stage one releases a rough mean with a share of the budget. What remains unknown of the mean is then
 smaller than what was unknown before, and records differ less from the rough mean than from the center
 of the bound; so the last stage, which sums their differences, clips them to a smaller radius and needs
-less noise. The first share is lost to it, though. Both roads are compared by the typical error that
+less noise. The first share is lost to it, though. Both strategies are compared by the typical error that
 `choose` minimises: given shape and scale of the mean the shrinkage is the best linear one; the root
 mean square error is averaged over what is believed of them.
 """
@@ -251,7 +251,7 @@ def residual_problem(problem: Problem, belief: Prior, radius: float, guarantee: 
         What is left of the budget.
     """
     ball = IntegerBall.of("l2", radius, problem.variances.size)
-    mixture = belief.times((ball.radius * ball.unit) ** -2.0)
+    mixture = belief.times((ball.radius * ball.step) ** -2.0)
     average = mixture.chances @ mixture.variances
     return Problem(average, None, ball, problem.size, guarantee, problem.neighbours, None, mixture)
 
@@ -327,4 +327,4 @@ def expected_squares(
 
 
 def _radius(problem: Problem) -> float:
-    return problem.ball.radius * problem.ball.unit
+    return problem.ball.radius * problem.ball.step

@@ -161,7 +161,7 @@ class CurveModel:
         What is measured of u - 1/2 on the grid, in units of the data.
     noise : NoiseLaw
         Of what is measured, and perhaps of the number of units after it.
-    unit : float
+    step : float
         One unit of the noise, in units of what is measured.
     """
 
@@ -170,7 +170,7 @@ class CurveModel:
     places: NDArray[np.int64]
     forms: Floats
     noise: NoiseLaw
-    unit: float
+    step: float
 
     @classmethod
     def of(
@@ -179,7 +179,7 @@ class CurveModel:
         grid: Floats,
         analysis: Floats,
         noise: NoiseLaw,
-        unit: float,
+        step: float,
         counted: bool = False,
     ) -> CurveModel:
         """Put the public parts together.
@@ -192,7 +192,7 @@ class CurveModel:
             Takes values on the grid to coefficients of the basis.
         noise : NoiseLaw
             Of what was measured, the sums over cells or the leading coefficients.
-        unit : float
+        step : float
             One unit of the noise, over the number of units.
         counted : bool
             Whether the noise has a coordinate more, that of the number of units.
@@ -214,7 +214,7 @@ class CurveModel:
             raise ParameterError("noise", f"have {forms.shape[0]} coordinates", f"{measured}")
         unit_grid = (grid - grid[0]) / (grid[-1] - grid[0])
         places = np.rint(np.linspace(0, grid.size - 1, min(grid.size, LARGEST_GRID)))
-        return cls(prior, unit_grid, places.astype(np.int64), forms, noise, unit)
+        return cls(prior, unit_grid, places.astype(np.int64), forms, noise, step)
 
     @property
     def resolution(self) -> int:
@@ -224,7 +224,7 @@ class CurveModel:
     @cached_property
     def deviations(self) -> Floats:
         """Standard deviations (M,) of the noise, in units of what is measured."""
-        return np.asarray(np.sqrt(self.noise.variances()[: self.resolution]) * self.unit)
+        return np.asarray(np.sqrt(self.noise.variances()[: self.resolution]) * self.step)
 
     @cached_property
     def seen(self) -> Floats:

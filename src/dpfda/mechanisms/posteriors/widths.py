@@ -252,7 +252,7 @@ def _given(
     normals = np.sqrt(sizes) * generator.standard_normal((scales.size, part.root.shape[1]))
     drawn = model.noise.simulate(generator, scales.size)
     measured, beside = drawn[:, : model.resolution], drawn[:, model.resolution :]
-    noise = measured * (model.unit / model.deviations)
+    noise = measured * (model.step / model.deviations)
     missed = (fit.rotated - (normals @ part.inside.T + noise) @ part.vectors) * sizes / fit.power[scales]
     corrected = normals + (missed @ part.vectors.T) @ part.inside
     return corrected @ part.root[rows].T + fit.center[rows], beside

@@ -1,7 +1,7 @@
 """Releases of one data set added up: the verb `compose`, and the account that says how.
 
 A release's cost is its guarantee and what is known of its privacy loss. Costs add up in one
-of three kinds; a total of approximate kind is the best of a few valid roads:
+of three kinds; a total of approximate kind is the best of a few valid rules:
 
 - *basic*: epsilons add, deltas add;
 - *concentrated*: everything that has a rho adds up in it and is converted once, at the delta that the
@@ -39,7 +39,7 @@ from dpfda.privacy.guarantees import (
     added,
 )
 
-Road = tuple[Fraction, str]
+Bound = tuple[Fraction, str]
 
 # Basic composition is left only for less than this share of its epsilon.
 WORTH = Fraction(999, 1000)
@@ -56,7 +56,7 @@ class Account:
     costs : tuple of Cost
         What was added up, under the neighbours of the total.
     how : str
-        The road taken, in words.
+        The rule taken, in words.
     neighbours : Neighbours or None
         Of the total; None where only bare guarantees were given.
     unit : str or None
@@ -234,31 +234,31 @@ _RHO_RULES = {
 
 
 def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
-    stated = sum((_delta(cost) for cost in costs), Fraction(0))
-    if delta is None and stated == 0:
+    promised = sum((_delta(cost) for cost in costs), Fraction(0))
+    if delta is None and promised == 0:
         raise ParameterError(
             "delta", "be given where no release has one", "None", "A usual choice is 1e-6."
         )
-    target = stated if delta is None else exact(delta, "delta")
+    target = promised if delta is None else exact(delta, "delta")
     if not 0 < target < 1:
         raise ParameterError("delta", "lie strictly between 0 and 1", readable(target))
-    roads = [
+    rules = [
         _basic(costs, target),
         _converted(costs, target, True),
         _converted(costs, target, False),
         _convolved(costs, target),
     ]
-    open_roads = [road for road in roads if road is not None]
-    if not open_roads:
+    valid = [bound for bound in rules if bound is not None]
+    if not valid:
         raise ParameterError(
             "delta",
             "leave room for the deltas of the releases",
             readable(target),
-            f"They add up to {readable(stated)}; give a larger delta.",
+            f"They add up to {readable(promised)}; give a larger delta.",
         )
-    best = min(open_roads, key=lambda road: road[0])
+    best = min(valid, key=lambda bound: bound[0])
     # A sum that anyone can check is kept where nothing to speak of is gained.
-    plain = open_roads[0] if roads[0] is not None else best
+    plain = valid[0] if rules[0] is not None else best
     epsilon, how = plain if plain[0] * WORTH <= best[0] else best
     return ApproximateDP(epsilon, target), how
 
@@ -272,7 +272,7 @@ def _epsilons(costs: Sequence[Cost]) -> Fraction:
     return sum((g.epsilon for g in guarantees if not isinstance(g, ZeroConcentratedDP)), Fraction(0))
 
 
-def _basic(costs: Sequence[Cost], target: Fraction) -> Road | None:
+def _basic(costs: Sequence[Cost], target: Fraction) -> Bound | None:
     """Epsilons add, deltas add."""
     if any(isinstance(cost.guarantee, ZeroConcentratedDP) for cost in costs):
         return None
@@ -281,7 +281,7 @@ def _basic(costs: Sequence[Cost], target: Fraction) -> Road | None:
     return _epsilons(costs), "basic composition: epsilons and deltas add"
 
 
-def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Road | None:
+def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Bound | None:
     """Add up in rho what has one (pure releases only if asked), convert once, add the rest."""
     inside: list[Cost] = []
     outside: list[Cost] = []
@@ -299,7 +299,7 @@ def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Road 
     return epsilon, how + (" The rest: epsilons and deltas add." if outside else "")
 
 
-def _convolved(costs: Sequence[Cost], target: Fraction) -> Road | None:
+def _convolved(costs: Sequence[Cost], target: Fraction) -> Bound | None:
     """Convolve the distributions of all losses."""
     epsilon = composed_epsilon([cost.loss for cost in costs], target)
     return None if epsilon is None else (epsilon, _CONVOLVED)

@@ -70,7 +70,7 @@ import scipy
 from flint import acb, arb
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.concentrated import zcdp_delta
 from dpfda.privacy.guarantees import ApproximateDP
 
@@ -120,11 +120,11 @@ def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction
         return Fraction(0)
     if epsilon < 0:
         with precision(BITS):
-            lost = (ball(epsilon)).exp() * (1 - ball(block_delta(dimension, length, -epsilon)))
+            lost = (enclosed(epsilon)).exp() * (1 - enclosed(block_delta(dimension, length, -epsilon)))
             return min(upper_end(1 - lost), Fraction(1))
     with precision(BITS):
         # No event has more than all of the mass, at the largest loss.
-        simple = upper_end(-ball(epsilon - length).expm1())
+        simple = upper_end(-enclosed(epsilon - length).expm1())
     if dimension > LARGEST:
         rho = length**2 / (2 * dimension)
         return min(simple, zcdp_delta(rho, epsilon)) if epsilon else simple
@@ -171,10 +171,10 @@ def block_length(dimension: int, guarantee: ApproximateDP) -> Fraction | None:
 
 
 def _profile(dimension: int, length: Fraction, epsilon: Fraction) -> arb | None:
-    """Delta as a ball, for 0 <= epsilon < length; None where that takes too many bits."""
+    """Delta enclosed, for 0 <= epsilon < length; None where that takes too many bits."""
     if dimension == 1:
         with precision(BITS):
-            return -ball((epsilon - length) / 2).expm1()
+            return -enclosed((epsilon - length) / 2).expm1()
     bits = BITS
     while bits <= MOST_BITS:
         with precision(bits):
@@ -186,8 +186,8 @@ def _profile(dimension: int, length: Fraction, epsilon: Fraction) -> arb | None:
 
 
 def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) -> arb:
-    """The integral over psi = psi_0 t, 0 < t < 1, as a ball: its ends are exact."""
-    height, r = ball((length - epsilon) / 2), ball(length)
+    """The integral over psi = psi_0 t, 0 < t < 1, enclosed: its ends are exact."""
+    height, r = enclosed((length - epsilon) / 2), enclosed(length)
     # Well conditioned where epsilon is close to r, as the arc cosine of epsilon / r is not.
     end = 2 * (height / r).sqrt().asin()
     first, second = loss_weights(dimension, length, bits)
@@ -203,14 +203,14 @@ def _enclosed(dimension: int, length: Fraction, epsilon: Fraction, bits: int) ->
     size = max(abs(integrand(acb(k) / PROBES, False)) for k in range(1, PROBES))
     small = arb(2) ** (8 - bits)
     found = acb.integral(integrand, 0, 1, rel_tol=small, abs_tol=small * size)
-    return 2 * (ball(epsilon) / 2).exp() * end * found.real
+    return 2 * (enclosed(epsilon) / 2).exp() * end * found.real
 
 
 @lru_cache(maxsize=256)
 def loss_weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]:
     """The constants a and b of w."""
     with precision(bits):
-        rho, half = ball(length / 2), arb(dimension) / 2
+        rho, half = enclosed(length / 2), arb(dimension) / 2
         front = arb(2) ** (1 - half) * rho**half / (arb.pi().sqrt() * (half + arb(1) / 2).gamma())
         first = front * (arb(dimension - 1) / 2) * rho.bessel_k(half)
         return first, front * (rho / 2) * rho.bessel_k(half - 1)

@@ -37,7 +37,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, log_of
 
 # The search for an order starts this far, in log(alpha - 1), on either side of a guess.
@@ -59,7 +59,7 @@ def laplace_rho(epsilon: Fraction) -> Fraction:
     """
     # For small epsilon the terms cancel down to epsilon^2 / 2.
     with precision(PRECISION + _lost_bits(epsilon)):
-        value = ball(epsilon)
+        value = enclosed(epsilon)
         return min(at_least(value + (-value).expm1()), epsilon**2 / 2)
 
 
@@ -77,7 +77,7 @@ def pure_rho(epsilon: Fraction) -> Fraction:
         epsilon tanh(epsilon/2), at most epsilon^2/2.
     """
     with precision(PRECISION):
-        value = ball(epsilon)
+        value = enclosed(epsilon)
         return min(at_least(value * (value / 2).tanh()), epsilon**2 / 2)
 
 
@@ -113,8 +113,10 @@ def zcdp_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     guess = (math.log(1.0 - log_delta) - log_rho) / 2
     order = _order(epsilon_at, guess)
     with precision(_precision(order)):
-        alpha = ball(order)
-        value = alpha * ball(rho) + (_log_factor_ball(alpha) - ball(delta).log()) / (alpha - 1)
+        alpha = enclosed(order)
+        value = alpha * enclosed(rho) + (_log_factor_enclosed(alpha) - enclosed(delta).log()) / (
+            alpha - 1
+        )
         return max(at_least(value), SMALLEST)
 
 
@@ -139,8 +141,10 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     guess = math.log1p(_exp(log_epsilon - log_rho)) - math.log(2.0)
     order = _order(log_delta_at, guess)
     with precision(_precision(order)):
-        alpha = ball(order)
-        exponent = (alpha - 1) * (alpha * ball(rho) - ball(epsilon)) + _log_factor_ball(alpha)
+        alpha = enclosed(order)
+        exponent = (alpha - 1) * (alpha * enclosed(rho) - enclosed(epsilon)) + _log_factor_enclosed(
+            alpha
+        )
         # Beyond 0 the bound says nothing.
         return Fraction(1) if upper_end(exponent) >= 0 else min(at_least(exponent.exp()), Fraction(1))
 
@@ -152,7 +156,7 @@ def _log_factor(s: float) -> float:
     return (1.0 + math.exp(s)) * (s - math.log1p(math.exp(s))) - s
 
 
-def _log_factor_ball(alpha: arb) -> arb:
+def _log_factor_enclosed(alpha: arb) -> arb:
     return alpha * (-1 / alpha).log1p() - (alpha - 1).log()
 
 

@@ -20,9 +20,9 @@ the first's loss L of H'(a e^-L) = sum_j p'_j (1 - a e^-L / a_j)_+ + p'_inf, hen
 sum_j p'_j H(a / a_j) + p'_inf, which is the convolution's, the mass at infinity being
 p'_inf + p_inf sum_j p'_j. (As Zhu, Dong & Wang 2022, Theorem 10; masses need not add up to one here.)
 
-**Rounding.** Masses are integers in units of 2^-bits; they are rounded up when made from balls and after
-every product, and products of polynomials over the integers are exact. What is cut off at the upper end
-goes to infinity, at the lower end to the lowest loss kept. All of this raises the profile.
+**Rounding.** Masses are integers in units of 2^-bits; they are rounded up when made from enclosures and
+after every product, and products of polynomials over the integers are exact. What is cut off at the
+upper end goes to infinity, at the lower end to the lowest loss kept. All of this raises the profile.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from functools import lru_cache
 
 from flint import arb, fmpz_poly
 
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.concentrated import zcdp_epsilon
 from dpfda.privacy.composition.losses import ConcentratedLoss, GaussianLoss, Loss
 from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least
@@ -108,11 +108,11 @@ class Distribution:
         From the top down, at the loss of index i the profile is the mass above less
         W_i = p_i + e^-h W_(i+1), plus the infinite mass. Between two losses it is solved for epsilon.
         """
-        unit = Fraction(1, 1 << self.bits)
-        if self.infinite * unit > delta:
+        grain = Fraction(1, 1 << self.bits)
+        if self.infinite * grain > delta:
             return None
         with precision(PRECISION):
-            target, ratio = ball(delta / unit), (-ball(self.step)).exp()
+            target, ratio = enclosed(delta / grain), (-enclosed(self.step)).exp()
             total, weighted = arb(self.infinite), arb(0)
             for index in range(len(self.masses) - 1, -1, -1):
                 mass = self.masses[index]
@@ -125,7 +125,7 @@ class Distribution:
             if total <= target:
                 return SMALLEST
             # The profile passes the target between this loss and the next, or below the lowest.
-            loss = ball((self.start + index + 1) * self.step)
+            loss = enclosed((self.start + index + 1) * self.step)
             return max(at_least(loss + ((total - target) / weighted).log()), SMALLEST)
 
 
@@ -219,12 +219,12 @@ def distribution(loss: Loss, step: Fraction, bits: int, cut: int) -> Distributio
     count = _dots(loss, step, Fraction(cut, 1 << bits))
     values = [loss.delta(index * step) for index in range(count + 1)]
     with precision(PRECISION + bits):
-        ratio = ball(step).exp()
+        ratio = enclosed(step).exp()
         at = [arb(1)]
         for _ in range(count):
             at.append(at[-1] * ratio)
         dots = _hull([float(a.mid()) for a in at], [float(value) for value in values])
-        u = [ball(value) for value in values]
+        u = [enclosed(value) for value in values]
         slopes = [
             (u[right] - u[left]) / (at[right] - at[left]) for left, right in itertools.pairwise(dots)
         ]

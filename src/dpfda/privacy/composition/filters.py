@@ -47,7 +47,7 @@ from functools import lru_cache
 
 from flint import acb, arb
 
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.block_profile import loss_weights
 from dpfda.privacy.composition.gaussian import gaussian_delta
 from dpfda.privacy.composition.losses import (
@@ -126,18 +126,18 @@ def filter_charge(loss: Loss, buffer: Fraction) -> Fraction | None:
         needed = -smoothed.log()
 
         def short(v: Fraction) -> bool:
-            return not (ball(v / buffer)).log1p() / 2 + ball(v / 8) >= needed
+            return not (enclosed(v / buffer)).log1p() / 2 + enclosed(v / 8) >= needed
 
         # Either term alone is enough there; the first, written out, may have more digits than memory.
         high = at_least(8 * needed)
         if needed < LARGEST_EXPONENT:
-            high = min(high, at_least(ball(buffer) * (2 * needed).expm1()))
+            high = min(high, at_least(enclosed(buffer) * (2 * needed).expm1()))
         return at_least(narrowed(short, Fraction(0), high * (1 + Fraction(1, 2**40)))[1])
 
 
 def _smoothed(loss: PureLoss | LaplaceLoss | RangeLoss | BlockLoss, buffer: Fraction) -> arb:
     """The integral of exp(-l^2 / (2 b)) m(dl)."""
-    e, b = ball(loss.epsilon), ball(buffer)
+    e, b = enclosed(loss.epsilon), enclosed(buffer)
     atom = (-e * e / (2 * b)).exp()
     # Of exp(-l^2 / (2 b)) from -e to e.
     between = (2 * arb.pi() * b).sqrt() * (e / (2 * b).sqrt()).erf()
@@ -160,4 +160,4 @@ def _smoothed(loss: PureLoss | LaplaceLoss | RangeLoss | BlockLoss, buffer: Frac
 
 def _root(square: Fraction) -> Fraction:
     with precision(PRECISION):
-        return upper_end(ball(square).sqrt())
+        return upper_end(enclosed(square).sqrt())

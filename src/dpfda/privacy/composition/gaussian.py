@@ -18,7 +18,7 @@ from functools import lru_cache
 import scipy
 from flint import arb
 
-from dpfda.numerics.exactness import ball, precision, upper_end
+from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, narrowed, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
 
@@ -54,7 +54,7 @@ def _profile(epsilon: Fraction, ratio: Fraction) -> arb:
     bits = PRECISION
     while True:
         with precision(bits):
-            mu, e = ball(ratio), ball(epsilon)
+            mu, e = enclosed(ratio), enclosed(epsilon)
             root = arb(2).sqrt()
             first = ((e / mu - mu / 2) / root).erfc() / 2
             second = ((e / mu + mu / 2) / root).erfc() / 2

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from dpfda.errors import ParameterError
-from dpfda.numerics.exactness import ball, precision
+from dpfda.numerics.exactness import enclosed, precision
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
@@ -85,8 +85,8 @@ class _Known:
             return min(self._delta(epsilon), Fraction(1))
         turned = self.delta(-epsilon)
         with precision(PRECISION):
-            e = ball(epsilon)
-            return min(at_least(-e.expm1() + e.exp() * ball(turned)), Fraction(1))
+            e = enclosed(epsilon)
+            return min(at_least(-e.expm1() + e.exp() * enclosed(turned)), Fraction(1))
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         raise NotImplementedError
@@ -167,7 +167,7 @@ class PureLoss(_Known):
             return Fraction(0)
         with precision(_bits(self.epsilon)):
             # (e^epsilon_0 - e^epsilon) / (e^epsilon_0 + 1), without cancellation.
-            value = -ball(epsilon - self.epsilon).expm1() / (1 + (-ball(self.epsilon)).exp())
+            value = -enclosed(epsilon - self.epsilon).expm1() / (1 + (-enclosed(self.epsilon)).exp())
             return at_least(value)
 
     def for_group(self, size: int) -> PureLoss:
@@ -386,8 +386,8 @@ class RangeLoss(_Known):
             return Fraction(0)
         with precision(_bits(self.epsilon)):
             # (e^(epsilon_0/2) - e^(epsilon/2))^2 / (e^epsilon_0 - 1), without cancellation.
-            root = ball((epsilon - self.epsilon) / 2).expm1()
-            return at_least(root * root / -(-ball(self.epsilon)).expm1())
+            root = enclosed((epsilon - self.epsilon) / 2).expm1()
+            return at_least(root * root / -(-enclosed(self.epsilon)).expm1())
 
     def for_group(self, size: int) -> RangeLoss:
         return RangeLoss(size * self.epsilon)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpfda.errors import ConversionError
-from dpfda.numerics.exactness import ball, precision
+from dpfda.numerics.exactness import enclosed, precision
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.composition.rounding import PRECISION, at_least
 from dpfda.privacy.guarantees import (
@@ -65,9 +65,9 @@ def _group_delta(guarantee: ApproximateDP, size: int) -> Fraction:
     if size == 1:
         return guarantee.delta
     with precision(PRECISION):
-        epsilon = ball(guarantee.epsilon)
+        epsilon = enclosed(guarantee.epsilon)
         factor = (size * epsilon).expm1() / epsilon.expm1()
-        return at_least(ball(guarantee.delta) * factor)
+        return at_least(enclosed(guarantee.delta) * factor)
 
 
 def for_replace_one(guarantee: Guarantee) -> Guarantee:

@@ -28,7 +28,7 @@ from dpfda.privacy.ledger.spending import spend
 LARGEST_RESERVATION = 10_000
 
 
-class Journal(Protocol):
+class Rows(Protocol):
     """A history inside one transaction."""
 
     def latest(self, dataset: str) -> Record | None:
@@ -49,12 +49,12 @@ class AnyLedger(ABC):
     """
 
     @abstractmethod
-    def _reading(self) -> AbstractContextManager[Journal]:
-        """A journal that shows one moment."""
+    def _reading(self) -> AbstractContextManager[Rows]:
+        """Rows at one moment."""
 
     @abstractmethod
-    def _writing(self, new: bool = False) -> AbstractContextManager[Journal]:
-        """A journal that nobody else writes; committed on leaving, or nothing of it."""
+    def _writing(self, new: bool = False) -> AbstractContextManager[Rows]:
+        """Rows that nobody else writes; committed on leaving, or nothing of it."""
 
     def __copy__(self) -> Self:
         return self
@@ -98,10 +98,10 @@ class AnyLedger(ABC):
         budget = Budget(guarantee, Neighbours.parse(neighbours), unit)
         nothing = Amount.zero(guarantee.kind)
         budget.amount.written()
-        with self._writing(new=True) as journal:
-            before = journal.latest(dataset)
+        with self._writing(new=True) as rows:
+            before = rows.latest(dataset)
             if before is None:
-                journal.append(lambda n: Record(n, _now(), dataset, "create", budget, nothing))
+                rows.append(lambda n: Record(n, _now(), dataset, "create", budget, nothing))
             elif before.budget != budget:
                 raise LedgerError(
                     f"The data set {dataset!r} must keep its budget, {before.budget}; found another: "
@@ -141,8 +141,8 @@ class AnyLedger(ABC):
             If the ledger cannot be read or written. If it says that the commit failed, the charge
             may have been made; no noise may be drawn either way.
         """
-        with self._writing() as journal:
-            return _appended(journal, dataset, costs, entry)
+        with self._writing() as rows:
+            return _appended(rows, dataset, costs, entry)
 
     def reserve(
         self,
@@ -190,24 +190,24 @@ class AnyLedger(ABC):
             "neighbours": str(relation),
             "privacy_unit": unit,
         }
-        with self._writing() as journal:
-            left = _latest(journal, dataset)
-            rows: list[Record] = []
+        with self._writing() as rows:
+            left = _latest(rows, dataset)
+            made: list[Record] = []
             try:
                 for _ in range(times):
-                    rows.append(_appended(journal, dataset, checked_guarantee(guarantee), entry))
+                    made.append(_appended(rows, dataset, checked_guarantee(guarantee), entry))
             except IncompatibleChargeError:
                 raise
             except BudgetError:
                 room = left.budget.amount.minus(left.spent)
                 raise BudgetError(
                     f"All {times} releases of {guarantee} from {dataset!r} must fit into what is left "
-                    f"of its budget, {room}; found that {len(rows)} do. Nothing was charged.",
+                    f"of its budget, {room}; found that {len(made)} do. Nothing was charged.",
                     dataset,
                     guarantee,
                     room,
                 ) from None
-        return Reservation(tuple(rows), guarantee, relation)
+        return Reservation(tuple(made), guarantee, relation)
 
     def of(self, dataset: str) -> DatasetLedger:
         """A data set's account, to be given to an estimator: ``ledger=ledger.of("scans")``."""
@@ -233,15 +233,15 @@ class AnyLedger(ABC):
         checked_name(reason, "reason")
         amount = Amount.of(checked_guarantee(guarantee))
         amount.written()
-        with self._writing() as journal:
-            before = _latest(journal, dataset)
+        with self._writing() as rows:
+            before = _latest(rows, dataset)
             old = before.budget.amount
             if amount.kind != old.kind or old.exceeds(amount) or amount == old:
                 raise ParameterError(
                     "guarantee", f"enlarge the budget of {dataset!r}, {old} ({old.kind})", f"{guarantee}"
                 )
             budget = Budget(guarantee, before.budget.neighbours, before.budget.unit)
-            record = journal.append(
+            record = rows.append(
                 lambda n: Record(
                     n,
                     _now(),
@@ -276,16 +276,16 @@ class AnyLedger(ABC):
         noted = str(path(file, "file"))
         if wanted is not None:
             wanted = whole(wanted, "charge")
-        with self._writing() as journal:
-            before = _latest(journal, dataset)
-            charges = [r.number for r in journal.records(dataset) if r.action == "charge"]
+        with self._writing() as rows:
+            before = _latest(rows, dataset)
+            charges = [r.number for r in rows.records(dataset) if r.action == "charge"]
             if not charges or (wanted is not None and wanted not in charges):
                 raise LedgerError(
                     f"The charge must be a row of the history of {dataset!r}; found "
                     f"{'none' if wanted is None else wanted}. See history({dataset!r})."
                 )
             details = {"file": noted, "charge": charges[-1] if wanted is None else wanted}
-            record = journal.append(
+            record = rows.append(
                 lambda n: Record(
                     n,
                     _now(),
@@ -301,18 +301,18 @@ class AnyLedger(ABC):
 
     def budget(self, dataset: str) -> Budget:
         """The budget in force."""
-        with self._reading() as journal:
-            return _latest(journal, dataset).budget
+        with self._reading() as rows:
+            return _latest(rows, dataset).budget
 
     def spent(self, dataset: str) -> Amount:
         """What has been charged in all."""
-        with self._reading() as journal:
-            return _latest(journal, dataset).spent
+        with self._reading() as rows:
+            return _latest(rows, dataset).spent
 
     def remaining(self, dataset: str) -> Amount:
         """What is left of the budget."""
-        with self._reading() as journal:
-            last = _latest(journal, dataset)
+        with self._reading() as rows:
+            last = _latest(rows, dataset)
         return last.budget.amount.minus(last.spent)
 
     def datasets(self) -> list[str]:
@@ -327,10 +327,10 @@ class AnyLedger(ABC):
         UnknownDatasetError
             If a data set is named that has no budget.
         """
-        with self._reading() as journal:
+        with self._reading() as rows:
             if dataset is not None:
-                _latest(journal, dataset)
-            return journal.records(dataset)
+                _latest(rows, dataset)
+            return rows.records(dataset)
 
     def releases(self, dataset: str | None = None) -> list[dict[str, Any]]:
         """What was charged, oldest first: number, time, dataset, what, unit, cost and file.
@@ -374,7 +374,7 @@ class AnyLedger(ABC):
 
 
 def _appended(
-    journal: Journal,
+    rows: Rows,
     dataset: str,
     costs: Guarantee | Cost | Sequence[Cost],
     entry: Mapping[str, Any],
@@ -385,11 +385,11 @@ def _appended(
     unit = str(required(entry, "privacy_unit"))
     details = plain(entry)
     asked = asked_by(parts)
-    before = _latest(journal, dataset)
+    before = _latest(rows, dataset)
     made = spend(before, parts, neighbours, unit)
     made.amount.written()
     made.spent.written()
-    return journal.append(
+    return rows.append(
         lambda n: Record(
             n,
             _now(),
@@ -415,8 +415,8 @@ def _shown(records: list[Record]) -> str:
     )
 
 
-def _latest(journal: Journal, dataset: str) -> Record:
-    last = journal.latest(checked_name(dataset, "dataset"))
+def _latest(rows: Rows, dataset: str) -> Record:
+    last = rows.latest(checked_name(dataset, "dataset"))
     if last is None:
         raise UnknownDatasetError(
             f"The data set must have a budget in this ledger; found none for {dataset!r}. "

@@ -22,7 +22,7 @@ from typing import Any
 from dpfda.errors import LedgerError
 from dpfda.numerics import parameters
 from dpfda.privacy.ledger import disk, first_schema, lines
-from dpfda.privacy.ledger.base import AnyLedger, Journal
+from dpfda.privacy.ledger.base import AnyLedger, Rows
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
 
 # How long `create` waits for whoever is making the file, in seconds.
@@ -76,25 +76,25 @@ class Ledger(AnyLedger):
         return (Ledger, (str(self.path),))
 
     def check(self) -> None:
-        with self._reading() as journal:
-            audit(journal.records(None))
+        with self._reading() as rows:
+            audit(rows.records(None))
 
     def _title(self) -> str:
         return f"Ledger({str(self.path)!r})"
 
     @contextmanager
-    def _reading(self) -> Iterator[Journal]:
+    def _reading(self) -> Iterator[Rows]:
         with _GUARD.lock, self._explained():
             self._check_path(new=False)
             with disk.locked(self.path, writing=False) as descriptor:
                 content = disk.content_of(descriptor)
             if content.startswith(first_schema.START):
-                yield _Rows.of(first_schema.read(self.path))
+                yield _FileRows.of(first_schema.read(self.path))
             else:
-                yield _Rows(lines.read(content, repr(str(self.path))).rows)
+                yield _FileRows(lines.read(content, repr(str(self.path))).rows)
 
     @contextmanager
-    def _writing(self, new: bool = False) -> Iterator[Journal]:
+    def _writing(self, new: bool = False) -> Iterator[Rows]:
         with _GUARD.lock, self._explained():
             self._check_path(new)
             made = new and _make(self.path)
@@ -107,10 +107,10 @@ class Ledger(AnyLedger):
                         disk.folder_to_disk(self.path.parent)
                     if not content.startswith(first_schema.START):
                         found = lines.read(content, repr(str(self.path)))
-                        journal = _Rows(found.rows)
-                        yield journal
-                        if journal.added:
-                            _commit(descriptor, found, tuple(journal.added), self.path)
+                        rows = _FileRows(found.rows)
+                        yield rows
+                        if rows.added:
+                            _commit(descriptor, found, tuple(rows.added), self.path)
                         return
                 first_schema.replace(self.path)
 
@@ -204,7 +204,7 @@ def _counted(descriptor: int, found: lines.Lines, rows: int, last: bytes) -> lin
     return lines.Lines(found.start, counts, found.rows, found.last, found.end)
 
 
-class _Rows:
+class _FileRows:
     """Rows as texts, of which those are read that are asked for; and those to be added."""
 
     def __init__(self, rows: tuple[bytes, ...]) -> None:
@@ -212,7 +212,7 @@ class _Rows:
         self.added: list[bytes] = []
 
     @classmethod
-    def of(cls, records: list[Record]) -> _Rows:
+    def of(cls, records: list[Record]) -> _FileRows:
         """Rows that were records already."""
         return cls(tuple(lines.row_text(record.to_json()) for record in records))
 

@@ -70,7 +70,7 @@ class Filter:
     delta: Fraction = Fraction(0)
     failures: Fraction = Fraction(0)
 
-    def plus(self, costs: Sequence[Cost], stated: Amount) -> Filter:
+    def plus(self, costs: Sequence[Cost], promised: Amount) -> Filter:
         """After a release of these costs, which states so much in all.
 
         A loss without a squared length is one of which no more than the guarantee is known.
@@ -86,7 +86,7 @@ class Filter:
             failure = loss.failure if isinstance(loss, ApproximateLoss) else Fraction(0)
             made = replace(made, length=made.length + length, failures=made.failures + failure)
         return replace(
-            made, epsilon=made.epsilon + stated["epsilon"], delta=made.delta + stated["delta"]
+            made, epsilon=made.epsilon + promised["epsilon"], delta=made.delta + promised["delta"]
         )
 
     def sums(self, budget: ApproximateDP) -> bool:
@@ -118,9 +118,9 @@ class Filter:
 _NAMES = ("buffer", "length", "epsilon", "delta", "failures")
 
 
-def first(budget: ApproximateDP, costs: Sequence[Cost], stated: Amount) -> Filter | None:
+def first(budget: ApproximateDP, costs: Sequence[Cost], promised: Amount) -> Filter | None:
     """The filter that a first charge opens; None where sums take as many releases like it."""
-    epsilon, delta = stated.values
+    epsilon, delta = promised.values
     by_sums = budget.epsilon // epsilon
     if delta:
         by_sums = min(by_sums, budget.delta // delta)
@@ -129,7 +129,7 @@ def first(budget: ApproximateDP, costs: Sequence[Cost], stated: Amount) -> Filte
     limit = _limit(budget)
     best = None
     for share in BUFFERS:
-        made = Filter(share * limit).plus(costs, stated)
+        made = Filter(share * limit).plus(costs, promised)
         count = (limit - made.buffer) // made.length
         if made.failures:
             count = min(count, SPARE * budget.delta // made.failures)

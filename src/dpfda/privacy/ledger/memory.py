@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from dpfda.errors import LedgerError
-from dpfda.privacy.ledger.base import AnyLedger, Journal
+from dpfda.privacy.ledger.base import AnyLedger, Rows
 from dpfda.privacy.ledger.history import Record
 
 _REMEDY = "Use Ledger(path), which all processes share."
@@ -37,21 +37,21 @@ class MemoryLedger(AnyLedger):
         self._process = os.getpid()
 
     @contextmanager
-    def _reading(self) -> Iterator[Journal]:
+    def _reading(self) -> Iterator[Rows]:
         if os.getpid() != self._process:
             raise LedgerError(
                 "An in-memory ledger must be used in the process that made it; found another process. "
                 + _REMEDY
             )
         with self._lock:
-            yield _MemoryJournal(self._records)
+            yield _MemoryRows(self._records)
 
     @contextmanager
-    def _writing(self, new: bool = False) -> Iterator[Journal]:
-        with self._reading() as journal:
+    def _writing(self, new: bool = False) -> Iterator[Rows]:
+        with self._reading() as rows:
             kept = len(self._records)
             try:
-                yield journal
+                yield rows
             except BaseException:
                 del self._records[kept:]
                 raise
@@ -62,7 +62,7 @@ class MemoryLedger(AnyLedger):
         )
 
 
-class _MemoryJournal:
+class _MemoryRows:
     def __init__(self, records: list[Record]) -> None:
         self._records = records
 

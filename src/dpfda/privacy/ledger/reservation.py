@@ -64,7 +64,7 @@ class Reservation:
                 "A reservation must be used in the process that made it; found another process. Run the "
                 "search with n_jobs=1, or in threads."
             )
-        stated = added([cost.guarantee for cost in costs_of(costs)])
+        promised = added([cost.guarantee for cost in costs_of(costs)])
         budget = self.rows[0].budget
         relation, unit = (required(entry, key) for key in ("neighbours", "privacy_unit"))
         found = (checked_name(dataset, "dataset"), Neighbours.parse(relation), str(unit))
@@ -74,13 +74,13 @@ class Reservation:
                 f"A release must be of what was reserved, {_words(wanted)}; found {_words(found)}.",
                 dataset,
             )
-        asked = Amount.of(stated)
+        asked = Amount.of(promised)
         if asked.kind != self._guarantee.kind or asked.exceeds(Amount.of(self._guarantee)):
             raise BudgetError(
                 f"A release must cost at most what was reserved for one, {self._guarantee}; "
-                f"found {stated}.",
+                f"found {promised}.",
                 dataset,
-                stated,
+                promised,
                 self._guarantee,
             )
         with self._lock:
@@ -89,7 +89,7 @@ class Reservation:
                     f"All {len(self.rows)} releases reserved from {dataset!r} are made; found one more. "
                     "A search fits once a candidate and fold, and once more if it refits.",
                     dataset,
-                    stated,
+                    promised,
                 )
             self._taken += 1
             return self.rows[self._taken - 1]

@@ -1,9 +1,9 @@
 """Linear forms of one Gaussian vector, asked one at a time: each new value given those before.
 
-**What is drawn.** Let Z have independent components of standard deviations s_j. A question is an
+**What is drawn.** Let Z have independent components of standard deviations s_j. A query is an
 integer vector m, its noise value <m, Z> = <b, xi> with b_j = m_j s_j and xi standard normal. Gram and
-Schmidt's process turns the questions asked so far into orthonormal e_1..e_r, in the order in which
-they were asked, and the noise value of the next question is
+Schmidt's process turns the queries asked so far into orthonormal e_1..e_r, in the order in which
+they were asked, and the noise value of the next query is
 
     <b, xi> = sum_k <b, e_k> eta_k + |u| eta_{r+1},      u = b - sum_k <b, e_k> e_k.
 
@@ -13,15 +13,15 @@ standard normal eta_{r+1} is drawn, whatever was asked before.
 
 **Why it is exact.** A normal is a function of two uniform variables, which are infinite sequences of
 fair bits of which some leading bits are known. The real number <b, xi> is enclosed in ball arithmetic
-and rounded to the nearest integer once the ball decides it; if it does not, bits are appended to the
+and rounded to the nearest integer once the enclosure decides it; if not, bits are appended to the
 same uniforms. No bit is ever drawn again, so every integer returned is the rounding of one real
-function of one set of sequences. Whether u = 0 is a question about integers: a ball that excludes zero
-answers it, and otherwise the rank of an integer matrix does, exactly.
+function of one set of sequences. Whether u = 0 is a query about integers: an enclosure that excludes
+zero answers it, and otherwise the rank of an integer matrix does, exactly.
 
-**Why the order does not matter.** e_{r+1} is fixed by the questions, and a question may depend on the
+**Why the order does not matter.** e_{r+1} is fixed by the queries, and a query may depend on the
 earlier answers, thus on eta_1..eta_r; eta_{r+1} is independent of all of these. By induction
-eta_1, eta_2, .. have, jointly with the questions, the law of <e_1, xi>, <e_2, xi>, .. for one xi drawn
-before the first question and independent of whoever asks: given the past, both are standard normal.
+eta_1, eta_2, .. have, jointly with the queries, the law of <e_1, xi>, <e_2, xi>, .. for one xi drawn
+before the first query and independent of whoever asks: given the past, both are standard normal.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from dpfda.errors import StorageError
 from dpfda.numerics import exactness
 from dpfda.numerics.exactness import nearest_integer, precision, uniform_ball
 
-# A question has entries below 2^96 and a scale is below 2^90 or so: 256 bits leave seventy to decide
-# a rounding with, so that further bits are needed about once in 2^60 questions.
+# A query has entries below 2^96 and a scale is below 2^90 or so: 256 bits leave seventy to decide
+# a rounding with, so that further bits are needed about once in 2^60 queries.
 INITIAL_BITS = 256
 
 Uniforms = tuple[int, int]
@@ -53,7 +53,7 @@ class Draw:
     uniforms : mapping
         Number of a normal to the leading bits of its two uniforms, for those that are new or longer.
     direction : tuple of int or None
-        The question, where it is not in the span of the earlier ones.
+        The query, where it is not in the span of the earlier ones.
     """
 
     bits: int
@@ -92,12 +92,12 @@ class ConditionalValues:
         """Number of normal variables drawn."""
         return len(self._uniforms)
 
-    def value(self, question: tuple[int, ...]) -> tuple[int, Draw | None]:
-        """The noise value of a question, rounded to an integer.
+    def value(self, query: tuple[int, ...]) -> tuple[int, Draw | None]:
+        """The noise value of a query, rounded to an integer.
 
         Parameters
         ----------
-        question : tuple of int
+        query : tuple of int
             Public integer vector m. Its choice may depend on all earlier values.
 
         Returns
@@ -107,39 +107,39 @@ class ConditionalValues:
             must forget the integer and this object.
         """
         before, bits = self.drawn, self._bits
-        self.reserve([question])
-        rounded = self.known(question)
+        self.reserve([query])
+        rounded = self.known(query)
         if self.drawn == before and self._bits == bits:
             return rounded, None
         first = before if self._bits == bits else 0
         uniforms = {k: self._uniforms[k] for k in range(first, self.drawn)}
-        return rounded, Draw(self._bits, uniforms, question if self.drawn > before else None)
+        return rounded, Draw(self._bits, uniforms, query if self.drawn > before else None)
 
-    def reserve(self, questions: Iterable[tuple[int, ...]]) -> list[Draw]:
-        """Draw what questions need, and compute nothing from it yet.
+    def reserve(self, queries: Iterable[tuple[int, ...]]) -> list[Draw]:
+        """Draw what queries need, and compute nothing from it yet.
 
-        How many draws there are, and how many bits each has, depends on the questions alone and on the
+        How many draws there are, and how many bits each has, depends on the queries alone and on the
         bits kept so far.
         """
         draws = []
-        for question in questions:
-            if self._is_new(question):
-                self._add(question, self._fresh())
+        for query in queries:
+            if self._is_new(query):
+                self._add(query, self._fresh())
                 number = self.drawn - 1
-                draws.append(Draw(self._bits, {number: self._uniforms[number]}, question))
+                draws.append(Draw(self._bits, {number: self._uniforms[number]}, query))
         return draws
 
-    def known(self, question: tuple[int, ...], keep: Keep = _unkept) -> int:
-        """The noise value of a reserved question, rounded to an integer.
+    def known(self, query: tuple[int, ...], keep: Keep = _unkept) -> int:
+        """The noise value of a reserved query, rounded to an integer.
 
         Parameters
         ----------
-        question : tuple of int
-            In the span of the questions reserved so far.
+        query : tuple of int
+            In the span of the queries reserved so far.
         keep : callable
             Called with further bits, where the rounding needs them, before they are used.
         """
-        scaled = self._scaled(question)
+        scaled = self._scaled(query)
         while True:
             frame = self._extended()
             rounded = frame.rounded(scaled, self._uniforms, self._bits)
@@ -178,24 +178,24 @@ class ConditionalValues:
     def _fresh(self) -> Uniforms:
         return exactness.system_bits(self._bits), exactness.system_bits(self._bits)
 
-    def _add(self, question: tuple[int, ...], uniforms: Uniforms) -> None:
-        self._directions.append(question)
+    def _add(self, query: tuple[int, ...], uniforms: Uniforms) -> None:
+        self._directions.append(query)
         self._uniforms.append(uniforms)
-        self._support |= {j for j, entry in enumerate(question) if entry}
+        self._support |= {j for j, entry in enumerate(query) if entry}
 
-    def _scaled(self, question: tuple[int, ...]) -> list[int]:
-        return [m * s for m, s in zip(question, self._scales, strict=True)]
+    def _scaled(self, query: tuple[int, ...]) -> list[int]:
+        return [m * s for m, s in zip(query, self._scales, strict=True)]
 
-    def _is_new(self, question: tuple[int, ...]) -> bool:
-        """Whether the question is outside the span of the earlier ones, decided exactly."""
-        support = {j for j, entry in enumerate(question) if entry}
+    def _is_new(self, query: tuple[int, ...]) -> bool:
+        """Whether the query is outside the span of the earlier ones, decided exactly."""
+        support = {j for j, entry in enumerate(query) if entry}
         if not support <= self._support:
             return True
         if self.drawn == len(self._support):
             return False
-        if self._extended().excludes(self._scaled(question)):
+        if self._extended().excludes(self._scaled(query)):
             return True
-        return fmpz_mat([*map(list, self._directions), list(question)]).rank() > self.drawn
+        return fmpz_mat([*map(list, self._directions), list(query)]).rank() > self.drawn
 
     def _extended(self) -> _Frame:
         """Orthonormal vectors of all directions, enclosed as finely as the uniforms are."""
@@ -248,9 +248,9 @@ class _Frame:
     def rounded(self, row: list[int], uniforms: list[Uniforms], bits: int) -> int | None:
         """Nearest integer to <row, xi> for a vector in the span; None where undecided.
 
-        <row, sum_k eta_k e_k> takes one product, but its ball is as wide as that of every eta_k drawn so
-        far, also of those along which the row has no part: a value known before might then ask for more
-        bits. sum_k <row, e_k> eta_k has no such width, and settles what the first leaves open.
+        <row, sum_k eta_k e_k> takes one product, but its enclosure is as wide as that of every eta_k
+        drawn so far, also of those along which the row has no part: a value known before might then ask
+        for more bits. sum_k <row, e_k> eta_k has no such width, and settles what the first leaves open.
         """
         with precision(self.working):
             path = self._path(uniforms, bits)

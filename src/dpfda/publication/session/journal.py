@@ -95,7 +95,7 @@ class Journal:
             journal._check_mode()
             return journal, journal._read()
         except BaseException:
-            journal.release()
+            journal.close()
             raise
 
     def append(self, records: list[Record]) -> None:
@@ -125,7 +125,7 @@ class Journal:
         except BaseException as error:
             # Where even this fails, the line is cut off or refused when the file is opened again.
             self._undo(descriptor)
-            self.release()
+            self.close()
             if isinstance(error, OSError):
                 raise StorageError(
                     f"The session's file {str(self.path)!r} could not be written: {error.strerror}. "
@@ -139,7 +139,7 @@ class Journal:
         """Where the file is and which file it is: for its first record."""
         return {"path": str(self.path), "inode": os.fstat(self._held()).st_ino}
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Close the file, which unlocks it; it can be opened again."""
         if self._descriptor is not None:
             os.close(self._descriptor)
@@ -170,7 +170,7 @@ class Journal:
             except OSError as error:
                 left.append(f"it was not removed ({error.strerror})")
         finally:
-            self.release()
+            self.close()
         if left:
             raise StorageError(
                 f"The session is closed, but something is left of its file {str(self.path)!r}: "
@@ -185,7 +185,7 @@ class Journal:
                     _overwrite(self._descriptor)
             self.path.unlink(missing_ok=True)
         finally:
-            self.release()
+            self.close()
 
     def check_process(self) -> None:
         """Refuse a child of the process that opened the file.
@@ -197,7 +197,7 @@ class Journal:
         if os.getpid() != self._process:
             raise SessionError(
                 "The session was opened by the parent of this process. Ask there: two writers could "
-                "draw twice for one question."
+                "draw twice for one query."
             )
 
     def check(self) -> int:
@@ -248,7 +248,7 @@ class Journal:
         try:
             fcntl.flock(self._held(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.release()
+            self.close()
             raise SessionError(
                 f"The session at {str(self.path)!r} is open elsewhere. Suspend it there first."
             ) from None

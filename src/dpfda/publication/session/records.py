@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from dpfda.errors import SessionError, StorageError
 from dpfda.publication.session.conditional import Draw
 from dpfda.publication.session.journal import Journal, Record
@@ -70,7 +68,7 @@ def checked_header(records: list[Record], journal: Journal, moved: bool) -> Reco
 def answer_to_json(answer: Answer) -> Record:
     """Record of an answer, as long for every value."""
     # Its number is its place in the file.
-    written = {name: part for name, part in asdict(answer).items() if name != "number"}
+    written = {name: part for name, part in answer.to_json().items() if name != "number"}
     return {**written, "value": f"{answer.value!r:>{_VALUE_WIDTH}}"}
 
 

@@ -41,7 +41,7 @@ def check_request(request: Request) -> None:
             "mechanism",
             "add its noise to coefficients in a session",
             f"{design.mechanism!r}, which measures values on the grid",
-            "Questions are linear forms of noisy coefficients. Release the whole function with fit().",
+            "Queries are linear forms of noisy coefficients. Release the whole function with fit().",
         )
 
 

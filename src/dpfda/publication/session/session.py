@@ -1,16 +1,16 @@
 """The session: charge once for the whole path, then answer functionals one at a time.
 
 **Guarantee.** Let S be the exact integer sum, Z the Gaussian noise of a whole release, and Y = S + Z.
-The mechanism that publishes Y has the guarantee that was charged. A question is an integer vector m
+The mechanism that publishes Y has the guarantee that was charged. A query is an integer vector m
 (and a public scale), its answer
 
     <m, S> + round(<m, Z>) = round(<m, Y>),
 
-equal because <m, S> is an integer: a function of Y and of the question. Each question may depend on
+equal because <m, S> is an integer: a function of Y and of the query. Each query may depend on
 earlier answers and on anything else but the data and the secret state. By
 `dpfda.publication.session.conditional`
 the noise values, drawn one at a time, have jointly the law that they have for one Z drawn before the
-first question. So the transcript is post-processing of Y, and has its guarantee, however many questions
+first query. So the transcript is post-processing of Y, and has its guarantee, however many queries
 are asked, in whatever order, and whenever they stop.
 
 **What is secret.** The state: S, and the bits of the normals. With them every answer can be stripped
@@ -44,9 +44,9 @@ from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import Request, pay
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.questions import (
+from dpfda.publication.session.queries import (
     Posed,
-    Question,
+    Query,
     inner_with,
     integral_over,
     pose,
@@ -95,8 +95,8 @@ class Session(Certified):
     """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
 
     Every answer is that of one noisy path, whose guarantee is charged once, when the session is opened.
-    The noise of a new question is drawn from its exact conditional law given all answers before; the
-    same question has the same answer; linear relations between questions hold between their answers,
+    The noise of a new query is drawn from its exact conditional law given all answers before; the
+    same query has the same answer; linear relations between queries hold between their answers,
     up to rounding of floats. What is never asked is never drawn.
 
     Make one with `open`, or go on with one from its file with `resume`. In a ``with`` statement it is
@@ -109,7 +109,7 @@ class Session(Certified):
 
     Notes
     -----
-    A session is not the only way to ask several questions: `PrivateMean.fit` releases the whole function
+    A session is not the only way to ask several queries: `PrivateMean.fit` releases the whole function
     at the same price, and its file holds nothing secret.
 
     References
@@ -232,20 +232,20 @@ class Session(Certified):
             if origin_of(records) != journal.origin():
                 journal.append([{"moved": journal.origin()}])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            journal.release()
+            journal.close()
             if isinstance(error, StorageError):
                 raise
             raise StorageError(
                 f"The session's file {str(path)!r} is damaged: {type(error).__name__} while reading it."
             ) from None
         except BaseException:
-            journal.release()
+            journal.close()
             raise
         return session
 
     @property
     def certificate(self) -> Certificate:
-        """What was promised and charged for all questions together. Public."""
+        """What was promised and charged for all queries together. Public."""
         return self._frame.certificate
 
     @property
@@ -258,10 +258,10 @@ class Session(Certified):
         return self._ask([value_at(point, self._frame)])[0]
 
     def values(self, points: ArrayLike) -> Floats:
-        """Values at points (k,): k questions, written to the disk together."""
+        """Values at points (k,): k queries, written to the disk together."""
         at = reals(points, "points")
-        questions = [value_at(point, self._frame) for point in at.ravel()]
-        return np.array(self._ask(questions)).reshape(at.shape)
+        queries = [value_at(point, self._frame) for point in at.ravel()]
+        return np.array(self._ask(queries)).reshape(at.shape)
 
     def derivative(self, point: float, order: int = 1) -> float:
         """The derivative at a point, in units of the data per unit of the domain (to the order).
@@ -321,13 +321,13 @@ class Session(Certified):
         """Let go of the file, which keeps the secret state; `resume` goes on from it."""
         with self._lock:
             if self._state == "open":
-                self._journal.release()
+                self._journal.close()
                 self._forget("suspended")
 
     def close(self) -> None:
         """End the session for good: overwrite and remove the secret state, keep the answers.
 
-        No further question can ever be answered from this path. Overwriting cannot reach copies that a
+        No further query can ever be answered from this path. Overwriting cannot reach copies that a
         file system with a journal or snapshots, a solid-state disk or a backup may hold.
 
         Raises
@@ -355,12 +355,12 @@ class Session(Certified):
         frame = self._frame
         start, end = frame.domain_range
         lines = {
-            "guarantee": f"{frame.guarantee}, for all questions together",
+            "guarantee": f"{frame.guarantee}, for all queries together",
             "neighbours": frame.neighbours.describe(frame.unit),
             "privacy unit": frame.unit,
             "bound": frame.bound["description"],
             "mechanism": f"{frame.mechanism['name']}: {frame.noise.describe()}",
-            "answered": f"{len(self._answers)} questions",
+            "answered": f"{len(self._answers)} queries",
             "secret state": "destroyed" if self._state == "closed" else str(self.path),
         }
         head = f"Session on [{start:g}, {end:g}], {self._state}"
@@ -368,7 +368,7 @@ class Session(Certified):
 
     def __reduce__(self) -> NoReturn:
         raise SessionError(
-            "A session cannot be pickled or copied: two copies could draw twice for one question. "
+            "A session cannot be pickled or copied: two copies could draw twice for one query. "
             "Suspend it and resume it from its file."
         )
 
@@ -378,46 +378,46 @@ class Session(Certified):
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
         self.__reduce__()
 
-    def _ask(self, questions: Iterable[Question]) -> list[float]:
-        """Answer questions; what is drawn for new ones is on the disk before it is used."""
-        asked = list(questions)
+    def _ask(self, queries: Iterable[Query]) -> list[float]:
+        """Answer queries; what is drawn for new ones is on the disk before it is used."""
+        asked = list(queries)
         self._journal.check_process()
         with self._lock:
             self._check_open()
-            # Everything that can be wrong with a question comes to light before noise is drawn.
+            # Everything that can be wrong with a query comes to light before noise is drawn.
             posed = {
-                question.key: pose(question, self._frame, self._scales)
-                for question in asked
-                if question.key not in self._answers
+                query.key: pose(query, self._frame, self._scales)
+                for query in asked
+                if query.key not in self._answers
             }
             if posed:
                 try:
                     new = sealed(lambda: self._drawn(posed))
                 except BaseException:
                     # What was drawn may or may not be on the disk; only the file knows.
-                    self._journal.release()
+                    self._journal.close()
                     self._forget("suspended")
                     raise
                 self._answers |= new
-            return [self._answers[question.key].value for question in asked]
+            return [self._answers[query.key].value for query in asked]
 
     def _drawn(self, posed: dict[str, Posed]) -> dict[str, Answer]:
-        """Public answers to new questions: post-processing of the integers <m, S> + round(<m, Z>).
+        """Public answers to new queries: post-processing of the integers <m, S> + round(<m, Z>).
 
         First the bits, then the answers go to the disk. If the second write fails, the first stays, and
         the same answers follow from it.
         """
         values, total = self._secrets()
         self._journal.check()
-        draws = values.reserve(question.direction for question in posed.values())
+        draws = values.reserve(query.direction for query in posed.values())
         if draws:
             self._journal.append([draw_to_json(draw) for draw in draws])
         new: dict[str, Answer] = {}
-        for number, (key, question) in enumerate(posed.items(), len(self._answers) + 1):
-            noise = values.known(question.direction, self._keep)
-            exact = sum(m * entry for m, entry in zip(question.direction, total, strict=True))
-            told = question.answer(exact + noise)
-            new[key] = Answer(number, question.question.words, told, question.standard_error)
+        for number, (key, query) in enumerate(posed.items(), len(self._answers) + 1):
+            noise = values.known(query.direction, self._keep)
+            exact = sum(m * entry for m, entry in zip(query.direction, total, strict=True))
+            told = query.answer(exact + noise)
+            new[key] = Answer(number, query.query.words, told, query.standard_error)
         self._journal.append([answer_to_json(answer) for answer in new.values()])
         return new
 
@@ -438,7 +438,7 @@ class Session(Certified):
             float(record["value"]),
             float(record["standard_error"]),
         )
-        self._answers[json.dumps(answer.question, sort_keys=True)] = answer
+        self._answers[json.dumps(answer.query, sort_keys=True)] = answer
 
     def _check_open(self) -> None:
         if self._state != "open":

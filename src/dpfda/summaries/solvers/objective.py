@@ -178,7 +178,7 @@ class ObjectiveSolver:
         # A quotient of Python integers is rounded once, correctly.
         top, bottom = divisor.numerator, divisor.denominator
         offsets = np.array([_quotient(-product * bottom, top) for product in products])
-        examples = data.examples(self.ball.unit, offsets)
+        examples = data.examples(self.ball.step, offsets)
         found = minimise(examples, self.plan.loss, self.plan.penalty, self.tolerance)
         grid = Fraction(2) ** self.exponent
         scale = 2 * self.plan.penalty * self.plan.units * 2**self.gradient_exponent

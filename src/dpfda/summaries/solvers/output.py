@@ -86,7 +86,7 @@ class OutputSolver:
 
     def integers(self, data: Labelled) -> list[int]:
         """The rounded minimiser. Private."""
-        examples = data.examples(self.ball.unit)
+        examples = data.examples(self.ball.step)
         found = minimise(examples, self.plan.loss, self.plan.penalty, self.tolerance)
         grid = Fraction(2) ** self.exponent
         return [rounded(Fraction(value) * grid) for value in found.tolist()]

@@ -18,13 +18,13 @@ class PlugIn:
     Parameters
     ----------
     eta : float
-        Exponent of the smoothing space.
-    psi : float
+        Exponent of the penalised space.
+    penalty : float
         Penalty, for eigenvalues scaled to sum one.
     """
 
     eta: float
-    psi: float
+    penalty: float
 
 
 def matern_decay(smoothness: float, dimension: int = 1) -> float:
@@ -68,7 +68,7 @@ def plug_in(
     With t = radius^2 / (n epsilon^2) and lambda_j ~ j^-a:
 
     ========  ========  =========  =================
-    estimate  norm      eta        psi
+    estimate  norm      eta        penalty
     ========  ========  =========  =================
     rkhs      l1 ball   1 + 1/a    t^eta
     rkhs      l2 ball   1 + 1/a    t
@@ -85,11 +85,11 @@ def plug_in(
         Exponent a above 1 of the kernel's eigenvalues; see `matern_decay` and `KernelBasis.decay`.
     radius : float
         Public bound on a record in `norm`, in units in which the kernel's eigenvalues sum to one. The
-        mechanisms scale records to a bound of one: keep 1 for their `psi`.
+        mechanisms scale records to a bound of one: keep 1 for their `penalty`.
     norm : {"l1", "l2"}
         Of the bound, on the coefficients.
     estimate : {"rkhs", "l1"}
-        Factors lambda^eta / (lambda^eta + psi), or soft thresholds psi / (2 lambda^(eta/2)).
+        Factors lambda^eta / (lambda^eta + penalty), or soft thresholds penalty / (2 lambda^(eta/2)).
 
     Returns
     -------
@@ -106,13 +106,13 @@ def plug_in(
 
     Lin & Reimherr (2023), Theorem 13, with its slips corrected. The theorem is stated for an l2 bound,
     but its proof uses the l1 sensitivity: on the l2 ball the penalty of the l1 ball lets n times the
-    noise grow like n^(1/4) for Matern 3/2. For the l1 estimate it prints psi = radius / n and
+    noise grow like n^(1/4) for Matern 3/2. For the l1 estimate it prints penalty = radius / n and
     2 + 4/a, which belong to a sensitivity with the exponent eta/2 in the place of 1/2.
 
     Examples
     --------
     >>> plug_in(400, 0.5, decay=matern_decay(1.5))
-    PlugIn(eta=1.25, psi=0.01)
+    PlugIn(eta=1.25, penalty=0.01)
     """
     signal = _positive(size, "size") * float(budget(epsilon).epsilon) ** 2
     words = "exceed 1, so that the eigenvalues have a sum"

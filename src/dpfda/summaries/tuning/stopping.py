@@ -12,7 +12,7 @@ import scipy
 from flint import arb
 
 from dpfda.errors import ParameterError
-from dpfda.numerics.exactness import BitSource, ball, draw_rounded
+from dpfda.numerics.exactness import BitSource, draw_rounded, enclosed
 from dpfda.numerics.rationals import exact, readable
 
 # Below this the law is so wide that its draws leave the range of what can be run.
@@ -125,7 +125,7 @@ class Stopping:
         return draw_rounded(self._inverse, 1, source)[0]
 
     def _inverse(self, uniforms: Sequence[arb]) -> list[arb]:
-        uniform, eta, gamma = uniforms[0], ball(self.eta), ball(self.gamma)
+        uniform, eta, gamma = uniforms[0], enclosed(self.eta), enclosed(self.gamma)
         if self.eta == 0:
             term = (1 - gamma) / -gamma.log()
         else:

@@ -53,7 +53,7 @@ class CrossValidation:
 
     @property
     def best(self) -> PrivateMean:
-        """That candidate: its mechanism holds the chosen eta and psi."""
+        """That candidate: its mechanism holds the chosen eta and penalty."""
         return self.candidates[self.index]
 
 
@@ -74,8 +74,8 @@ def cross_validate(
     curves : array (n, m)
         One public curve a row; NaN marks a missing value, where the candidates allow it.
     candidates : sequence of PrivateMean
-        Estimators to compare, for example with mechanisms of several psi; their mechanisms are named.
-        They are not fitted and no ledger is charged.
+        Estimators to compare, for example with mechanisms of several penalties; their mechanisms are
+        named. They are not fitted and no ledger is charged.
     data_are_public : bool
         Must be True: the user's word that these curves need no protection.
     private : bool
@@ -116,8 +116,8 @@ def cross_validate(
     >>> from dpfda.mechanisms.iclp import ICLP
     >>> public = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 100)[:, None]
     >>> candidates = [
-    ...     PrivateMean(1.0, bounds=(-1.5, 1.5), mechanism=ICLP(eta=1.25, psi=psi))
-    ...     for psi in (1e-4, 1e-2, 1.0)
+    ...     PrivateMean(1.0, bounds=(-1.5, 1.5), mechanism=ICLP(eta=1.25, penalty=penalty))
+    ...     for penalty in (1e-4, 1e-2, 1.0)
     ... ]
     >>> found = cross_validate(public, candidates, data_are_public=True)
     >>> found.scores.shape
@@ -178,7 +178,7 @@ def _score(
             "candidates",
             "name their mechanisms",
             f"{candidate.mechanism!r}",
-            "Cross-validation is for tuning such as psi; 'auto' is tuned from public numbers already.",
+            "Cross-validation is for a penalty or the like; 'auto' is tuned from public numbers.",
         )
     basis = request.basis
     functions = basis.evaluate(basis.grid_points)[:, : design.functions]

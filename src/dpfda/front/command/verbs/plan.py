@@ -232,7 +232,7 @@ def plan_view(
     lines = [
         line("total", "error (noise and bias)", "solid"),
         line("noise", "privacy noise", "dashdot"),
-        line("bias", "bias of smoothing", "dashed"),
+        line("bias", "bias of shrinkage", "dashed"),
         line("sampling", "for comparison: sampling, at most", "dotted"),
     ]
     limits = [plan.typical_limit for plan in plans if plan.typical_limit is not None]
@@ -302,7 +302,7 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
         f"{_table(rows, limited)}\n",
         f"Typical error at a point, as a root mean square ({units}):",
         "  error     from the non-private mean of the same bounded curves: bias and noise together",
-        "  bias      left out by smoothing",
+        "  bias      left out by shrinkage",
         "  noise     added for privacy",
         "  sampling  beside it, at most: these curves against a wider population",
         limited and "  limit     below which no noise that protects in proportion can expect to come",

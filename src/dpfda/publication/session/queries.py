@@ -1,4 +1,4 @@
-"""Questions about a function: a public linear functional, and the integer vector that it becomes."""
+"""Queries about a function: a public linear functional, and the integer vector that it becomes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
 
-# The largest entry of a question has this many bits, so that every double down to 2^-43 of the largest
+# The largest entry of a query has this many bits, so that every double down to 2^-43 of the largest
 # is taken as the exact rational that it is.
-QUESTION_BITS = 96
+QUERY_BITS = 96
 
 # Answers stay far from the end of the range of floats, at about 2^1024.
 LARGEST = 2.0**500
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Query:
     """The functional f -> sum_i weights_i f^(order)(points_i). Public.
 
     Parameters
     ----------
     words : mapping
-        What is asked, as JSON types: the same words are the same question.
+        What is asked, as JSON types: the same words are the same query.
     points, weights : array (k,)
         Points of the domain and what the values there are multiplied by.
     order : int
@@ -73,21 +73,21 @@ class Question:
             values = self.weights @ functions * frame.shrinkage
         if not np.all(np.isfinite(values)):
             raise ParameterError("function", "have a finite integral with the basis", "an overflow")
-        exponent = QUESTION_BITS - math.frexp(float(np.max(np.abs(values))))[1]
+        exponent = QUERY_BITS - math.frexp(float(np.max(np.abs(values))))[1]
         factor = Fraction(2) ** exponent
         return tuple(round(Fraction(float(value)) * factor) for value in values), exponent
 
 
 @dataclass(frozen=True)
 class Posed:
-    """A question with all that is public about its answer, checked before any noise is drawn.
+    """A query with all that is public about its answer, checked before any noise is drawn.
 
     Parameters
     ----------
-    question : Question
+    query : Query
     direction : tuple of int
         The integer vector m.
-    unit : Fraction
+    step : Fraction
         What the integer <m, Y> is multiplied by.
     center : float
         The functional of the bound's center.
@@ -95,34 +95,34 @@ class Posed:
         Standard deviation of the answer's noise.
     """
 
-    question: Question
+    query: Query
     direction: tuple[int, ...]
-    unit: Fraction
+    step: Fraction
     center: float
     standard_error: float
 
     def answer(self, integer: int) -> float:
         """The answer for <m, Y>: it always exists, for what no float can hold becomes the largest."""
         try:
-            return float(integer * self.unit) + self.center
+            return float(integer * self.step) + self.center
         except OverflowError:
             return math.copysign(sys.float_info.max, integer)
 
 
-def pose(question: Question, frame: ReleasedFunction, scales: Sequence[int]) -> Posed:
-    """Work out and check everything public about a question.
+def pose(query: Query, frame: ReleasedFunction, scales: Sequence[int]) -> Posed:
+    """Work out and check everything public about a query.
 
     Raises
     ------
     ParameterError
         If the answer may be beyond the range of floats, or the function has no such derivative.
     """
-    direction, exponent = question.direction(frame)
-    unit = Fraction(2) ** -(exponent + frame.exponent) / Fraction(frame.count)
+    direction, exponent = query.direction(frame)
+    step = Fraction(2) ** -(exponent + frame.exponent) / Fraction(frame.count)
     variance = sum((m * s) ** 2 for m, s in zip(direction, scales, strict=True))
-    center = question.of(frame)
+    center = query.of(frame)
     try:
-        error = float(Fraction(math.sqrt(variance)) * unit)
+        error = float(Fraction(math.sqrt(variance)) * step)
     except OverflowError:
         error = math.inf
     size = max(abs(center), error)
@@ -133,19 +133,19 @@ def pose(question: Question, frame: ReleasedFunction, scales: Sequence[int]) -> 
             f"center {center:g}, standard error {error:g}",
             "Divide it by a constant.",
         )
-    return Posed(question, direction, unit, center, error)
+    return Posed(query, direction, step, center, error)
 
 
-def value_at(point: float, frame: ReleasedFunction, order: int = 0) -> Question:
+def value_at(point: float, frame: ReleasedFunction, order: int = 0) -> Query:
     """The value, or a derivative, at one point."""
     at = np.array([check_point(point, frame.domain_range) + 0.0])
     words: dict[str, Any] = {"kind": "value", "at": float(at[0])}
     if order:
         words |= {"kind": "derivative", "order": order}
-    return Question(words, at, np.ones(1), order)
+    return Query(words, at, np.ones(1), order)
 
 
-def integral_over(start: float | None, end: float | None, frame: ReleasedFunction) -> Question:
+def integral_over(start: float | None, end: float | None, frame: ReleasedFunction) -> Query:
     """The integral between two points, by default over the domain."""
     low, high = frame.domain_range
     a, b = (
@@ -153,12 +153,12 @@ def integral_over(start: float | None, end: float | None, frame: ReleasedFunctio
         for given, default in ((start, low), (end, high))
     )
     points, weights = frame.quadrature(a, b)
-    return Question({"kind": "integral", "start": a + 0.0, "end": b + 0.0}, points, weights)
+    return Query({"kind": "integral", "start": a + 0.0, "end": b + 0.0}, points, weights)
 
 
 def inner_with(
     function: Callable[[Floats], ArrayLike], label: str | None, frame: ReleasedFunction
-) -> Question:
+) -> Query:
     """The integral over the domain of the function times a public one."""
     points, weights = frame.quadrature(*frame.domain_range)
     values = values_at(function, "function", points)
@@ -166,4 +166,4 @@ def inner_with(
     name = getattr(function, "__name__", type(function).__name__) if label is None else str(label)
     words = {"kind": "inner product", "with": name, "values": digest.hexdigest()}
     with np.errstate(over="ignore"):
-        return Question(words, points, weights * values)
+        return Query(words, points, weights * values)
