@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.grids import frozen
 from dpfda.bases.protocol import Basis
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats
+from dpfda.numerics.remembered import remembered
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +46,7 @@ class CentredBasis:
     eigenvalues: Floats
 
     @classmethod
+    @remembered(16)
     def of(cls, inner: Basis) -> CentredBasis:
         """Center a basis.
 

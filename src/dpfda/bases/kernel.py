@@ -24,6 +24,7 @@ from dpfda.errors import ParameterError, StorageError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
 from dpfda.numerics.parameters import whole
+from dpfda.numerics.remembered import remembered
 
 Floats = NDArray[np.float64]
 
@@ -67,6 +68,7 @@ class KernelBasis:
     defect: float | None = None
 
     @classmethod
+    @remembered(16)
     def on_grid(
         cls,
         kernel: Any,

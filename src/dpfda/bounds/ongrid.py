@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.stated import L2Ball, ValueBounds
 from dpfda.numerics.gridsums import BITS, GridRule
+from dpfda.numerics.remembered import remembered
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -116,6 +117,7 @@ class OnGrid:
         return Cube(self.matrix, halves, rule.weights, rule.exponent, scale)
 
 
+@remembered(16)
 def on_grid(bound: Any, basis: Any) -> OnGrid | None:
     """Enforce a bound on the grid, where that costs no noise.
 

@@ -27,6 +27,7 @@ from dpfda.mechanisms.design.lines import line_design
 from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
 from dpfda.numerics.rationals import readable
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 Floats = NDArray[np.float64]
@@ -42,6 +43,7 @@ LARGEST = 4096
 WORTH_A_DELTA = 1.01
 
 
+@remembered(32)
 def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
 

@@ -14,6 +14,7 @@ from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, on_grid
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import AdaptingMechanism, Problem, read_mechanism
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 # Shorter grids have no cells to speak of.
@@ -45,6 +46,7 @@ def make_problem(
     )
 
 
+@remembered(16)
 def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
     """What the default mean of curves between bounds is estimated from; None for anything else.
 
@@ -60,6 +62,7 @@ def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
     return CurvePrior(*bound.curves_on(basis.grid_points))
 
 
+@remembered(16)
 def public_mixture(basis: Basis, norm: str) -> Prior | None:
     """The public mixture of shapes and scales, for a basis of the default kernel; None for others.
 

@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def _of_project() -> tuple[dict[str, str], dict[str, str]]:
 def _table(file: Path) -> Any:
     """The table about ledgers in a file; None where there is no file or no table."""
     try:
-        content = tomllib.loads(file.read_bytes().decode("utf-8"))
+        content = _content(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -120,6 +121,12 @@ def _table(file: Path) -> Any:
         return content
     tools = content.get("tool")
     return tools.get("dpfda") if isinstance(tools, dict) else None
+
+
+@lru_cache(8)
+def _content(written: bytes) -> dict[str, Any]:
+    # Projects' files are long: to read one anew takes longer than a small release.
+    return tomllib.loads(written.decode("utf-8"))
 
 
 def _checked(table: Any, file: Path) -> dict[str, str]:
