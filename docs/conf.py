@@ -1,0 +1,87 @@
+"""How the pages become a site: ``sphinx-build -W docs site``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import dpfda
+
+HERE = Path(__file__).parent
+# Pages of the repository that the site shows, too.
+ELSEWHERE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+
+project, author = "dpfda", "the dpfda developers"
+release = version = dpfda.__version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+templates_path = ["_templates"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+default_role = "literal"
+numpydoc_show_class_members = False
+autosummary_generate = True
+html_theme = "pydata_sphinx_theme"
+html_title = "dpfda"
+html_show_sourcelink = False
+html_theme_options = {"show_toc_level": 2, "navigation_depth": 2}
+
+
+def write_commands(_: object) -> None:
+    """The page of commands, from the program itself, so that it cannot differ from it."""
+    (HERE / "generated").mkdir(exist_ok=True)
+    words = [
+        sys.executable,
+        "-m",
+        "typer",
+        "dpfda.front.command.app",
+        "utils",
+        "docs",
+        "--name",
+        "dpfda",
+    ]
+    made = subprocess.run([*words, "--title", "Commands"], check=True, capture_output=True, text=True)  # noqa: S603
+    (HERE / "generated" / "commands.md").write_text(made.stdout, encoding="utf-8")
+
+
+def take_pages(_: object) -> None:
+    """Pages that lie elsewhere in the repository, with links that lead from their new place."""
+    folder = HERE / "generated"
+    folder.mkdir(exist_ok=True)
+    for file in sorted((HERE.parent / "experiments" / "results").iterdir()):
+        shutil.copy(file, folder)
+    for page in ELSEWHERE:
+        text = (HERE.parent / page).read_text(encoding="utf-8")
+        (folder / page).write_text(text.replace("](docs/", "](../"), encoding="utf-8")
+
+
+def relink(_: object, __: str, source: list[str]) -> None:
+    """Links to such pages lead to the site's copies."""
+    source[0] = re.sub(r"\]\((?:\.\./)+experiments/results/", "](generated/", source[0])
+
+
+def escape_bars(_: object, __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
+    """Bars in a docstring are those of a length, not of a substitution."""
+    lines[:] = [
+        line if line.lstrip().startswith((">>>", "...")) else line.replace("|", r"\|") for line in lines
+    ]
+
+
+def setup(app: Sphinx) -> None:
+    """Take what comes from the program and from other folders."""
+    app.connect("builder-inited", write_commands)
+    app.connect("builder-inited", take_pages)
+    app.connect("source-read", relink)
+    app.connect("autodoc-process-docstring", escape_bars)
