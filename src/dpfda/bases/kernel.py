@@ -185,7 +185,7 @@ class KernelBasis:
         at, order = check_points(points, self.domain_range), parameters.order(order)
         function = kernel_function(self.kernel)
         if order == 0:
-            return self._extended(at)
+            return self.values if np.array_equal(at, self.grid_points) else self._extended(at)
         length = self.domain_range[1] - self.domain_range[0]
         if order not in (1, 2) or not is_differentiable(function, self.grid_points, length):
             raise ParameterError(

@@ -101,6 +101,9 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield f"{kind.__name__} ".encode() + np.asarray(value).tobytes()
     elif kind in (tuple, list):
         yield f"{kind.__name__} {len(value)} ".encode()
+        if all(type(each) is int for each in value):
+            yield repr(value).encode()
+            return
         for each in value:
             yield from _parts(each)
     elif kind is dict:

@@ -126,7 +126,9 @@ def mean_band(release: ReleasedFunction, level: float, simultaneous: bool, at: F
     check_places(at)
     line = release.unclipped(at, release.order) if release.order else release(at)
     half = _half_widths((release,), level, simultaneous, at)
-    return band_around(release, Band(at, line - half, line + half, float(level), simultaneous))
+    band = Band(at, line - half, line + half, float(level), simultaneous)
+    limits = limits_at(release, at) if release.order == 0 else None
+    return settled(band, release(at) if release.order else line, limits)
 
 
 def difference_band(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.mechanisms.posteriors import CountNoise, CurveModel, Posterior, mixture_of
+from dpfda.numerics.remembered import remembered
 
 Floats = NDArray[np.float64]
 
@@ -177,15 +179,24 @@ def _of_lines(
 
 def _means_between(model: CurveModel, generator: np.random.Generator, draws: int) -> Floats:
     """Smooth curves (draws, m) between 0 and 1."""
-    smooth = [part for part in model.parts if part.kind == "smooth"][::2]
-    curves = generator.uniform(*MIDDLE, draws)[:, None] * np.ones(model.times.size)
-    for place, part in enumerate(smooth):
-        rows = slice(place, None, len(smooth))
-        normals = generator.standard_normal((draws, part.root.shape[1]))[rows, 1:]
-        sizes = np.sqrt(np.resize(CURVE_SCALES, len(normals)))
-        curves[rows] += sizes[:, None] * (normals @ part.root[:, 1:].T)
+    roots = [part.root for part in model.parts if part.kind == "smooth"][::2]
+    curves, generator.bit_generator.state = _curves_between(roots, generator.bit_generator.state, draws)
     grid = curves if model.lift is None else curves @ model.lift.T
-    return np.clip(grid, 0.0, 1.0)
+    return np.asarray(np.clip(grid, 0.0, 1.0))
+
+
+@remembered(4)
+def _curves_between(roots: list[Floats], state: Any, draws: int) -> tuple[Floats, Any]:
+    """Smooth curves (draws, N), not clipped, and the generator's state after them."""
+    generator = np.random.Generator(np.random.Philox())
+    generator.bit_generator.state = state
+    curves = generator.uniform(*MIDDLE, draws)[:, None] * np.ones(len(roots[0]))
+    for place, root in enumerate(roots):
+        rows = slice(place, None, len(roots))
+        normals = generator.standard_normal((draws, root.shape[1]))[rows, 1:]
+        sizes = np.sqrt(np.resize(CURVE_SCALES, len(normals)))
+        curves[rows] += sizes[:, None] * (normals @ root[:, 1:].T)
+    return curves, generator.bit_generator.state
 
 
 def _wiener(

@@ -259,7 +259,7 @@ class CurveModel:
         if ratio is None and points > ALL_FUNCTIONS:
             functions = functions[:, : min(points, 4 * self.resolution + 50)]
         seen = self.seen @ functions
-        made = []
+        made, vectors = [], functions / np.sqrt(points)
         for kind, variances in component_variances(functions.shape[1]):
             deviations = np.sqrt(variances)
             root, inside = functions * deviations, seen * deviations
@@ -267,7 +267,6 @@ class CurveModel:
                 made.append(Part.of(kind, root, inside))
             else:
                 # Every point is seen with the same noise: the functions are the eigenvectors.
-                vectors = functions / np.sqrt(points)
                 made.append(Part(kind, root, inside, ratio**2 * points * variances, vectors))
         return tuple(made)
 
@@ -291,19 +290,25 @@ class CurveModel:
         """
         center = self.centers[0]
         scaled, scales = noisy / self.deviations - self.seen @ (center - 0.5), SCALES[:KEPT]
-        logs, gains = [], []
+        ratio = self._identity
+        shared = None if ratio is None else scaled @ self.parts[0].vectors
+        logs, gains, turned = [], [], []
         for part in self.parts:
             power = 1 + scales[:, None] * part.values
-            rotated = scaled @ part.vectors
-            likelihoods = -0.5 * (np.log(power).sum(axis=1) + rotated**2 @ (1 / power).T)
+            turned.append(scaled @ part.vectors if shared is None else shared)
+            likelihoods = -0.5 * (np.log(power).sum(axis=1) + turned[-1] ** 2 @ (1 / power).T)
             logs.append(np.log(LINE[part.kind]) + likelihoods)
             gains.append(scales[:, None] / power)
         top = np.max(logs, axis=(0, 2))[:, None]
         weights = [np.exp(log - top) for log in logs]
         total = np.sum(weights, axis=(0, 2))[:, None]
         means = np.zeros((len(noisy), center.size))
-        for part, weight, gain in zip(self.parts, weights, gains, strict=True):
-            means += ((weight / total) @ gain * (scaled @ part.vectors)) @ part.back.T
+        for part, weight, gain, rotated in zip(self.parts, weights, gains, turned, strict=True):
+            kept = (weight / total) @ gain * rotated
+            # Where all parts have the same eigenvectors they are taken back together.
+            means += kept @ part.back.T if ratio is None else kept * (part.values / ratio)
+        if ratio is not None:
+            means = means @ self.parts[0].vectors.T
         means += center
         return means if self.lift is None else np.asarray(means @ self.lift.T)
 
