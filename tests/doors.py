@@ -293,6 +293,13 @@ def frame(records: Records) -> Any:
     return pd.DataFrame(records, columns=labels(records[0]))
 
 
+def nullable(records: Records) -> Any:
+    """A frame of types with a missing value of their own."""
+    # To find the types pandas tries integers: it warns of infinite cells.
+    with np.errstate(invalid="ignore"):
+        return frame(records).convert_dtypes()
+
+
 DOORS: list[Door] = [
     Door("list", lambda records: [list(record) for record in records]),
     Door("tuple", lambda records: tuple(tuple(record) for record in records)),
@@ -308,13 +315,13 @@ DOORS: list[Door] = [
         "frame of objects",
         lambda records: pd.DataFrame(objects(records), columns=labels(records[0]), dtype=object),
     ),
-    Door("frame of nullable types", lambda records: frame(records).convert_dtypes(), is_double),
+    Door("frame of nullable types", nullable, is_double),
     Door("table of Arrow", arrow, lambda cell: type(cell) in (type(None), float, str)),
-    # xarray itself compares integers, so that one that raises never comes to be in it.
+    # xarray itself compares and converts integers: one that raises, or is too large, never is in it.
     Door(
         "labelled array",
         lambda records: xr.DataArray(natural(records), dims=("who", "t")),
-        lambda cell: type(cell) is not OwnInt,
+        lambda cell: type(cell) is not OwnInt and not (type(cell) is int and abs(cell) >= 2**63),
     ),
 ]
 
@@ -334,7 +341,7 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
     def read(X: Any) -> Outcome:
         with np.errstate(all="ignore"):
             total = summation.empty()
-            summation.add(total, summation.matrix(estimator._values(X)))
+            summation.add(total, summation.matrix(estimator._values(X, settings["basis"])))
         return Outcome(total._count, total=tuple(total._total))
 
     return read

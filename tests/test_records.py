@@ -575,7 +575,7 @@ class TestGridObjects:
         assert release.domain_range == (0.0, 1.0)
 
     @pytest.mark.parametrize("shape", [(12, 8, 2), (12, 4, 2, 1)])
-    def test_vectors_and_surfaces_are_refused(self, shape: tuple[int, ...]) -> None:
+    def test_what_does_not_fit_its_grid_is_refused(self, shape: tuple[int, ...]) -> None:
         data = Grid(np.zeros(shape), (GRID,), ((0.0, 1.0),))
         with pytest.raises(DataError, match="must hold real-valued curves on an interval") as e:
             mean().fit(data)

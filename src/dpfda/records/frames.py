@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import OrientationError, ParameterError
 from dpfda.records.containers import column_labels, is_frame
+from dpfda.records.handed import Handed
 from dpfda.records.headers import ARGUMENTS, check_labels, curve_columns, find_column, grid_points
 from dpfda.records.labelled_arrays import coordinate_beside, coordinates, is_labelled
-from dpfda.records.scikit_fda import is_fdatagrid, read_fdatagrid
+from dpfda.records.scikit_fda import functional_handed, is_functional
 
 Floats = NDArray[np.float64]
 
@@ -31,31 +32,7 @@ IDENTIFIER = re.compile(
 )
 
 
-class Handed(NamedTuple):
-    """Records as they were handed over, taken apart by their public side.
-
-    Parameters
-    ----------
-    values : container
-        The records' cells alone. Private.
-    groups : column or None
-        Label of each record's privacy unit. Private.
-    grid : array (m,) or None
-        The points that labels or coordinates spell.
-    domain_range : (float, float) or None
-        The domain, where the container says one.
-    """
-
-    values: Any
-    groups: Any
-    grid: Floats | None = None
-    domain_range: tuple[float, float] | None = None
-
-    def __repr__(self) -> str:
-        return "Handed(content private)"
-
-
-def curves_handed(X: Any, groups: Any = None, stated: bool = False) -> Handed:
+def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
     """Curves, their privacy units, and the grid that they are labelled with.
 
     Parameters
@@ -63,8 +40,8 @@ def curves_handed(X: Any, groups: Any = None, stated: bool = False) -> Handed:
     X : container
         Private.
     groups : column, or str for the label of a column of a frame
-    stated : bool
-        Whether the grid is stated elsewhere. It then goes before labels, and all columns but the unit's
+    stated : array (m,), tuple of d arrays, or None
+        The grid, where it is stated elsewhere. It then goes before labels, and all columns but the unit's
         are taken to be the curve.
 
     Raises
@@ -74,10 +51,10 @@ def curves_handed(X: Any, groups: Any = None, stated: bool = False) -> Handed:
     ParameterError
         If there is no column called `groups`.
     """
-    if is_fdatagrid(X):
-        return Handed(*_after(read_fdatagrid(X), groups))
+    if is_functional(X):
+        return functional_handed(X, groups, stated)
     if is_labelled(X):
-        return Handed(X, groups, _grid_along(X, stated))
+        return Handed(X, groups, _grid_along(X, stated is not None))
     labels = column_labels(X)
     if not labels:
         return Handed(X, groups)
@@ -85,7 +62,7 @@ def curves_handed(X: Any, groups: Any = None, stated: bool = False) -> Handed:
     values, own = _split(X, words, groups)
     unit = groups if isinstance(groups, str) else None
     chosen = [place for place, word in enumerate(words) if word != unit]
-    if stated:
+    if stated is not None:
         _point_out([words[place] for place in chosen])
         return Handed(values, own)
     try:
@@ -125,10 +102,6 @@ def names_of(X: Any, groups: Any = None) -> NDArray[Any] | None:
         return None
     unit = groups if isinstance(groups, str) else None
     return np.array([label for label in labels if label != unit], dtype=object)
-
-
-def _after(data: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
-    return data.values, groups, data.grid_points, data.domain_range
 
 
 def _word(label: Any) -> str:

@@ -1,42 +1,132 @@
-"""scikit-fda's FDataGrid as a matrix with its grid; recognised by its attributes, not imported."""
+"""scikit-fda's functional data: on grids, in a basis, irregular; recognised, not imported.
+
+- `FDataGrid`: its data matrix as it lies, with its grid and domain; surfaces with one grid a variable.
+- `FDataBasis`: each record evaluated on a public grid, from its own coefficients, in a fixed order of
+  sums. Its basis is public. One made of other functional data (`CustomBasis`) may hold the records'
+  own components and is refused.
+- `FDataIrregular`: observations (`LongCurves`). Its domain is by default the span of the observed
+  times, which is private, and is never taken over.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError
+from dpfda.bases.grids import equally_spaced
+from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.native_arrays import doubles
+from dpfda.records.containers import matrix_of
+from dpfda.records.handed import Handed
+from dpfda.records.long import LongCurves
+
+Floats = NDArray[np.float64]
+
+# Points on which functions in a basis are evaluated where no grid is stated.
+POINTS = 101
+ON_GRID = ("data_matrix", "grid_points", "domain_range")
+SAMPLE_NAMES = "sample_names"
 
 
-class GridData(NamedTuple):
-    """Curves (n, m), their grid (m,) and their domain."""
-
-    values: Any
-    grid_points: NDArray[np.float64]
-    domain_range: tuple[float, float]
-
-
-def is_fdatagrid(data: Any) -> bool:
-    """Whether this looks like an FDataGrid."""
-    return all(hasattr(data, name) for name in ("data_matrix", "grid_points", "domain_range"))
+def is_functional(data: Any) -> bool:
+    """Whether these are functional data of scikit-fda, or look like its FDataGrid."""
+    return all(hasattr(data, name) for name in ON_GRID) or (
+        type(data).__module__.partition(".")[0] == "skfda" and hasattr(data, "dim_codomain")
+    )
 
 
-def read_fdatagrid(data: Any) -> GridData:
-    """Take a univariate FDataGrid on an interval apart.
+def functional_handed(data: Any, groups: Any, stated: Any) -> Handed:
+    """Take functional data apart.
+
+    Parameters
+    ----------
+    data : FDataGrid, FDataBasis or FDataIrregular
+        Private, but for grid, basis, domain and names of variables.
+    groups : column, or "sample_names"
+        The latter where the names of the samples say whose they are.
+    stated : array (m,), or None
+        The grid that is stated elsewhere; functions in a basis are evaluated there.
 
     Raises
     ------
     DataError
-        If its curves are vector-valued or live on more than one dimension.
+        If the functions have several values, or are of a kind that cannot be read.
+    ParameterError
+        If `groups` is another word.
     """
-    matrix = data.data_matrix
-    shape = tuple(getattr(matrix, "shape", ()))
-    if len(shape) != 3 or shape[2] != 1:
+    if getattr(data, "dim_codomain", 1) != 1:
         raise DataError(
-            "An FDataGrid must hold real-valued curves on an interval; found a data matrix of shape "
-            f"{shape}. Pass one coordinate at a time: fd.coordinates[0]."
+            f"Functional data must have one value a point; found {data.dim_codomain}. Pass one "
+            "coordinate at a time: fd.coordinates[0]."
         )
+    units = _units(data, groups)
+    if hasattr(data, "data_matrix"):
+        return _on_grid(data, units)
+    if getattr(data, "dim_domain", 1) != 1:
+        raise DataError(
+            f"Functions of {data.dim_domain} variables must be on a grid; found {type(data).__name__}. "
+            "Pass fd.to_grid(grid_points) with public points."
+        )
+    if hasattr(data, "start_indices"):
+        return Handed(_observations(data), units)
+    return _in_basis(data, units, stated)
+
+
+def _units(data: Any, groups: Any) -> Any:
+    if not isinstance(groups, str):
+        return groups
+    if groups != SAMPLE_NAMES or not hasattr(data, SAMPLE_NAMES):
+        raise ParameterError(
+            "groups", f"be a column, or {SAMPLE_NAMES!r} for functional data", repr(groups)
+        )
+    return list(data.sample_names)
+
+
+def _on_grid(data: Any, units: Any) -> Handed:
+    matrix, grid = data.data_matrix, data.grid_points
+    shape = tuple(getattr(matrix, "shape", ()))
+    if len(shape) != len(grid) + 2 or shape[-1] != 1:
+        raise DataError(
+            "An FDataGrid must hold real-valued curves on an interval, or surfaces; found a data matrix "
+            f"of shape {shape}. Pass one coordinate at a time: fd.coordinates[0]."
+        )
+    axes = tuple(np.asarray(points, dtype=np.float64) for points in grid)
+    if len(axes) > 1:
+        return Handed(matrix[..., 0], units, axes)
     start, end = data.domain_range[0]
-    return GridData(matrix[..., 0], np.asarray(data.grid_points[0]), (float(start), float(end)))
+    return Handed(matrix[..., 0], units, axes[0], (float(start), float(end)))
+
+
+def _in_basis(data: Any, units: Any, stated: Any) -> Handed:
+    """Functions in a public basis, evaluated record by record."""
+    kind = type(data.basis).__name__
+    if "Custom" in kind:
+        raise DataError(
+            "Functions must be in a public basis; found a CustomBasis, which may be made of the records "
+            "themselves. Pass fd.to_grid(grid_points) where it is not."
+        )
+    start, end = map(float, data.domain_range[0])
+    ends = start, end
+    grid = equally_spaced(POINTS, ends) if stated is None else np.asarray(stated, dtype=np.float64)
+    functions = np.asarray(data.basis(grid), dtype=np.float64)[..., 0]
+    coefficients = doubles(matrix_of(data.coefficients, "repair"))
+    values = np.zeros((coefficients.shape[0], grid.size))
+    with np.errstate(all="ignore"):
+        # One function after the other: BLAS would let the last bits depend on other records.
+        for place, function in enumerate(functions):
+            values += coefficients[:, place, None] * function
+    return Handed(values, units, grid, ends)
+
+
+def _observations(data: Any) -> LongCurves:
+    """Observations of each record, named by its number; one without any has one that is missing."""
+    starts = np.asarray(data.start_indices, dtype=np.int64)
+    sizes = np.diff(np.append(starts, len(data.values)))
+    ids = np.concatenate([np.repeat(np.arange(starts.size), sizes), np.flatnonzero(sizes == 0)])
+    nothing = np.full(int((sizes == 0).sum()), np.nan)
+    times = np.concatenate([np.asarray(data.points)[:, 0], nothing])
+    values = np.concatenate([np.asarray(data.values)[:, 0], nothing])
+    order = np.argsort(ids, kind="stable")
+    return LongCurves(ids[order], times[order], values[order])

@@ -25,6 +25,7 @@ from dpfda.privacy.words import cautions, first_up, in_short, number
 from dpfda.privacy.written import certificate_to_json
 from dpfda.releases.bands import MEASURED, Band
 from dpfda.releases.files import write_json
+from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import plain
 from dpfda.releases.words import Words, report
@@ -246,6 +247,45 @@ class Release(Certified):
     def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
         """The default table as a pandas data frame."""
         return to_frame(self.table(level=level))
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        """The published functions by name, at points (q, c)."""
+        points = at[:, 0] if at.shape[1] == 1 else at
+        return {self.subject: np.asarray(self(points))}  # type: ignore[operator]
+
+    def to_fdatagrid(self, points: Any = None) -> Any:
+        """The published functions as a ``skfda.FDataGrid`` (extra `fda`).
+
+        Domain, names of variables and values, and names of the functions are taken over.
+
+        Parameters
+        ----------
+        points : array (m,), or one array a variable; optional
+            By default the grid of the release.
+
+        Raises
+        ------
+        MissingExtraError
+            Without scikit-fda.
+        ParameterError
+            If what was released is no function of numbers, or a point is outside its domain.
+        """
+        return to_fdatagrid(self, points)
+
+    def to_basis(self, basis: Any) -> Any:
+        """The published functions of one variable as a ``skfda.FDataBasis``: a least squares fit.
+
+        Parameters
+        ----------
+        basis : skfda basis
+            On the domain of the release.
+
+        Raises
+        ------
+        MissingExtraError, ParameterError
+            As `to_fdatagrid`; or if there are several variables.
+        """
+        return to_basis(self, basis)
 
     def view(self, level: float | None = LEVEL) -> View:
         """What a picture shows, with bands of a level where there are any."""

@@ -168,6 +168,9 @@ class ReleasedComparison(Release):
 
     # Tables, pictures and words.
 
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}
+
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:

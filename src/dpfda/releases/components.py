@@ -223,12 +223,13 @@ class ReleasedComponents(Release):
 
     # Tables, pictures and words.
 
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
+
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
-        return {
-            f"component {k + 1}": (values, self.value_label) for k, values in enumerate(self(at[:, 0]))
-        }
+        return {name: (values, self.value_label) for name, values in self.functions(at).items()}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         points = np.linspace(*self.domain_range, 401)

@@ -355,6 +355,9 @@ class ReleasedCovariance(Release):
         second, first = (axis.ravel() for axis in np.meshgrid(*[self.grid_points] * 2, indexing="ij"))
         return np.column_stack([first, second])
 
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        return {self.subject: np.asarray(self(*at.T))}
+
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:

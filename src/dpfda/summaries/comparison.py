@@ -178,7 +178,12 @@ class PrivateComparison(Estimator):
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
         values, basis, groups = read_curves(settings, self.basis, X, groups)
-        if not isinstance(X, LongCurves):
+        if isinstance(values, LongCurves) and values is not X:
+            raise DataError(
+                "A comparison needs the group of each observation; found irregular curves without. Pass "
+                "LongCurves(ids, times, values), and y with one label an observation."
+            )
+        if not isinstance(values, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading.missing, reading.invalid)
         count = X.times.size if isinstance(X, LongCurves) else len(values)

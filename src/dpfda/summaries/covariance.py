@@ -244,11 +244,11 @@ def _prepare(
     reader = _reader(estimator, private)
     read_bounds(reader.bounds, settings.reading.standardize)
     values, basis, own = read_curves(settings, estimator.basis, X, groups)
-    curves, own = unit_curves(settings, basis, X, values, own)
+    curves, own = unit_curves(settings, basis, values, own)
     size = reader._size(neighbours, int(curves.usable.size))
     if pairs and size is not None:
         # A file of observations may be sorted by time: which record comes first is then private.
-        labels = X.ids if own is None and isinstance(X, LongCurves) else own
+        labels = values.ids if own is None and isinstance(values, LongCurves) else own
         curves, size = paired(curves, labels, reader), size // 2
     SymmetricTensorBasis(basis)
     center = None if private else public_center(estimator, basis)

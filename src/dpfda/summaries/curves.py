@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
 from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.records import (
     Curves,
     LongCurves,
@@ -31,9 +33,13 @@ from dpfda.summaries.settings import Settings
 Floats = NDArray[np.float64]
 
 LONG_GRID = 101
+# Grids are one where they agree to this share of their span.
+CLOSE = 1e-9
 
 
-def read_curves(settings: Settings, basis: Any, X: Any, groups: Any = None) -> tuple[Any, Basis, Any]:
+def read_curves(
+    settings: Settings, basis: Any, X: Any, groups: Any = None, boxes: bool = False
+) -> tuple[Any, Basis, Any]:
     """The values as they are, the public basis for them, and the units' labels.
 
     Parameters
@@ -43,10 +49,24 @@ def read_curves(settings: Settings, basis: Any, X: Any, groups: Any = None) -> t
         As an estimator takes it.
     X, groups
         As in `PrivateMean.fit`. Private.
+    boxes : bool
+        Whether functions of several variables may be read.
+
+    Raises
+    ------
+    DataError, OrientationError, ParameterError
+        If the public side of the data does not fit.
     """
     handed = handed_curves(settings, basis, X, groups)
     if is_basis(basis):
+        check_same_grid(settings, basis, handed)
         return handed.values, basis, handed.groups
+    if isinstance(handed.grid, tuple):
+        if not boxes:
+            raise DataError(
+                f"X must be curves on an interval; found functions of {len(handed.grid)} variables."
+            )
+        return handed.values, _box(settings, basis, handed.grid), handed.groups
     grid, ends = settings.domain.grid_points, settings.domain.domain_range
     if grid is None:
         labelled = handed.grid is not None
@@ -60,7 +80,53 @@ def handed_curves(settings: Settings, basis: Any, X: Any, groups: Any = None) ->
     if isinstance(X, LongCurves):
         return Handed(X, groups)
     refuse_kinds(X)
-    return curves_handed(X, groups, settings.domain.grid_points is not None or is_basis(basis))
+    stated = basis.grid_points if is_basis(basis) else settings.domain.grid_points
+    return curves_handed(X, groups, stated)
+
+
+def check_same_grid(settings: Settings, basis: Basis, handed: Handed) -> None:
+    """Refuse functions on another grid than that of the basis, unless a stated grid goes first.
+
+    Raises
+    ------
+    ParameterError
+        If the grid that the data came with is another; grids are public.
+    """
+    if handed.grid is None or settings.domain.grid_points is not None:
+        return
+    found, known = (
+        points if isinstance(points, tuple) else (points,) for points in (handed.grid, basis.grid_points)
+    )
+    same = [axis.size for axis in found] == [axis.size for axis in known] and all(
+        np.allclose(a, b, rtol=0, atol=CLOSE * float(np.ptp(b)))
+        for a, b in zip(found, known, strict=True)
+    )
+    if not same:
+        raise ParameterError(
+            "X",
+            "be on the grid of the basis, or of the release",
+            f"{' x '.join(str(axis.size) for axis in found)} other points",
+            "Take the functions to it first: fd.to_grid(basis.grid_points).",
+        )
+
+
+def _box(settings: Settings, kernel: Any, axes: tuple[Floats, ...]) -> Any:
+    """Cosines on the box of which these equally spaced points are the midpoints of cells."""
+    words = "be a BoxBasis for functions of several variables"
+    if kernel is not None:
+        raise ParameterError("basis", words, shown(kernel), "Or leave it out.")
+    steps = [np.diff(axis) for axis in axes]
+    if not all(
+        step.size and np.ptp(step) <= CLOSE * float(np.ptp(axis))
+        for step, axis in zip(steps, axes, strict=True)
+    ):
+        raise ParameterError(
+            "basis", words, "None and unequal steps of the grid", "Pass fd.to_grid(...)."
+        )
+    box = [
+        (axis[0] - step[0] / 2, axis[-1] + step[0] / 2) for axis, step in zip(axes, steps, strict=True)
+    ]
+    return BoxBasis.on_grid("cosine", [axis.size for axis in axes], box)
 
 
 def _spaced(settings: Settings, values: Any) -> Floats:
@@ -105,7 +171,6 @@ def _made(settings: Settings, kernel: Any, grid: Floats, domain: tuple[float, fl
 def unit_curves(
     settings: Settings,
     basis: Basis,
-    X: Any,
     values: Any,
     groups: Any,
     progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
@@ -116,17 +181,15 @@ def unit_curves(
     ----------
     settings, basis
         Public.
-    X : array or LongCurves
-        As the estimator was given it.
     values, groups
         As `read_curves` returned them.
     progress : callable
         Wraps the iterator over records of irregular curves.
     """
     reading = settings.reading
-    if isinstance(X, LongCurves):
-        groups = X.record_groups(reading.invalid) if groups is None else groups
-        curves = curves_from_long(X, basis, reading.nugget, reading.invalid, progress)
+    if isinstance(values, LongCurves):
+        groups = values.record_groups(reading.invalid) if groups is None else groups
+        curves = curves_from_long(values, basis, reading.nugget, reading.invalid, progress)
     else:
         curves = curves_from_array(values, flat_grid(basis), reading.missing, reading.invalid)
     if reading.standardize:

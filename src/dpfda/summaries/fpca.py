@@ -24,11 +24,11 @@ from dpfda.publication.covariances import (
     variance_noise,
 )
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
-from dpfda.records.containers import matrix_of, refuse_kinds
-from dpfda.records.frames import curves_handed
+from dpfda.records.containers import matrix_of
 from dpfda.releases.components import ReleasedComponents
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries.covariance import PreparedCovariance, first_stage, outer_sum, prepare
+from dpfda.summaries.curves import check_same_grid, handed_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.settings import Reading
@@ -307,11 +307,12 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _scores(self, X: Any, groups: Any) -> Floats:
         release, basis, reading = self.release_, self.release_.basis, self.settings.reading
-        if isinstance(X, LongCurves):
-            curves = curves_from_long(X, basis, reading.nugget, reading.invalid)
+        handed = handed_curves(self.settings, basis, X, groups)
+        if isinstance(handed.values, LongCurves):
+            curves = curves_from_long(handed.values, basis, reading.nugget, reading.invalid)
         else:
-            refuse_kinds(X)
-            values = matrix_of(curves_handed(X, groups, stated=True).values, reading.invalid)
+            check_same_grid(self.settings, basis, handed)
+            values = matrix_of(handed.values, reading.invalid)
             if values.shape[1] != self.n_features_in_:
                 raise ParameterError(
                     "X",

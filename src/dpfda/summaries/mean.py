@@ -25,7 +25,7 @@ from dpfda.records.dask_arrays import is_dask
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.summaries.choices import check_choices, refuse_public_size
-from dpfda.summaries.curves import handed_curves, read_curves, unit_curves
+from dpfda.summaries.curves import check_same_grid, handed_curves, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
@@ -311,7 +311,7 @@ class PrivateMean(Estimator):
         neighbours = Neighbours.parse(settings.unit.neighbours)
         bound = read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = self._read(X, groups)
-        if not isinstance(X, LongCurves):
+        if not isinstance(values, LongCurves):
             values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             if groups is None:
                 # Nothing needs all records at once: they are read block by block, where they lie.
@@ -320,7 +320,7 @@ class PrivateMean(Estimator):
                 total = summation.empty()
                 summation.add(total, values)
                 return PreparedMean(request, summation.finish(total, request))
-        curves, groups = unit_curves(settings, basis, X, values, groups, progress)
+        curves, groups = unit_curves(settings, basis, values, groups, progress)
         request = self._request(basis, bound, self._size(neighbours, curves.usable.size), groups)
         summation = self._summation(request, request.components())
         total = summation.empty()
@@ -380,8 +380,10 @@ class PrivateMean(Estimator):
 
     def _read(self, X: Any, groups: Any = None) -> tuple[Any, Basis, Any]:
         """The values as they are, the public basis for them, and the units' labels."""
-        return read_curves(self.settings, self.basis, X, groups)
+        return read_curves(self.settings, self.basis, X, groups, boxes=True)
 
-    def _values(self, X: Any) -> Any:
+    def _values(self, X: Any, basis: Basis) -> Any:
         """The values as they are, where the basis is known already."""
-        return handed_curves(self.settings, self.basis, X).values
+        handed = handed_curves(self.settings, basis, X)
+        check_same_grid(self.settings, basis, handed)
+        return handed.values

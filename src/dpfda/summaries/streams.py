@@ -68,17 +68,17 @@ class MeanStream:
             repairing. Nothing of the block was added.
         """
         self._check_open()
-        if isinstance(X, LongCurves):
-            raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
         if self._summation is not None and column_labels(X) != self._labels:
             raise DataError("All blocks must have the columns of the first, in its order.")
         with np.errstate(all="ignore"):
             if self._summation is None:
                 values, basis, _ = self._estimator._read(X)
+                _refuse_irregular(values)
                 self._summation = trial_summation(self._estimator, basis)
                 self._labels = column_labels(X)
             else:
-                values = self._estimator._values(X)
+                values = self._estimator._values(X, self._summation.request.basis)
+                _refuse_irregular(values)
             matrix = self._summation.matrix(values)
             part = self._summation.empty()
             self._summation.add(part, matrix)
@@ -155,6 +155,11 @@ class MeanStream:
 
     def __reduce__(self) -> Any:
         raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
+
+
+def _refuse_irregular(values: Any) -> None:
+    if isinstance(values, LongCurves):
+        raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
 
 
 def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:

@@ -153,9 +153,9 @@ def prepare_stages(estimator: PrivateMean, X: Any, groups: Any = None) -> Prepar
     values, basis, groups = read_curves(settings, estimator.basis, X, groups)
     if isinstance(basis, BoxFunctions):
         raise strategy.refusal("functions on boxes")
-    if not isinstance(X, LongCurves):
+    if not isinstance(values, LongCurves):
         values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-    curves, groups = unit_curves(settings, basis, X, values, groups)
+    curves, groups = unit_curves(settings, basis, values, groups)
     bound = read_bounds(estimator.bounds, settings.reading.standardize)
     size = estimator._size(neighbours, curves.usable.size)
     single = copy.copy(estimator)

@@ -1,0 +1,32 @@
+"""Records as they were handed over, taken apart by their public side: what every door answers with."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Handed(NamedTuple):
+    """Records as they were handed over, taken apart by their public side.
+
+    Parameters
+    ----------
+    values : container or LongCurves
+        The records' cells alone. Private.
+    groups : column or None
+        Label of each record's privacy unit. Private.
+    grid : array (m,), tuple of d arrays, or None
+        The points that labels or coordinates spell; along each variable for functions on a box.
+    domain_range : (float, float) or None
+        The domain, where the container says one.
+    """
+
+    values: Any
+    groups: Any
+    grid: NDArray[np.float64] | tuple[NDArray[np.float64], ...] | None = None
+    domain_range: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        return "Handed(content private)"

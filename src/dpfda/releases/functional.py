@@ -1,0 +1,90 @@
+"""Releases as functional data of scikit-fda (extra `fda`): post-processing, at no cost to privacy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import product_points
+from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.numerics.parameters import reals
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
+Floats = NDArray[np.float64]
+
+# Points of each variable where a release has no grid of its own.
+POINTS = 101
+# Points, beside those of the grid, on which a function is projected onto a basis.
+FINE = 1001
+
+
+def to_fdatagrid(release: Release, points: Any = None) -> Any:
+    """The functions of a release on a grid; see `Release.to_fdatagrid`."""
+    skfda = scikit_fda()
+    axes = _axes(release, points)
+    names, values = zip(*release.functions(product_points(axes)).items(), strict=True)
+    return skfda.FDataGrid(
+        np.stack(values).reshape(len(names), *(axis.size for axis in axes)),
+        grid_points=list(axes),
+        domain_range=_ends(release),
+        argument_names=tuple(release.axis_label(i) for i in range(len(axes))),
+        coordinate_names=(release.value_label,),
+        sample_names=names,
+        dataset_name=release.title,
+    )
+
+
+def to_basis(release: Release, basis: Any) -> Any:
+    """The functions of a release in a basis of scikit-fda; see `Release.to_basis`."""
+    ends = _ends(release)
+    if len(ends) != 1:
+        raise ParameterError(
+            "release", "be of one variable", f"{len(ends)}", "release.to_fdatagrid().to_basis(...)"
+        )
+    fine = np.linspace(*ends[0], FINE)
+    return to_fdatagrid(release, np.union1d(fine, _axes(release, None)[0])).to_basis(basis)
+
+
+def scikit_fda() -> Any:
+    """The package.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed, or cannot be imported beside a package that it needs.
+    """
+    try:
+        import skfda
+        import skfda.preprocessing.smoothing
+    except (ImportError, TypeError):
+        # With multimethod from 2.1 on, scikit-fda 0.10 fails with a TypeError.
+        raise MissingExtraError("scikit-fda", "fda", "Handing over functional data") from None
+    return skfda
+
+
+def _ends(release: Release) -> list[tuple[float, float]]:
+    """Ends of the domain in each variable: finite ones, also where any point may be asked for."""
+    ends = list(release.axes.values())
+    if np.isfinite(ends).all():
+        return ends
+    return [(float(a), float(b)) for a, b in np.reshape(release.domain_range, (-1, 2))]
+
+
+def _axes(release: Release, points: ArrayLike | None) -> tuple[Floats, ...]:
+    if not callable(release) and not hasattr(release, "means"):
+        words = "be a function of numbers"
+        raise ParameterError("release", words, type(release).__name__, "Use release.to_frame().")
+    ends = _ends(release)
+    if points is not None:
+        given = points if isinstance(points, list | tuple) and len(ends) > 1 else [points] * len(ends)
+        if len(given) != len(ends):
+            raise ParameterError("points", f"be one array, or {len(ends)}", f"{len(given)}")
+        return tuple(np.atleast_1d(reals(axis, "points")) for axis in given)
+    own = getattr(release, "grid_points", None)
+    if isinstance(own, np.ndarray):
+        return (own,) * len(ends)
+    return own if own is not None else tuple(np.linspace(a, b, POINTS) for a, b in ends)
