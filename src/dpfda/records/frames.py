@@ -41,8 +41,8 @@ def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
         Private.
     groups : column, or str for the label of a column of a frame
     stated : array (m,), tuple of d arrays, or None
-        The grid, where it is stated elsewhere. It then goes before labels, and all columns but the unit's
-        are taken to be the curve.
+        The grid, where it is stated elsewhere. It then goes before labels, and all columns but the
+        unit's are taken to be the curve.
 
     Raises
     ------
