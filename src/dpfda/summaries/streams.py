@@ -68,6 +68,7 @@ class MeanStream:
             repairing. Nothing of the block was added.
         """
         self._check_open()
+        _refuse_irregular(X)
         if self._summation is not None and column_labels(X) != self._labels:
             raise DataError("All blocks must have the columns of the first, in its order.")
         with np.errstate(all="ignore"):
