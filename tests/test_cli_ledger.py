@@ -1,7 +1,5 @@
 """The ledger on the command line: budgets are created, charged, shown and never overrun."""
 
-import csv
-import io
 import json
 
 import numpy as np
@@ -12,6 +10,7 @@ from dpfda.errors import LedgerError
 from dpfda.front.command.app import app
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
+from tests.csv_rows import csv_rows
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def test_a_release_is_charged_noted_and_exported(run, curves):
     assert [row["action"] for row in rows] == ["create", "charge", "note"]
     assert rows[1]["details"]["mechanism"] == "auto"
     assert rows[2]["details"]["file"].endswith("a.json")
-    table = list(csv.DictReader(io.StringIO(run("ledger", "export", "b.db", "--format", "csv").stdout)))
+    table = csv_rows(run("ledger", "export", "b.db", "--format", "csv").stdout.splitlines())
     assert [row["action"] for row in table] == ["create", "charge", "note"]
     assert "left of 3-differential privacy" in run("ledger", "show", "b.db", "--dataset", "d").stdout
 

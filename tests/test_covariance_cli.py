@@ -13,6 +13,7 @@ from dpfda.front.command.app import app
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
 from dpfda.summaries.matrix_noise import Center
+from tests.csv_rows import csv_rows
 
 GRID = np.linspace(0, 1, 12)
 
@@ -59,7 +60,7 @@ class TestCovariance:
         assert (release.count, release.unit) == (40, "person")
         assert release.about["value"] == "volts"
         with open("c.csv", newline="") as handle:
-            rows = list(csv.DictReader(handle))
+            rows = csv_rows(handle)
         assert len(rows) == 144
         written = float(rows[17]["covariance"])
         assert written == pytest.approx(release(float(rows[17]["s"]), float(rows[17]["t"])))
@@ -134,7 +135,7 @@ class TestCompare:
         assert release.names == ("case", "control")
         assert [mean.count for mean in release.means.values()] == [20, 20]
         with open("g.csv", newline="") as handle:
-            rows = list(csv.DictReader(handle))
+            rows = csv_rows(handle)
         difference = release.difference("case", "control")
         found = np.array([float(row["case minus control"]) for row in rows])
         np.testing.assert_allclose(found, difference(GRID), atol=1e-12)

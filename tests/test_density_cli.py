@@ -15,6 +15,7 @@ from dpfda.front.command.reading import parse_points, parse_ranges
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import KNormNoise
 from dpfda.privacy.ledger import Ledger
+from tests.csv_rows import csv_rows
 
 
 def run(*arguments):
@@ -60,6 +61,11 @@ def rows_of(path):
         return list(csv.DictReader(handle))
 
 
+def table_of(path):
+    with path.open(newline="") as handle:
+        return csv_rows(handle)
+
+
 def quiet(monkeypatch):
     monkeypatch.setattr(KNormNoise, "draw", lambda self: [0] * self.components)
 
@@ -74,7 +80,7 @@ def test_points_on_an_interval(people, folder, monkeypatch):
     direct = np.histogram(np.clip(ages, 0, 99.99), bins=10, range=(0, 100))[0]
     assert release.raw.counts.tolist() == direct.tolist()
     assert release.about["domain"] == "age"
-    table = rows_of(folder / "ages.csv")
+    table = table_of(folder / "ages.csv")
     assert list(table[0]) == ["point", "value", "cdf", "lower", "upper"]
     assert float(table[-1]["cdf"]) == 1.0
     assert float(table[100]["value"]) == release(50.0)
@@ -99,7 +105,7 @@ def test_points_of_persons_on_a_rectangle(people, folder, monkeypatch):
     assert release.raw.public_size == 200
     assert abs(release.raw.counts.sum() - 200) < 4 * 2.0**-EXPONENT
     assert (release.about["domain"], release.about["domain_2"]) == ("age", "x")
-    table = rows_of(folder / "map.csv")
+    table = table_of(folder / "map.csv")
     assert list(table[0]) == ["point_1", "point_2", "value"]
     assert len(table) == 64 * 64
 

@@ -1,8 +1,6 @@
 """The ledger: exact, durable, never over, never forked."""
 
 import copy
-import csv
-import io
 import json
 import math
 import multiprocessing
@@ -44,6 +42,7 @@ from dpfda.privacy.composition import (
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import Ledger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_until_killed, race
+from tests.csv_rows import csv_rows
 
 ADD_REMOVE = {"neighbours": "add-remove", "privacy_unit": "record"}
 GRID = np.linspace(0.0, 1.0, 12)
@@ -337,7 +336,7 @@ def test_exports_hold_every_row_and_give_exact_numbers_back(ledger):
     assert lines[1]["cost"] == {"epsilon": "1/3", "delta": "0/1"}
     third = {"kind": "pure", "epsilon": "1/3"}
     assert lines[1]["asked"] == {**third, "costs": [{"guarantee": third, "loss": third}]}
-    rows = list(csv.DictReader(io.StringIO(ledger.export("csv"))))
+    rows = csv_rows(ledger.export("csv").splitlines())
     assert rows[1]["cost"] == "epsilon=1/3 delta=0/1"
     assert json.loads(rows[1]["details"])["basis"] == 'a,"b"'
     assert rows[0]["budget"] == "epsilon=1/1 delta=1/1000000"

@@ -58,7 +58,7 @@ def test_two_views_stand_beside_each_other_on_one_scale():
 def test_a_table_gives_its_floats_back():
     table = Table({"point": AT, "value": AT / 3}, {"point": "h", "value": "kW"})
     rows = list(csv.reader(to_csv(table).splitlines()))
-    assert rows[0] == ["point", "value"]
+    assert rows[0] == ["point: h", "value: kW"]
     assert [float(row[1]) for row in rows[1:]] == (AT / 3).tolist()
     assert to_frame(table)["value"].tolist() == (AT / 3).tolist()
 

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 def to_csv(table: Table) -> str:
-    """The table as CSV; floats with the digits that give them back exactly."""
+    """The table as CSV; floats with the digits that give them back exactly.
+
+    The first line says what each column is: ``value: load (MW)``.
+    """
     _check(table)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
+    writer.writerow(f"{name}: {table.meanings[name]}" for name in table.columns)
     writer.writerows(zip(*(column.tolist() for column in table.columns.values()), strict=True))
     return text.getvalue()
 

@@ -182,11 +182,10 @@ def to_json_lines(records: Iterable[Record]) -> str:
 
 
 def to_csv(records: Iterable[Record]) -> str:
-    """One row a record, with a header; amounts as 'epsilon=1/10', what was asked and details as JSON."""
+    """One row a record, with a header that says what each column is."""
     text = io.StringIO()
-    names = list(_COLUMNS)
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
+    writer = csv.DictWriter(text, list(_COLUMNS), lineterminator="\n")
+    writer.writerow({name: f"{name}: {meaning}" for name, meaning in _COLUMNS.items()})
     for record in records:
         row = record.to_json()
         for name in ("cost", "spent", "budget"):
@@ -197,18 +196,18 @@ def to_csv(records: Iterable[Record]) -> str:
     return text.getvalue()
 
 
-_COLUMNS = (
-    "number",
-    "time",
-    "dataset",
-    "action",
-    "kind",
-    "cost",
-    "spent",
-    "budget",
-    "neighbours",
-    "unit",
-    "asked",
-    "details",
-    "filter",
-)
+_COLUMNS = {
+    "number": "row of the ledger",
+    "time": "when, UTC",
+    "dataset": "data set",
+    "action": "what was done",
+    "kind": "kind of the guarantee",
+    "cost": "what was charged, in exact numbers",
+    "spent": "spent since the data set was opened, in exact numbers",
+    "budget": "of the data set, in exact numbers",
+    "neighbours": "which data sets are hard to tell apart",
+    "unit": "who is protected",
+    "asked": "what was asked for, as JSON",
+    "details": "further public numbers, as JSON",
+    "filter": "how costs add up, as JSON",
+}
