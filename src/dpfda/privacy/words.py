@@ -104,6 +104,23 @@ def in_short(certificate: Certificate) -> str:
     return f"{certificate.guarantee}: odds about one {certificate.unit} change at most {most}-fold"
 
 
+def in_symbols(certificate: Certificate) -> str:
+    """The guarantee as a formula, for those who read formulas."""
+    pair = {
+        Neighbours.REPLACE_ONE: f"that differ in the data of one {certificate.unit}",
+        Neighbours.ADD_REMOVE: f"of which one has one {certificate.unit} more",
+    }[certificate.neighbours]
+    where = f"for all data sets D, D\u2032 {pair}"
+    guarantee = certificate.guarantee
+    if isinstance(guarantee, ZeroConcentratedDP):
+        rate = number(float(guarantee.rho))
+        return f"R\u2090(M(D) \u2016 M(D\u2032)) \u2264 {rate} a for all orders a > 1, {where}"
+    bound = f"exp({number(float(guarantee.epsilon))}) P[M(D\u2032) \u2208 S]"
+    if isinstance(guarantee, ApproximateDP):
+        bound += f" + {float(guarantee.delta):g}"
+    return f"P[M(D) \u2208 S] \u2264 {bound} for all events S and {where}"
+
+
 def protected(certificate: Certificate) -> list[str]:
     """Who is protected."""
     unit = certificate.unit

@@ -418,6 +418,21 @@ class Release(Certified):
         """
         return report(self, self.words())
 
+    def report(self) -> str:
+        """A page to print and to sign: one HTML file with picture, words, guarantee and citation.
+
+        Several releases together, the ledger and the registry are for `dpfda.releases.pages`.
+
+        Raises
+        ------
+        MissingExtraError
+            If jinja2 or matplotlib is not installed.
+        """
+        from dpfda.releases.pages import report_page
+        from dpfda.views.page import to_html
+
+        return to_html(report_page({"this release": self}))
+
     def cite(self) -> str:
         """Recommended wording for a publication."""
         verb = "were" if self.plural else "was"

@@ -45,7 +45,12 @@ class Words:
 
 
 def report(release: Release, own: Words) -> str:
-    """The sections of a report, in lines of at most 88 columns; those without words are left out."""
+    """The sections of a report, in lines of at most 88 columns."""
+    return "\n\n".join(_section(title, told) for title, told in sections(release, own).items())
+
+
+def sections(release: Release, own: Words) -> dict[str, list[str]]:
+    """The sections of a report, each with its paragraphs; those without words are left out."""
     certificate = release.certificate
     assumed = [
         "The following are assumed to be known to everyone, and are printed in the release. They must "
@@ -53,7 +58,7 @@ def report(release: Release, own: Words) -> str:
         f"- the bound: {release.bound.get('description', 'as the release says')}"
         + (";" if own.assumed else "."),
     ]
-    sections = {
+    told: dict[str, Sequence[str]] = {
         "What was published": own.published,
         "Who is protected": [*protected(certificate), *own.protected],
         "Warnings": release.warnings(),
@@ -65,12 +70,12 @@ def report(release: Release, own: Words) -> str:
         "Releasing again": again(certificate),
         "How to cite it": [release.cite()],
     }
-    return "\n\n".join(_section(title, told) for title, told in sections.items() if any(told))
+    return {title: [*filter(None, words)] for title, words in told.items() if any(words)}
 
 
 def _section(title: str, paragraphs: Iterable[str]) -> str:
     lines = [title, "-" * len(title)]
-    for paragraph in filter(None, paragraphs):
+    for paragraph in paragraphs:
         hanging = "  " if paragraph.startswith("- ") else ""
         lines += textwrap.wrap(paragraph, LINE, subsequent_indent=hanging)
     return "\n".join(lines)

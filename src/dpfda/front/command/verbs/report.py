@@ -1,0 +1,102 @@
+"""`dpfda report`: a page to print and to sign, and an entry for the registry of deployments."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
+OPTIONS = (
+    Option(
+        "files", "", "F.json...", "Releases of one data set, as written by --out, or a session's "
+        "answers.", type=list[Path], default=REQUIRED,
+    ),
+    o.output("out", "F.html", "The report.", required=True),
+    Option("registry", "--registry", "F.yaml",
+           "Also write a draft entry in the form of the Differential Privacy Deployments Registry.",
+           o.OUTPUT, Path, None),
+    Option("title", "--title", "TEXT", "Heading of the report.", o.OUTPUT, default=None),
+    Option("ledger", "--ledger", "LEDGER", "Say where this ledger has the releases.", o.OUTPUT,
+           Path, None, envvar="DPFDA_LEDGER"),
+    Option("delta", "--delta", "D", "Delta of the total, as in dpfda compose.", default=None),
+    o.OVERWRITE,
+)  # fmt: skip
+
+
+def report(given: Given) -> None:
+    """Write a report that can be printed and signed: pictures, words, guarantees, what they add up to.
+
+    One HTML file that needs nothing else. It reads releases, which are public, and costs no privacy.
+    """
+    from dpfda.front.command.outputs import check_outputs
+    from dpfda.releases.base import load
+    from dpfda.releases.pages import registry_entry, report_page
+    from dpfda.views.page import to_html
+
+    inputs = {str(file): file for file in given.files}
+    if len(inputs) != len(given.files):
+        raise ParameterError("F.json", "be named once each", "a file that is named twice")
+    check_outputs({"--out": given.out, "--registry": given.registry}, inputs, given.overwrite)
+    releases = {name: load(file) for name, file in inputs.items()}
+    hashes = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in inputs.items()}
+    charged = None if given.ledger is None else _charged(given.ledger, releases)
+    entry = (
+        None
+        if given.registry is None
+        else _yaml(registry_entry([*releases.values()], given.title or ""))
+    )
+    page = report_page(releases, hashes, charged, given.delta, given.title)
+    given.out.write_text(to_html(page), encoding="utf-8")
+    typer.echo(f"written: {given.out}")
+    if entry is not None:
+        given.registry.write_text(entry, encoding="utf-8")
+        typer.echo(f"written: {given.registry}")
+
+
+def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
+    """Where the ledger has each release, in words."""
+    from dpfda.privacy.ledger import Ledger
+
+    ledger = Ledger(path)
+    rows = [row for row in ledger.history() if row.action == "charge"]
+    found = {(row.details or {}).get("release"): row for row in rows}
+
+    def words(release: Release) -> str:
+        row = found.get(release.certificate.identity)
+        if row is None:
+            return f"{path.name} has no row for this release"
+        return (
+            f"{path.name}, row {row.number} of {row.time[:10]}, data set {row.dataset!r}: {row.cost} "
+            f"charged, {ledger.remaining(row.dataset)} left of {row.budget}"
+        )
+
+    return {name: words(release) for name, release in releases.items()}
+
+
+def _yaml(entry: object) -> str:
+    try:
+        import yaml
+    except ImportError:
+        raise MissingExtraError("pyyaml", "report", "--registry") from None
+    return str(yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100))
+
+
+VERB = Verb(
+    "report",
+    report,
+    OPTIONS,
+    (
+        "dpfda report fa.json --out report.html",
+        "dpfda report fa.json ages.json --out report.html --ledger budget.ledger --registry entry.yaml",
+    ),
+    o.RELEASED,
+)

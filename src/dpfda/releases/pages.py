@@ -1,0 +1,193 @@
+"""Reports of releases as pages to sign, and their entry in the registry of deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from dpfda.errors import DpfdaError
+from dpfda.privacy.composition import Account, account
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.privacy.words import first_up, in_short, in_symbols
+from dpfda.releases.words import sections
+from dpfda.views.page import Page, Picture, Section
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
+SIGNED_BY = ("For the custodian of the data", "Data protection officer", "Statistician")
+# To be filled in by hand: the program cannot know it.
+BLANK = "." * 60
+VARIANTS = {
+    PureDP: "Pure DP", ApproximateDP: "Approximate DP", ZeroConcentratedDP: "Zero-concentrated DP",
+}  # fmt: skip
+
+
+def report_page(
+    releases: Mapping[str, Release],
+    hashes: Mapping[str, str] | None = None,
+    charged: Mapping[str, str] | None = None,
+    delta: Any = None,
+    title: str | None = None,
+) -> Page:
+    """The report of one or several releases of one data set.
+
+    Parameters
+    ----------
+    releases : mapping from str to Release
+        By the name of the file, or another name to call it.
+    hashes : mapping from str to str, optional
+        SHA-256 of each file, by the same names.
+    charged : mapping from str to str, optional
+        Where the ledger has it, by the same names, in words; None without a ledger.
+    delta : number or decimal string, optional
+        Of the total, as in `dpfda.privacy.composition.compose`.
+    title : str, optional
+    """
+    whole = account(list(releases.values()), delta=delta)
+    first = next(iter(releases.values()))
+    several = len(releases) > 1
+    parts = [_release(name, each, hashes, charged) for name, each in releases.items()]
+    if several:
+        parts = [_together(releases, whole, hashes), *parts]
+    return Page(
+        title=title or ("Report on what was published" if several else first.title),
+        lead=f"Published under {whole.total}. One {whole.unit or first.unit} is protected.",
+        sections=[*parts, _decisions(releases)],
+        signatures=SIGNED_BY,
+    )
+
+
+def _together(
+    releases: Mapping[str, Release], whole: Account, hashes: Mapping[str, str] | None
+) -> Section:
+    rows = [("File", "What", "Guarantee")]
+    rows += [
+        (name, f"{each.subject} of {each.of_whom}", str(each.guarantee))
+        for name, each in releases.items()
+    ]
+    told = [
+        f"Together these releases of one data set promise {whole.total}. Found by: {whole.how}.",
+        "This holds if they are all that was released of the data. What is not listed adds to it.",
+    ]
+    if whole.again:
+        told.append(f"{whole.again} of them repeat what another one has paid for, and count once.")
+    return Section("All together", told, table=rows)
+
+
+def _release(
+    name: str,
+    release: Release,
+    hashes: Mapping[str, str] | None,
+    charged: Mapping[str, str] | None,
+) -> Section:
+    certificate = release.certificate
+    facts = {
+        "Guarantee": str(certificate.guarantee),
+        "In symbols": in_symbols(certificate),
+        "Achieved": str(certificate.achieved),
+        "Neighbours": certificate.neighbours.describe(certificate.unit),
+        "Bound": str(release.bound.get("description", "as the file says")),
+        "Mechanism": str(release.mechanism.get("name", "its own")),
+        "Release": certificate.identity,
+    }
+    if hashes is not None:
+        facts |= {"File": name, "SHA-256 of the file": hashes[name]}
+    if charged is not None:
+        facts["Ledger"] = charged[name]
+    words = [Section(title, told) for title, told in sections(release, release.words()).items()]
+    heading = f"{first_up(release.subject)} of {release.of_whom}"
+    return Section(heading, facts=facts, picture=_picture(release), parts=words)
+
+
+def _picture(release: Release) -> Picture | None:
+    """What can be drawn of a release: nothing on three axes, or of numbers without a place."""
+    try:
+        view = release.view()
+    except DpfdaError:
+        return None
+    return Picture(view, f"{release.title}. {in_short(release.certificate)}.")
+
+
+def _decisions(releases: Mapping[str, Release]) -> Section:
+    facts = {}
+    for name, release in releases.items():
+        before = f"{name}: " if len(releases) > 1 else ""
+        facts[f"{before}bound, {release.bound.get('description', '')}"] = (
+            f"set by, and on what grounds: {BLANK}"
+        )
+        facts[f"{before}{release.guarantee}"] = f"chosen by, and why: {BLANK}"
+    return Section(
+        "Decisions that the program cannot know",
+        [
+            "Bounds, epsilon and the unit are public choices. They must not have been made by looking "
+            "at these data."
+        ],
+        facts,
+    )
+
+
+def registry_entry(
+    releases: Sequence[Release], name: str = "", curator: str = "", region: str = "", use: str = ""
+) -> dict[str, Any]:
+    """The entry of a deployment in the form of the Differential Privacy Deployments Registry.
+
+    What the program cannot know (who publishes, where, what for) is left to be filled in.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        All of one data set.
+    name, curator, region, use : str
+        Name of the product, who publishes it, the region it is about, and its intended use.
+
+    References
+    ----------
+    Schema ``deployments-schema.yaml`` of https://github.com/opendp/deployments-registry-data (2026).
+    """
+    whole, first = account(releases), releases[0]
+    certificate = first.certificate
+    subjects = list(dict.fromkeys(f"{each.subject} of {each.of_whom}" for each in releases))
+    made = min((str(each.about.get("created", "")) for each in releases), default="")[:10]
+    title = name or first_up("; ".join(subjects))
+    slug = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())[:60]
+    return {
+        "url_slug": slug,
+        "status": "Draft",
+        "tier": 2,
+        "deployment": {
+            "basic": {
+                "name": title,
+                "data_curators": [curator or "TO FILL IN"],
+                "intended_use": use or "TO FILL IN",
+                "data_product_type": "Summary statistics",
+                "data_product_region": region or "TO FILL IN",
+                "description": f"Functions published with dpfda: {'; '.join(subjects)}.",
+                "publication_date": made or date.today().isoformat(),
+            },
+            "dp_variant": {"variant_name": VARIANTS[type(whole.total)]},
+            "privacy_loss": {
+                "privacy_unit": certificate.unit,
+                "privacy_unit_details": certificate.neighbours.describe(certificate.unit),
+                "privacy_parameters": _numbers(whole.total),
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "One release" if len(releases) == 1 else "Many releases",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "accounting": {
+                "post_processing": "All that is computed from a published function is post-processing.",
+                "composition": whole.how,
+            },
+            "implementation": {
+                "mechanisms": "; ".join(dict.fromkeys(each.made_by for each in releases))
+            },
+        },
+    }
+
+
+def _numbers(guarantee: Guarantee) -> dict[str, float]:
+    return {term: float(getattr(guarantee, term)) for term in guarantee.terms}

@@ -1,0 +1,130 @@
+"""A page for people: headings, words, facts and pictures in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from dpfda.errors import MissingExtraError
+from dpfda.views.drawing import draw
+from dpfda.views.shapes import View
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A view on a page.
+
+    Parameters
+    ----------
+    view : Curve or Image
+    caption : str
+        What is seen; also what is read out to those who do not see it.
+    """
+
+    view: View
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page.
+
+    Parameters
+    ----------
+    title : str
+    paragraphs : sequence of str
+        Those that begin with "- " are items of a list.
+    facts : mapping of str to str
+        Names and what they are, shown as a table with two columns.
+    table : sequence of sequences of str
+        Rows of a table; the first one is its header.
+    picture : Picture, optional
+    parts : sequence of Section
+        One level down.
+    """
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    table: Sequence[Sequence[str]] = ()
+    picture: Picture | None = None
+    parts: Sequence[Section] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is put on paper.
+
+    Parameters
+    ----------
+    title, lead : str
+    sections : sequence of Section
+    signatures : sequence of str
+        Who signs; a line is left for each.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    signatures: Sequence[str] = ()
+
+
+def to_html(page: Page) -> str:
+    """The page as one file of HTML, with pictures in it, no scripts and no outside address.
+
+    Raises
+    ------
+    MissingExtraError
+        If jinja2 or matplotlib is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("jinja2", "report", "A report") from None
+    room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    room.filters["blocks"] = _blocks
+    template = files("dpfda.views").joinpath("page.html").read_text(encoding="utf-8")
+    drawn = _Pictures()
+    return room.from_string(template).render(page=page, svg=drawn.svg)
+
+
+def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Paragraphs and lists: neighbouring items of a list together."""
+    found: list[tuple[str, list[str]]] = []
+    for paragraph in filter(None, paragraphs):
+        item = paragraph.startswith("- ")
+        if item and found and found[-1][0] == "ul":
+            found[-1][1].append(paragraph[2:])
+        else:
+            found.append(("ul", [paragraph[2:]]) if item else ("p", [paragraph]))
+    return found
+
+
+class _Pictures:
+    """Draws views as SVG whose inner names do not meet on one page."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def svg(self, view: View) -> Any:
+        from markupsafe import Markup
+        from matplotlib import pyplot
+
+        self._count += 1
+        text = io.StringIO()
+        with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": f"picture {self._count}"}):
+            figure = draw(view).get_figure(root=True)
+            assert figure is not None  # noqa: S101 - for the type checker: a new axis has a figure
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+            pyplot.close(figure)
+        drawn = text.getvalue()
+        drawn = drawn[drawn.index("<svg") :]
+        # Inner names are numbered within a picture.
+        drawn = re.sub(r'id="', f'id="p{self._count}-', drawn)
+        drawn = re.sub(r"(url\(#|href=\"#)", rf"\g<1>p{self._count}-", drawn)
+        drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.S)
+        return Markup(drawn.replace("<svg ", '<svg role="presentation" ', 1))  # noqa: S704 - made above

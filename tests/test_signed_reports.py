@@ -1,0 +1,141 @@
+"""Reports to sign: every kind, what they add up to, where the ledger has them; nothing from outside."""
+
+import hashlib
+import html
+import re
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from dpfda import Ledger, PrivateMean
+from dpfda.front.command.app import app
+from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
+from dpfda.privacy.words import in_symbols
+from dpfda.releases.pages import registry_entry, report_page
+from dpfda.views.page import Page, Section, to_html
+from sample_releases import KINDS, certificate_of
+
+mpl.use("Agg")
+CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.1, 0.1, 60)[:, None]
+# Elements that fetch something, or run.
+OUTSIDE = re.compile(r"<(script|link|iframe|object|embed|img)\b|@import|src=|url\((?!#)", re.I)
+
+
+class Balanced(HTMLParser):
+    """Elements that are opened and closed in order."""
+
+    EMPTY = frozenset({"meta", "br", "link", "path", "use", "rect"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.used = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.ids += [known["id"]] if "id" in known else []
+        self.used += re.findall(r"#([\w-]+)", " ".join(str(value) for value in known.values()))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+
+def said(text):
+    return html.unescape(re.sub(r"<[^>]+>|\s+", " ", text))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_is_reported(name):
+    release = KINDS[name]()
+    page = release.report()
+    read = Balanced(page)
+    assert not read.open
+    assert len(set(read.ids)) == len(read.ids)
+    assert not OUTSIDE.search(page)
+    words = " ".join(said(page).split())
+    for part in (str(release.guarantee), release.unit, release.cite(), release.certificate.identity):
+        assert " ".join(str(part).split()) in words
+
+
+def test_inner_names_of_two_pictures_do_not_meet():
+    releases = {f"{k}": PrivateMean(1.0, bounds=(0, 1)).fit(CURVES).release_ for k in range(2)}
+    read = Balanced(to_html(report_page(releases)))
+    assert len(set(read.ids)) == len(read.ids)
+    colours = {name for name in read.used if not re.fullmatch(r"[0-9a-f]{6}", name)}
+    assert colours <= set(read.ids)
+
+
+def test_what_a_page_is_given_is_text_and_never_markup():
+    page = to_html(Page("<b>&", "<script>", [Section("<i>", ["- <u>", "<s>"], {"<q>": "<a>"})], ["<p>"]))
+    assert not re.search(r"<(b|i|u|s|q|a)>|<script", page)
+    for part in ("<b>&", "<script>", "<i>", "<u>", "<s>", "<q>", "<a>", "<p>"):
+        assert html.escape(part) in page
+
+
+def test_the_formula_has_the_numbers_and_the_pair():
+    assert "exp(0.5) P" in in_symbols(certificate_of(PureDP("0.5"), "person"))
+    assert "the data of one person" in in_symbols(certificate_of(PureDP("0.5"), "person"))
+    assert "≤ 0.25 a for all orders a > 1" in in_symbols(certificate_of(ZeroConcentratedDP("0.25")))
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def two(tmp_path):
+    ledger = Ledger(tmp_path / "l.ledger")
+    ledger.create("waves", PureDP(3))
+    files = []
+    for name, epsilon, paid in (("a", 1, ledger.of("waves")), ("b", 0.5, None)):
+        mean = PrivateMean(epsilon, bounds=(0, 1), ledger=paid).fit(CURVES)
+        files.append(mean.release_.save(tmp_path / f"{name}.json"))
+    return files
+
+
+def test_the_command_adds_up_names_the_row_and_hashes(two, tmp_path):
+    out, entry = tmp_path / "r.html", tmp_path / "e.yaml"
+    ledger = tmp_path / "l.ledger"
+    result = run("report", *two, "--out", out, "--registry", entry, "--ledger", ledger)
+    assert result.exit_code == 0, result.output
+    words = " ".join(said(out.read_text(encoding="utf-8")).split())
+    assert "promise 1.5-differential privacy (pure)" in words
+    assert "row 2 of" in words
+    assert "l.ledger has no row for this release" in words
+    for file in two:
+        assert hashlib.sha256(file.read_bytes()).hexdigest() in words
+    written = yaml.safe_load(entry.read_text(encoding="utf-8"))
+    assert written["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.5}
+    assert written["deployment"]["deployment_model"]["release_type"] == "Many releases"
+
+
+def test_a_report_replaces_nothing_and_counts_no_file_twice(two, tmp_path):
+    out = tmp_path / "r.html"
+    assert run("report", two[0], "--out", out).exit_code == 0
+    again = run("report", two[0], "--out", out)
+    assert again.exit_code == 2
+    assert "add --overwrite" in again.output
+    double = run("report", two[0], two[0], "--out", tmp_path / "s.html")
+    assert double.exit_code == 2
+    assert "be named once each" in " ".join(double.output.split())
+
+
+def test_the_entry_says_what_it_cannot_know(two):
+    release = PrivateMean(rho=0.1, bounds=(0, 1)).fit(CURVES).release_
+    entry = registry_entry([release])["deployment"]
+    assert entry["dp_variant"]["variant_name"] == "Zero-concentrated DP"
+    assert entry["privacy_loss"]["privacy_parameters"] == {"rho": 0.1}
+    assert entry["basic"]["data_curators"] == ["TO FILL IN"]
+    assert entry["basic"]["publication_date"] == release.about["created"]
