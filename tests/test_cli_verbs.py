@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateDensity, PrivateMean, load
+from dpfda import PrivateDensity, PrivateKernelRegressor, PrivateMean, load
 from dpfda.bases import BoxBasis
+from dpfda.errors import ParameterError
 from dpfda.front.command import verbs
 from dpfda.front.command.app import app, build
 from dpfda.front.command.documented import documented
@@ -206,3 +207,43 @@ def test_the_list_of_verbs_loads_no_estimator(tmp_path):
         [sys.executable, "-c", code], capture_output=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
+
+
+CURVES_FILE = "0,0.5,1\n" + "0.1,0.2,0.3\n0.2,0.4,0.1\n" * 20
+WITH_RHO = {
+    "mean": ("--bounds", 0, 1),
+    "compare": ("--bounds", 0, 1, "--by", "side", "--columns", "[0-9]*"),
+    "covariance": ("--bounds", 0, 1, "--radius", 0.5),
+    "density": ("--column", "0.5:0:1"),
+}
+
+
+@pytest.mark.parametrize("verb", WITH_RHO)
+def test_rho_is_typed_beside_delta(verb, tmp_path):
+    rows = CURVES_FILE.splitlines()
+    if verb == "compare":
+        rows = [f"{row},{'side' if not n else 'ab'[n % 2]}" for n, row in enumerate(rows)]
+    (tmp_path / "c.csv").write_text("\n".join(rows) + "\n")
+    common = (verb, tmp_path / "c.csv", *WITH_RHO[verb], "--out", tmp_path / "f.json")
+    found = run(*common, "--rho", "0.1")
+    assert found.exit_code == 0, found.stderr
+    # Text is read as the decimal that it is, and the file says what was promised.
+    written = json.loads((tmp_path / "f.json").read_text())
+    guarantee = written.get("guarantee") or written["means"][0]["guarantee"]
+    assert guarantee["kind"] == "zero-concentrated"
+    assert "1/10" in json.dumps(guarantee) or "0.1" in json.dumps(guarantee)
+    for given, words in (
+        ((), "epsilon must be a number; found None. It has no default: choose it, or rho in its place"),
+        (("--epsilon", 1, "--rho", 0.1), "--rho must be given instead of epsilon, not beside it"),
+        (("--rho", 0.1, "--delta", 1e-6), "--delta must be 0 beside rho"),
+    ):
+        refused = run(*common, *given, "--overwrite")
+        assert refused.exit_code == 2, refused.stderr
+        assert words in " ".join(refused.stderr.split())
+
+
+def test_a_kernel_machine_has_no_rho_and_says_so():
+    machine = {"bounds": [(0, 1)], "target_bounds": (0, 1)}
+    with pytest.raises(ParameterError, match="rho must be left out of PrivateKernelRegressor"):
+        PrivateKernelRegressor(1.0, rho=0.1, **machine)
+    assert "--rho" not in run("regress", "--help").stdout

@@ -89,6 +89,11 @@ class Estimator(_Base):  # type: ignore[misc]
 
     def _take(self, fields: Mapping[str, Any]) -> None:
         """Fields of the objects by their own names, given when the estimator was made."""
+        if "rho" in fields and "rho" not in self._get_param_names():
+            raise ParameterError(
+                "rho", f"be left out of {type(self).__name__}, whose guarantee is by epsilon and delta",
+                shown(fields["rho"]), "Give an epsilon.",
+            )  # fmt: skip
         for name, synonym in SYNONYMS.items():
             if name in fields and getattr(self, synonym, None) is not None:
                 raise ParameterError(name, f"be given as {synonym} alone", "both")

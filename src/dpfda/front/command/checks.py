@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from dpfda.bases.kernels import default_kernel, parse_kernel
@@ -10,8 +11,7 @@ from dpfda.errors import ParameterError
 from dpfda.front.command.declared import Given
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.rationals import exact
-from dpfda.privacy.budgets import budget
-from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.guarantees import Neighbours
 
 CHOICES = (
     "be exactly one of --bounds LO HI, --l2-bound TAU, --l1-bound TAU and --standardize "
@@ -19,9 +19,10 @@ CHOICES = (
 )
 
 
-def guarantee_of(epsilon: str, delta: str) -> PureDP | ApproximateDP:
-    """The guarantee that a command line asks for: text is read as the decimal that it is."""
-    return budget(exact(epsilon, "epsilon"), exact(delta, "delta"))
+def budget_of(given: Given) -> dict[str, Fraction]:
+    """Epsilon, delta and rho as they were given: text is read as the decimal that it is."""
+    texts = {name: getattr(given, name, None) for name in ("epsilon", "delta", "rho")}
+    return {name: exact(text, name) for name, text in texts.items() if text is not None}
 
 
 def bound_from(given: Given) -> Bound:

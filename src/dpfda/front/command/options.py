@@ -41,6 +41,7 @@ PARAMETERS = _table(
         f"{DOCSTRING} Take it far below one over the number of units. Example: 1e-6",
         PRIVACY, default="0",
     ),
+    Option("rho", "--rho", "R", f"{DOCSTRING} Example: 0.05", PRIVACY, default=None),
     Option("neighbours", "--neighbours", panel=PRIVACY),
     Option("public_size", "--public-size", "N", panel=PRIVACY, type=int),
     Option("mechanism", "--mechanism", panel=PRIVACY),

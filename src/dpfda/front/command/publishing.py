@@ -6,7 +6,7 @@ import copy
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,8 @@ class Publication:
         of_all = {name: set_ for name, set_ in o.PARAMETERS.items() if name not in self.without}
         known = documented(tuple(self.estimators))
         made = of_all | {option.name: option for option in self.options}
+        if "rho" in known:
+            made["epsilon"] = replace(made["epsilon"], default=None)
         return {name: option for name, option in made.items() if name in known}
 
     def told(self) -> list[Option]:
@@ -105,7 +107,7 @@ class Publication:
 
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
-        from dpfda.front.command.checks import check_size, guarantee_of
+        from dpfda.front.command.checks import check_size
         from dpfda.front.command.outputs import check_outputs
         from dpfda.privacy.ledger import DatasetLedger
         from dpfda.privacy.words import cautions
@@ -113,8 +115,8 @@ class Publication:
 
         check_size(given)
         where = name_account(given)
-        guarantee = guarantee_of(given.epsilon, given.delta)
         estimator = self.estimator(given)
+        guarantee = estimator.asked()
         special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
         paths = {
             "--out": given.out,
@@ -148,13 +150,12 @@ class Publication:
 
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
-        from dpfda.front.command.checks import bound_from, guarantee_of
+        from dpfda.front.command.checks import bound_from, budget_of
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
         made: dict[str, Any] = {name: getattr(given, name) for name in names}
-        guarantee = guarantee_of(given.epsilon, given.delta)
-        made |= {"epsilon": guarantee.epsilon, "delta": getattr(guarantee, "delta", 0)}
+        made |= budget_of(given)
         if self.bounded:
             made["bounds"] = bound_from(given)
         stated = {**made, **self.reader.settings(given), **self.settings(given)}

@@ -91,12 +91,13 @@ def foretold(given: Given) -> Forecast:
     from dpfda.bases import KernelBasis
     from dpfda.bases.centred import CentredBasis
     from dpfda.bases.grids import check_grid, equally_spaced
-    from dpfda.front.command.checks import bound_from, check_size, guarantee_of, kernel_on
+    from dpfda.front.command.checks import bound_from, budget_of, check_size, kernel_on
     from dpfda.front.command.reading import ends, parse_points
+    from dpfda.privacy.budgets import budget
 
     stated = None if given.grid is None else parse_points(given.grid, "--grid")
     check_size(given)
-    whole, bound, domain = guarantee_of(given.epsilon, given.delta), bound_from(given), ends(given)
+    whole, bound, domain = budget(**budget_of(given)), bound_from(given), ends(given)
     settings = {name: getattr(given, name) for name in (*NAMES, "mechanism", "standardize", "basis")}
     settings |= {"epsilon": whole.epsilon, "delta": getattr(whole, "delta", 0)}
     estimator = make(MEAN)(**settings, bounds=bound, domain_range=domain, grid_points=stated)
