@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
@@ -251,3 +252,16 @@ class TestEstimators:
         # A cell that is no number is a DataError, which never shows the cell.
         assert failed == {"check_dtype_object"}
         assert isinstance(mean, BaseEstimator)
+
+
+def test_what_is_learned_is_not_there_before_fit():
+    mean = PrivateMean(1.0, bounds=(0, 1))
+    with pytest.raises(NotFittedError, match="call fit before release_"):
+        mean.release_  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'rel'"):
+        mean.rel  # noqa: B018
+    assert not hasattr(mean, "release_")
+
+
+def test_the_package_shows_its_public_names_alone():
+    assert dir(dpfda) == sorted([*dpfda.__all__, "__version__"])

@@ -139,3 +139,13 @@ def test_the_entry_says_what_it_cannot_know(two):
     assert entry["privacy_loss"]["privacy_parameters"] == {"rho": 0.1}
     assert entry["basic"]["data_curators"] == ["TO FILL IN"]
     assert entry["basic"]["publication_date"] == release.about["created"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_has_a_card_for_notebooks(name):
+    release = KINDS[name]()
+    card = release._repr_html_()
+    read = Balanced(card)
+    assert not read.open
+    assert not OUTSIDE.search(card)
+    assert str(release.guarantee) in said(card)

@@ -433,6 +433,13 @@ class Release(Certified):
 
         return to_html(report_page({"this release": self}))
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what was published, of whom, and a picture where one can be drawn."""
+        from dpfda.releases.pages import card
+        from dpfda.views.page import to_fragment
+
+        return to_fragment(card(self))
+
     def cite(self) -> str:
         """Recommended wording for a publication."""
         verb = "were" if self.plural else "was"

@@ -59,6 +59,18 @@ def report_page(
     )
 
 
+def card(release: Release) -> Section:
+    """A release in a few facts and a picture: for notebooks."""
+    facts = {
+        "guarantee": str(release.guarantee),
+        "neighbours": release.neighbours.describe(release.unit),
+        "bound": str(release.bound.get("description", "as the file says")),
+        **release.highlights(),
+    }
+    heading = f"{first_up(release.subject)} of {release.of_whom}"
+    return Section(heading, facts=facts, picture=_picture(release))
+
+
 def _together(
     releases: Mapping[str, Release], whole: Account, hashes: Mapping[str, str] | None
 ) -> Section:

@@ -100,6 +100,15 @@ class Estimator(_Base):  # type: ignore[misc]
         if fields:
             self.set_params(**addressed(type(self), fields))
 
+    def __getattr__(self, name: str) -> Any:
+        # Asked for what is not there alone: learned things, whose names end in one underscore.
+        learned = name.endswith("_") and not name.startswith("_") and not name.endswith("__")
+        if learned:
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit before {name}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also fields of those that are objects: ``reading__missing="complete"``."""
         own: dict[str, Any] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.resources import files
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 from dpfda.errors import MissingExtraError
@@ -81,15 +81,36 @@ def to_html(page: Page) -> str:
     MissingExtraError
         If jinja2 or matplotlib is not installed.
     """
+    return _rendered("page.html", page=page)
+
+
+def to_fragment(section: Section) -> str:
+    """A section as HTML for a notebook's cell; without its picture where matplotlib is missing.
+
+    Raises
+    ------
+    MissingExtraError
+        If jinja2 is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        section = replace(section, picture=None)
+    return _rendered("card.html", section=section)
+
+
+def _rendered(template: str, **shown: Any) -> str:
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise MissingExtraError("jinja2", "report", "A report") from None
-    room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    room = Environment(
+        loader=PackageLoader("dpfda.views", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     room.filters["blocks"] = _blocks
-    template = files("dpfda.views").joinpath("page.html").read_text(encoding="utf-8")
-    drawn = _Pictures()
-    return room.from_string(template).render(page=page, svg=drawn.svg)
+    return room.get_template(template).render(svg=_Pictures().svg, **shown)
 
 
 def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
