@@ -18,7 +18,7 @@ from dpfda import PrivateMean, Reading
 from dpfda.datasets import load_temperatures
 from dpfda.mechanisms.design import expected_error, least_error
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpfda.summaries.mean import PreparedMean
+from dpfda.publication import Prepared
 from dpfda.testing import non_private_mean, simulated_coefficients
 from experiments import common
 from experiments.best_mean_page import draw_picture, write_page
@@ -122,14 +122,14 @@ def run_others(options: Options, draws: int) -> list[Row]:
     return rows
 
 
-def _prepared(source: Source, kernel: Any, mechanism: str, guarantee: Guarantee) -> PreparedMean:
+def _prepared(source: Source, kernel: Any, mechanism: str, guarantee: Guarantee) -> Prepared:
     """Standardised curves, by unit: the l2 bound 1 holds by construction. Nothing is read from them."""
     prepared = _summed(source.name, kernel is None, 0.0 if kernel is None else float(kernel.nu))
-    return replace(prepared, request=replace(prepared.request, mechanism=mechanism, guarantee=guarantee))
+    return replace(prepared, request=replace(prepared.plan, mechanism=mechanism, guarantee=guarantee))
 
 
 @cache
-def _summed(name: str, own: bool, smoothness: float) -> PreparedMean:
+def _summed(name: str, own: bool, smoothness: float) -> Prepared:
     """All coefficients of the sum, from which a design takes the leading ones."""
     source = next(each for each in sources() if each.name == name)
     return _estimator(own, smoothness).prepare(source.curves, source.groups)
@@ -166,7 +166,7 @@ def _errors(
     """
     prepared = _prepared(source, kernel, mechanism, guarantee)
     coefficients = simulated_coefficients(prepared, np.random.default_rng(seed), draws)
-    basis = prepared.request.basis
+    basis = prepared.plan.basis
     functions = basis.evaluate(basis.grid_points)[:, : coefficients.shape[1]]
     squares = (coefficients @ functions.T - _target(source.name)) ** 2
     distances = squares @ trapezoid(source.curves.shape[1])
@@ -180,11 +180,11 @@ def _errors(
 
 def _stated(source: Source, kernel: Any, guarantee: Guarantee) -> Row:
     """What the plan says without the data: mechanism, expected error and limit under its prior."""
-    request = _prepared(source, kernel, "auto", guarantee).request
+    request = _prepared(source, kernel, "auto", guarantee).plan
     design = request.public_design
-    if design is None or request.public_size is None:
+    if design is None or request.size is None:
         raise ValueError("the number of units must be public")
-    problem = request.problem(request.public_size)
+    problem = request.problem(request.size)
     expected = expected_error(problem, design, request.basis)
     limit = least_error(problem)
     return {

@@ -87,7 +87,7 @@ class Honest:
         if self.estimator.mechanism == "auto":
             return float(self.distances(target, POSTERIOR_DRAWS, seed).mean())
         prepared = self.estimator.prepare(self.curves)
-        request = prepared.request
+        request = prepared.plan
         size = int(self.curves.shape[0])
         design = request.design(size)
         functions = request.basis.evaluate(request.basis.grid_points)[:, : design.components]

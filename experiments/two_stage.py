@@ -15,15 +15,18 @@ import numpy as np
 from dpfda import PrivateMean, Reading
 from dpfda.datasets import load_temperatures
 from dpfda.noise import NoiseLaw
-from dpfda.publication import pay
+from dpfda.publication import MeanPlan, Prepared, pay
+from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
+from dpfda.summaries.sums import Summation
 from dpfda.summaries.two_stage import (
     COUNT_SCALE,
-    PreparedStages,
+    StagedPlan,
     TwoStages,
     assembled,
-    prepare_stages,
+    bins,
+    last_total,
 )
 from experiments import common
 from experiments.common import Floats, Options, trapezoid
@@ -38,6 +41,7 @@ POINTS = 60
 DECLARED = {"true": 1.0, "half": 0.5, "double": 2.0}
 
 Row = dict[str, Any]
+Stages = Prepared[StagedPlan, Curves]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,7 @@ def _row(source: Source, epsilon: float, generator: np.random.Generator, draws: 
     row |= _errors("one", [_one(private, generator) for _ in range(draws)], target)
     for name, factor in DECLARED.items():
         declared = _prepared(source, epsilon, factor * spread)
-        plan = declared.plan
+        plan = declared.plan.shares
         row |= _errors(name, [_two(declared, generator) for _ in range(draws)], target)
         row |= {f"{name}_gain": row["one"] / row[name], f"{name}_used": plan.two_stages}
         row |= {f"{name}_expected_gain": (plan.one / plan.two) ** 2, f"{name}_share": float(plan.share)}
@@ -128,19 +132,19 @@ def _row(source: Source, epsilon: float, generator: np.random.Generator, draws: 
     return row
 
 
-def _prepared(source: Source, epsilon: float, spread: Any) -> PreparedStages:
+def _prepared(source: Source, epsilon: float, spread: Any) -> Stages:
     mean = PrivateMean(
         epsilon,
         mechanism=TwoStages(spread=spread),
         bounds=source.bounds,
         reading=Reading(standardize=source.bounds is None, missing="complete"),
     )
-    return prepare_stages(mean, source.curves, source.groups)
+    return mean.prepare_stages(source.curves, source.groups)
 
 
-def _truth(prepared: PreparedStages) -> tuple[Floats, float]:
+def _truth(prepared: Stages) -> tuple[Floats, float]:
     """Mean of the units' curves, and how far nine of ten of them are from it. NOT PRIVATE."""
-    values = prepared.curves.values
+    values = prepared.total.values
     mean = values.mean(axis=0)
     distances = np.sqrt((values - mean) ** 2 @ trapezoid(mean.size))
     return mean, float(np.quantile(distances, 0.9))
@@ -159,34 +163,34 @@ def _drawn(noise: NoiseLaw, generator: np.random.Generator) -> list[int]:
     return [int(value) for value in np.rint(noise.simulate(generator, 1)[0])]
 
 
-def _simulated(prepared: PreparedStages, request: Any, generator: np.random.Generator) -> Any:
-    """A simulated release of a request. NOT PRIVATE."""
-    total = prepared.total(request)
-    paid = pay(total, request)
+def _simulated(prepared: Stages, plan: MeanPlan, generator: np.random.Generator) -> Any:
+    """A simulated release of a plan. NOT PRIVATE."""
+    total = Summation.of(plan).over(prepared.total).total
+    paid = pay(total, plan)
     return paid.release(total.with_noise(_drawn(paid.design.noise, generator), paid.design.thresholds))
 
 
-def _one(prepared: PreparedStages, generator: np.random.Generator) -> ReleasedFunction:
-    release: ReleasedFunction = _simulated(prepared, prepared.request, generator)
+def _one(prepared: Stages, generator: np.random.Generator) -> ReleasedFunction:
+    release: ReleasedFunction = _simulated(prepared, prepared.plan.whole, generator)
     return release
 
 
-def _two(prepared: PreparedStages, generator: np.random.Generator) -> Any:
+def _two(prepared: Stages, generator: np.random.Generator) -> Any:
     """Both stages with simulated noise, whether or not the plan prefers them. NOT PRIVATE."""
     plan = prepared.plan
-    first = _simulated(prepared, prepared.first_request, generator)
-    squares, selection = prepared.differences(first), None
-    if not prepared.chosen_privately:
-        radius = plan.radius_after(squares)
+    first = _simulated(prepared, plan.rough, generator)
+    squares, selection = plan.differences(first), None
+    if not plan.chosen_privately:
+        radius = plan.shares.radius_after(squares)
     else:
-        noise, _ = prepared.counting_noise()
-        radii = prepared.radii()
-        noisy = prepared.bins(first, radii).with_noise(_drawn(noise, generator))
-        radius = prepared.radius_from(noisy, noise, squares)
-        selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, plan.first)
-    stage = prepared.last_stage(first, radius, squares)
-    noisy = prepared.last_total(stage).with_noise(_drawn(stage.design.noise, generator))
-    return assembled(prepared, first, stage, noisy, plan.last, selection)
+        noise, _ = plan.counting_noise()
+        radii = plan.radii()
+        noisy = bins(prepared, first, radii).with_noise(_drawn(noise, generator))
+        radius = plan.radius_from(noisy, noise, squares)
+        selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, plan.shares.first)
+    stage = plan.last_stage(first, radius, squares)
+    noisy = last_total(prepared, stage).with_noise(_drawn(stage.design.noise, generator))
+    return assembled(plan, first, stage, noisy, plan.shares.last, selection)
 
 
 if __name__ == "__main__":

@@ -33,9 +33,10 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
-from dpfda.summaries.covariance import prepare
+from dpfda.summaries.curves import handed_curves
 from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.two_stage import TwoStages, prepare_stages
+from dpfda.summaries.sums import Summation
+from dpfda.summaries.two_stage import TwoStages
 
 POINTS = 3
 RECORDS = 6
@@ -335,13 +336,14 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
         "invalid": "repair",
     } | parameters
     estimator = PrivateMean(1.0, **settings)
-    request = estimator.prepare(np.zeros((RECORDS, settings["basis"].weights.size))).request
-    summation = estimator._summation(request, request.components())
+    summation = Summation.of(estimator.plan(n=RECORDS))
 
     def read(X: Any) -> Outcome:
         with np.errstate(all="ignore"):
             total = summation.empty()
-            summation.add(total, summation.matrix(estimator._values(X, settings["basis"])))
+            summation.add(
+                total, summation.matrix(handed_curves(X, stated=settings["basis"].grid_points).values)
+            )
         return Outcome(total._count, total=tuple(total._total))
 
     return read
@@ -369,8 +371,8 @@ def covariance(X: Any) -> Outcome:
     estimator = PrivateCovariance(
         1.0, center=Center(0.0, radius=1.0), basis=BASIS, reading=Reading(invalid="repair")
     )
-    prepared = prepare(estimator, X, None)
-    return Outcome(prepared.curves.usable.size, rows_of(prepared.curves))
+    curves = estimator.prepare(X).total
+    return Outcome(curves.usable.size, rows_of(curves))
 
 
 def two_stages(X: Any) -> Outcome:
@@ -383,7 +385,7 @@ def two_stages(X: Any) -> Outcome:
         reading=Reading(invalid="repair"),
         mechanism=TwoStages(spread=0.5),
     )
-    curves = prepare_stages(estimator, X).curves
+    curves = estimator.prepare_stages(X).total
     return Outcome(curves.usable.size, rows_of(curves))
 
 

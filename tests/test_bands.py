@@ -56,7 +56,7 @@ class Study:
         estimator = PrivateMean(**(made | MECHANISMS[name]))
         self.prepared = estimator.prepare(CURVES)
         # The band is about what was measured, before a prior comes in.
-        self.release: ReleasedFunction = publish(self.prepared.total, self.prepared.request).unshrunk
+        self.release: ReleasedFunction = publish(self.prepared.total, self.prepared.plan).unshrunk
         kept = len(self.release.noisy_sum)
         self.exact = self.prepared.total._total[:kept]
         # Further releases differ in the noisy integers alone: exact noise is drawn for each.
@@ -193,7 +193,7 @@ class TestNoisyCount:
         prepared = PrivateMean(epsilon, mechanism="knorm", **kept).prepare(curves)
         exact = np.array(prepared.total._total, dtype=float)
         while True:
-            release = publish(prepared.total, prepared.request)
+            release = publish(prepared.total, prepared.plan)
             sums = exact[: len(release.noisy_sum)] / 2.0**release.exponent
             yield release, release.shrinkage * sums / units
 

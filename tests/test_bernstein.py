@@ -374,12 +374,12 @@ def prepared(curves: np.ndarray, **parameters: Any) -> Any:
 
 
 def exact_sum(made: Any) -> tuple[int, ...]:
-    count = made.request.basis.eigenvalues.size
+    count = made.plan.basis.eigenvalues.size
     return made.total.with_noise([0] * count)
 
 
 def scales_of(made: Any) -> tuple[int, ...]:
-    noise = made.request.design(made.request.public_size).noise
+    noise = made.plan.design(made.plan.size).noise
     assert set(noise.block_sizes) == {1}
     return noise.scales
 
@@ -462,7 +462,7 @@ def test_noise_that_is_too_small_is_not_published(monkeypatch):
     monkeypatch.setattr(Bernstein, "design", weaker)
     made = prepared(np.zeros((5, 33)))
     with pytest.raises(DpfdaError, match=r"noise gives 1\.41.*, which is more than 1-differential"):
-        publish(made.total, made.request)
+        publish(made.total, made.plan)
 
 
 # Audits: draws on worst neighbours against the claimed epsilon, at a stated false-alarm rate.
@@ -505,9 +505,7 @@ def test_audit_of_the_mean():
 
     def released(index: int) -> np.ndarray:
         made = pair[index]
-        return np.array(
-            [publish(made.total, made.request).noisy_sum for _ in range(trials)], dtype=float
-        )
+        return np.array([publish(made.total, made.plan).noisy_sum for _ in range(trials)], dtype=float)
 
     assert audited(released, sums, scale, level) <= 2.0
     # The audit has power: noise cut by sqrt(2) is found out, and the honest law is not.
@@ -588,7 +586,7 @@ def test_lattice_bounds_are_the_largest_half_range():
 def test_stated_noise_is_the_noise_of_simulated_releases():
     mean = PrivateMean(1.0, bounds=(-2.0, 2.0), domain=Domain(GRID), mechanism=Bernstein(7))
     curves = curves_of(60)
-    request = mean.prepare(curves).request
+    request = mean.prepare(curves).plan
     error = expected_error(request.problem(60), request.design(60), request.basis)
     draws = simulate_releases(mean, curves, 20_000, 12) - non_private_mean(mean, curves)
     fine = BernsteinBasis.on_grid(7, GRID)
@@ -632,12 +630,12 @@ def test_stated_bias_is_what_the_polynomials_miss_under_the_prior():
 )
 def test_the_degree_follows_public_numbers_alone(parameters, degree):
     for curves in (np.zeros((200, 33)), 1e6 * curves_of(200)):
-        assert prepared(curves, **parameters).request.basis.degree == degree
+        assert prepared(curves, **parameters).plan.basis.degree == degree
 
 
 def test_a_request_is_adapted_once():
     for mechanism in ("bernstein", Bernstein(7)):
-        request = prepared(np.zeros((50, 33)), mechanism=mechanism).request
+        request = prepared(np.zeros((50, 33)), mechanism=mechanism).plan
         again = replace(request, unit="person")
         assert again.basis is request.basis
         assert again.bound == request.bound
@@ -684,7 +682,7 @@ def test_bounds_on_norms_are_refused(parameters):
 
 def test_standardized_values_may_be_bounded():
     made = prepared(curves_of(9), bounds=(-3.0, 3.0), standardize=True)
-    assert made.request.bound == LatticeBounds(-3.0, 3.0)
+    assert made.plan.bound == LatticeBounds(-3.0, 3.0)
 
 
 def test_delta_is_refused():
@@ -1063,7 +1061,7 @@ def test_electricity_with_value_bounds(electricity):
     errors = {}
     for name, mechanism in [("default", Bernstein()), ("rough", Bernstein(2)), ("fine", Bernstein(80))]:
         mean = PrivateMean(1.0, mechanism=mechanism, **settled)
-        request = mean.prepare(electricity).request
+        request = mean.prepare(electricity).plan
         draws = np.asarray(simulate_releases(mean, electricity, 4000, 16))
         errors[name] = float(np.mean((draws - truth) ** 2 @ request.basis.weights))
         noise = np.mean((draws - non_private_mean(mean, electricity)) ** 2 @ request.basis.weights)

@@ -44,7 +44,7 @@ from dpfda.privacy.guarantees import (
     guarantee_for,
     within,
 )
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan
 from dpfda.releases.function import ReleasedFunction
 from statistical import (
     FALSE_ALARM,
@@ -332,7 +332,7 @@ def test_axes_are_rounded_down_to_a_public_grid():
 
 
 def request_of(bound, guarantee, mechanism, neighbours=Neighbours.REPLACE_ONE, size=300):
-    return Request(BASIS, bound, guarantee, neighbours, mechanism, size, "record", {})
+    return MeanPlan.of(BASIS, bound, guarantee, neighbours, mechanism, size, "record", {})
 
 
 def designed(bound, guarantee, mechanism, neighbours):
@@ -497,7 +497,7 @@ def audit_on(bound, worst, epsilon, cut=1.0):
     functions = BASIS.evaluate(GRID)
     sides = [sign * 3 * functions[:, : len(worst)] @ worst for sign in (1, -1)]
     prepared = [mean.prepare(np.vstack([np.zeros((2, 24)), side])) for side in sides]
-    noise = prepared[0].request.public_design.noise
+    noise = prepared[0].plan.public_design.noise
     zeros = [0] * noise.components
     sums = [np.array(each.total.with_noise(zeros), dtype=float) for each in prepared]
     if cut != 1.0:

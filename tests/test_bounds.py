@@ -308,7 +308,7 @@ def integer_sum(curves: np.ndarray, bound, neighbours: str, groups=None) -> tupl
         unit=PrivacyUnit(neighbours=neighbours),
     )
     prepared = mean.prepare(curves, groups)
-    width = prepared.request.problem(5).width
+    width = prepared.plan.problem(5).width
     return list(prepared.total.with_noise([0] * BASIS.eigenvalues.size)), width
 
 

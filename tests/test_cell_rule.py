@@ -146,7 +146,7 @@ class TestCells:
 
     @pytest.mark.parametrize("compile", [False, True])
     def test_integers_that_are_too_large_leave_every_kernel(self, compile):
-        rule = mean().prepare(CURVES).request.on_grid.rule
+        rule = mean().prepare(CURVES).plan.on_grid.rule
         small = np.ones((4, 5), dtype=np.int64)
         for place in (2**53, -(2**63), 2**63 - 1):
             large = small.copy()
@@ -247,11 +247,11 @@ class TestLabels:
     def test_a_list_is_not_made_one_type(self):
         # numpy.asarray makes text of both.
         prepared = mean().prepare(CURVES[:3], [1, "1", 1])
-        assert prepared.request.public_size == 2
+        assert prepared.plan.size == 2
 
     def test_repair_makes_unreadable_labels_one_unit(self):
         labels = ["a", "a", [1], {}, None, 1j, *"bcdefg"]
-        assert mean(invalid="repair").prepare(CURVES, labels).request.public_size == 8
+        assert mean(invalid="repair").prepare(CURVES, labels).plan.size == 8
         with pytest.raises(
             DataError, match="groups must hold words, numbers or dates; found labels of ano"
         ):
@@ -261,12 +261,12 @@ class TestLabels:
         labels = np.ma.masked_array(np.arange(12), mask=[0] * 10 + [1, 1])
         with pytest.raises(DataError, match="found none in row 10"):
             mean().fit(CURVES, groups=labels)
-        assert mean(invalid="repair").prepare(CURVES, labels).request.public_size == 11
+        assert mean(invalid="repair").prepare(CURVES, labels).plan.size == 11
 
     def test_dates_with_a_zone_are_units_as_other_dates_are(self):
         days = pd.date_range("2020-01-01", periods=6, tz="CET")
         codes = [
-            mean().prepare(CURVES, labels).request.public_size
+            mean().prepare(CURVES, labels).plan.size
             for labels in (
                 pd.Series(days.repeat(2)),
                 list(days.repeat(2)),
@@ -354,7 +354,7 @@ class TestMasked:
     def test_blocks(self):
         hidden = np.ma.masked_array(CURVES, mask=np.zeros((12, 5)))
         hidden[3] = np.ma.masked
-        stream = MeanStream(mean(invalid="repair"))
+        stream = MeanStream(mean(invalid="repair").plan(n=12, columns=5))
         for start in range(0, 12, 5):
             stream.add(hidden[start : start + 5])
         assert stream.prepared().total._total == total(hidden, invalid="repair")

@@ -27,7 +27,7 @@ from dpfda.noise import BoxNoise, achieved_guarantee
 from dpfda.numerics.aggregate import exact_product
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import non_private_mean, simulate_releases
 from experiments import bodies
@@ -64,8 +64,8 @@ def test_every_record_lies_in_the_box_of_the_cells_exactly(count, seed, size):
     for record in (*records, np.full(UNEVEN.size, 1.0)):
         prepared = mean.prepare(np.vstack([np.full((2, UNEVEN.size), 1.0), record]))
         totals.append(np.array(prepared.total.with_noise([0] * count), dtype=object))
-    problem = prepared.request.problem(3)
-    kind, widths = problem.differences(prepared.request.public_design)
+    problem = prepared.plan.problem(3)
+    kind, widths = problem.differences(prepared.plan.public_design)
     assert (kind, len(widths)) == ("box", count)
     for one, other in itertools.combinations(totals, 2):
         assert all(abs(a - b) <= width for a, b, width in zip(one, other, widths, strict=True))
@@ -79,7 +79,7 @@ def test_the_box_is_attained():
     for value in (-9.0, 9.0):
         prepared = mean.prepare(np.vstack([np.ones((2, UNEVEN.size)), np.full(UNEVEN.size, value)]))
         ends.append(prepared.total.with_noise([0] * 5))
-    request = prepared.request
+    request = prepared.plan
     widths = request.problem(3).differences(request.public_design)[1]
     assert tuple(high - low for low, high in zip(*ends, strict=True)) == widths
     half = request.problem(3).cube.half_widths
@@ -132,7 +132,7 @@ def test_the_loss_is_the_budget_and_that_of_noise_cut_by_root_two_is_more(guaran
 
 
 def test_refusals_say_what_to_do_instead():
-    request = Request(
+    request = MeanPlan.of(
         BASIS, BOUND, guarantee_for(1, "1e-6"), Neighbours.REPLACE_ONE, "cells", 100, "record", {}
     )
     with pytest.raises(RefusedMechanismError, match="Ask for delta=0, or use mechanism='gaussian'"):
@@ -259,9 +259,9 @@ def test_a_release_reads_back_the_same_and_simulates_its_own_noise(tmp_path):
 def test_the_band_covers_what_would_have_been_released_without_noise():
     mean = PrivateMean(1.0, bounds=(-2, 2), domain=Domain(GRID), basis=KERNEL, mechanism="cells")
     prepared = mean.prepare(CURVES)
-    design = prepared.request.public_design
+    design = prepared.plan.public_design
     exact = np.array(prepared.total.with_noise([0] * design.components), dtype=float)
-    unit = 2.0 ** -prepared.request.problem(200).cube.exponent / 200
+    unit = 2.0 ** -prepared.plan.problem(200).cube.exponent / 200
     shrunk = BASIS.evaluate(GRID) @ design.coefficients(exact * unit)
     hits = sum(mean.fit(CURVES).release_.band(0.9, points=GRID).contains(shrunk) for _ in range(120))
     # Binomial(120, 0.9) is below 87 with chance 3e-8 and above 119 with chance 4e-5.
@@ -331,7 +331,7 @@ def test_a_mechanism_that_fails_for_the_released_count_has_its_design_for_one_un
     )
     release = mean.fit(CURVES).release_
     assert 199 < release.count < 201
-    assert release.noise == mean.prepare(CURVES).request.trial.noise
+    assert release.noise == mean.prepare(CURVES).plan.trial.noise
 
 
 # Audit.
@@ -341,7 +341,7 @@ def audit_of_cells(cut):
     mean = PrivateMean(1.0, bounds=(-1, 1), domain=Domain(GRID), basis=KERNEL, mechanism=Cells(3))
     # The most that one record can do: from one end of the bounds to the other, everywhere.
     prepared = [mean.prepare(np.vstack([np.zeros((2, 25)), np.full(25, v)])) for v in (-7.0, 7.0)]
-    noise = prepared[0].request.public_design.noise
+    noise = prepared[0].plan.public_design.noise
     sums = [np.array(each.total.with_noise([0] * 3), dtype=float) for each in prepared]
     noise = BoxNoise(tuple(round(scale / cut) for scale in noise.scales))
     scales = np.array(noise.scales, dtype=float)
@@ -402,7 +402,7 @@ def test_electricity_is_published_with_less_error_than_by_the_block(electricity)
 
 
 def test_a_sum_over_cells_is_the_sum_of_the_records_integers():
-    request = Request(BASIS, BOUND, PureDP(1), Neighbours.REPLACE_ONE, Cells(4), 3, "record", {})
+    request = MeanPlan.of(BASIS, BOUND, PureDP(1), Neighbours.REPLACE_ONE, Cells(4), 3, "record", {})
     matrix = request.grid_matrix(request.on_grid)
     assert np.array_equal(matrix, request.public_design.measurement.matrix)
     vector = [2**70 + k for k in range(25)]

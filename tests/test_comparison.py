@@ -106,7 +106,7 @@ class TestParallelComposition:
         one = PrivateMean(1.0, bounds=(-1, 1)).prepare(curves(20))
         other = PrivateMean(2.0, bounds=(-1, 1)).prepare(curves(20))
         with pytest.raises(ParameterError, match="share guarantee, neighbours and unit; found 2 kinds"):
-            publish_parallel([(p.total, p.request) for p in (one, other)], {})
+            publish_parallel([(p.total, p.plan) for p in (one, other)], {})
 
     def test_gaussian_releases_are_charged_as_gaussian(self):
         ledger = MemoryLedger().create("d", ApproximateDP(5, "1e-3"), REPLACE, "record")
@@ -272,7 +272,7 @@ class TestUnits:
         sides = []
         for y in (alone, some):
             _, parts = estimator.prepare(records, np.repeat(y, 21) if long else y, people)
-            requests = [part.request for part in parts]
+            requests = [part.plan for part in parts]
             sides.append([(r.basis.grid_points.tolist(), r.unit, r.components()) for r in requests])
             assert sides[-1][0] == sides[-1][1]
             assert set(

@@ -423,7 +423,7 @@ def test_a_block_of_noise_costs_its_square_over_its_dimensions():
 
 def test_a_gaussian_release_costs_the_rho_of_its_scales():
     estimator, release = released(epsilon=1.0, delta=1e-6, mechanism="gaussian")
-    problem = estimator.prepare(CURVES).request.problem(len(CURVES))
+    problem = estimator.prepare(CURVES).plan.problem(len(CURVES))
     by_scales = Fraction(problem.width, min(release.noise.scales)) ** 2 / 2
     rho = compose([release], kind="zero-concentrated").rho
     assert by_scales <= rho <= by_scales * (1 + Fraction(1, 10**6))
@@ -442,7 +442,7 @@ def test_a_release_with_its_own_count_costs_both_parts():
 def test_a_gaussian_release_with_a_count_is_covered_by_its_parts():
     estimator, release = released(epsilon=1.0, delta=1e-6, mechanism="gaussian", neighbours="add-remove")
     made = account([release], kind="zero-concentrated")
-    problem = estimator.prepare(CURVES).request.problem(1)
+    problem = estimator.prepare(CURVES).plan.problem(1)
     count = laplace_rho(Fraction(release.divisor.scale, release.divisor.noise.scales[0]))
     by_scales = Fraction(problem.width, min(release.noise.scales)) ** 2 / 2
     assert count + by_scales <= made.total.rho <= (count + by_scales) * (1 + Fraction(1, 10**6))

@@ -14,7 +14,7 @@ from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import soft_threshold
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan
 from dpfda.testing import check_mechanism, simulate_releases
 
 BOUNDS = [ValueBounds(-1.0, 1.0), L2Ball(1.0), L1Ball(2.0)]
@@ -30,7 +30,7 @@ SIZE = 200
 def request_of(name, bound, guarantee, neighbours):
     grid = np.linspace(0, 1, 24)
     basis = KernelBasis.on_grid(default_kernel((0.0, 1.0)), grid)
-    return Request(basis, bound, guarantee, neighbours, name, SIZE, "record", {})
+    return MeanPlan.of(basis, bound, guarantee, neighbours, name, SIZE, "record", {})
 
 
 def test_all_are_known():
@@ -83,17 +83,17 @@ def test_iclp_l1_releases_the_thresholded_mean():
     curves = np.sin(6 * grid) + np.linspace(-0.1, 0.1, 500)[:, None]
     mean = PrivateMean(2000.0, bounds=L2Ball(1.0), mechanism=ICLPL1(penalty=1e-4))
     prepared = mean.prepare(curves)
-    design = prepared.request.public_design
+    design = prepared.plan.public_design
     kept = [soft_threshold(total, level) for total, level in
             zip(prepared.total._total, design.thresholds, strict=True)]  # fmt: skip
-    wanted = np.array(kept, dtype=float) * prepared.request.ball.step / 500
-    basis = prepared.request.basis
+    wanted = np.array(kept, dtype=float) * prepared.plan.ball.step / 500
+    basis = prepared.plan.basis
     curve = basis.evaluate(grid)[:, : wanted.size] @ wanted
     releases = np.asarray(simulate_releases(mean, curves, 4000, seed=2))
     noise = releases.std(axis=0) / np.sqrt(4000)
     assert np.all(np.abs(releases.mean(axis=0) - curve) < 6 * noise)
     release = mean.fit(curves).release_
-    deviations = np.sqrt(design.noise.variances()) * prepared.request.ball.step / 500
+    deviations = np.sqrt(design.noise.variances()) * prepared.plan.ball.step / 500
     assert np.all(np.abs(release.coefficients - wanted) < 40 * deviations)
 
 

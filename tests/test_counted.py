@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-import dpfda.publication.requests
+import dpfda.publication.means
 from dpfda import PrivateMean, load
 from dpfda.errors import DpfdaError, StorageError
 from dpfda.mechanisms import COUNT_SCALE, Design
@@ -46,7 +46,7 @@ def moves(request: Any, design: Design) -> list[int]:
 class TestPrivacy:
     @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(7, 3), Fraction(50)])
     def test_count_and_sums_share_one_epsilon(self, epsilon: Fraction) -> None:
-        request = prepared(np.zeros((9, 25)), epsilon).request
+        request = prepared(np.zeros((9, 25)), epsilon).plan
         first = Fraction(COUNT_SCALE, request.count_noise.scales[0])
         for units in (1, 30, 400, 10**5):
             design = request.design(units)
@@ -85,7 +85,7 @@ class TestPrivacy:
         """One data set and the same with a unit more, at the upper bound everywhere."""
         fewer = np.zeros((2, 25))
         pair = [prepared(curves) for curves in (fewer, np.vstack([fewer, np.full(25, 7.0)]))]
-        request = pair[0].request
+        request = pair[0].plan
         design = request.design(2)
         sums = [request.measure(each.total, design) for each in pair]
         nothing = [0] * design.components
@@ -113,7 +113,7 @@ class TestPrivacy:
     def test_noise_that_is_too_small_is_refused_before_anything_is_charged(
         self, place: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole = dpfda.publication.requests.with_count
+        whole = dpfda.publication.means.with_count
 
         def cut(problem: Any, design: Design) -> Design:
             made = whole(problem, design)
@@ -121,7 +121,7 @@ class TestPrivacy:
             scales[place] = round(scales[place] / ROOT)
             return replace(made, noise=BoxNoise(tuple(scales)))
 
-        monkeypatch.setattr(dpfda.publication.requests, "with_count", cut)
+        monkeypatch.setattr(dpfda.publication.means, "with_count", cut)
         monkeypatch.setattr(BoxNoise, "draw", lambda self: pytest.fail("noise was drawn"))
         ledger = MemoryLedger()
         ledger.create("data", PureDP(5), neighbours="add-remove")
@@ -142,7 +142,7 @@ class TestPrivacy:
         # Records at the centre of the bounds add nothing but to the number.
         for curves in (few, np.vstack([few, np.zeros((70, 25))])):
             ready = prepared(curves)
-            release = publish(ready.total, ready.request)
+            release = publish(ready.total, ready.plan)
             files.append(json.loads(release.save(tmp_path / "f.json").read_text()))
             assert files[-1].pop("release_id")
             (tmp_path / "f.json").unlink()
@@ -161,13 +161,13 @@ class TestPrivacy:
 
     def test_a_delta_that_is_spent_elsewhere_leaves_the_count_alone(self) -> None:
         for delta, joined in ((1e-9, True), (1e-2, False)):
-            request = prepared(np.zeros((9, 25)), 1.0, delta=delta).request
+            request = prepared(np.zeros((9, 25)), 1.0, delta=delta).plan
             design = request.design(500)
             assert (design.counts > 0) is joined is isinstance(design.noise, BoxNoise)
 
     def test_only_the_default_between_bounds_joins(self) -> None:
         for more in ({"mechanism": "knorm"}, {"basis": "matern:20%:1.5"}, {"public_size": 9}):
-            request = prepared(np.zeros((9, 25)), **more).request
+            request = prepared(np.zeros((9, 25)), **more).plan
             assert not request.joins_count
             assert request.design(9).counts == 0
 
@@ -191,7 +191,7 @@ def rounded_chances(scales: tuple[int, int], reach: int) -> np.ndarray:
 class TestCount:
     def test_two_counts_are_averaged_by_their_precision(self) -> None:
         ready = prepared(np.zeros((60, 25)))
-        counts = [publish(ready.total, ready.request).divisor for _ in range(400)]
+        counts = [publish(ready.total, ready.plan).divisor for _ in range(400)]
         law = counts[0].law
         # Of few cells the count in the cylinder is far better than a tenth of epsilon makes it.
         assert law.variance < law.before.variance / 2
@@ -205,7 +205,7 @@ class TestCount:
 
     def test_cells_follow_the_count_that_came_first(self) -> None:
         few, many = (
-            publish(ready.total, ready.request).hierarchy.cells
+            publish(ready.total, ready.plan).hierarchy.cells
             for ready in (prepared(np.zeros((n, 25)), 20.0) for n in (3, 3000))
         )
         assert len(few) < 10
@@ -229,13 +229,13 @@ class TestBand:
     def test_it_holds_the_mean(self) -> None:
         mean = self.curves()
         ready = prepared(np.tile(mean, (60, 1)))
-        releases = [publish(ready.total, ready.request) for _ in range(80)]
+        releases = [publish(ready.total, ready.plan) for _ in range(80)]
         held = sum(release.band(0.95, points=GRID).contains(mean) for release in releases)
         assert held >= binom.ppf(1e-6, 80, 0.95)
 
     def test_the_error_of_the_count_is_in_it_at_its_size(self) -> None:
         ready = prepared(np.tile(np.full(25, 0.9), (1500, 1)))
-        release = publish(ready.total, ready.request)
+        release = publish(ready.total, ready.plan)
         widths, law = release.widths, release.divisor.law
         alone = replace(widths, count=None)
         found = widths.typical_error**2 - alone.typical_error**2
@@ -252,10 +252,10 @@ class TestBand:
         ready = prepared(np.tile(self.curves(), (units, 1)))
         inside = 0
         for _ in range(200):
-            release = publish(ready.total, ready.request)
+            release = publish(ready.total, ready.plan)
             source = release.unshrunk
-            design = ready.request.design(max(1, round(release.divisor.before.value)))
-            exact = ready.request.measure(ready.total, design).with_noise([0] * design.components)
+            design = ready.plan.design(max(1, round(release.divisor.before.value)))
+            exact = ready.plan.measure(ready.total, design).with_noise([0] * design.components)
             means = np.array(exact, dtype=float) * 2.0**-release.exponent / units
             hidden = release.center + release.basis.evaluate(GRID) @ source._synthesized(means)
             inside += release.band(0.9, points=GRID, kind="measured").contains(hidden)

@@ -32,7 +32,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.summaries.covariance import first_stage, outer_sum, prepare
+from dpfda.summaries.covariance import first_stage, outer_sum
 from dpfda.summaries.matrix_noise import Center, MatrixNoise
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
@@ -456,11 +456,11 @@ class TestEstimate:
             people = ids[order] if named else None
             long = LongCurves(ids[order], times[order], values[order], people)
             estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="pairs", domain=(0, 1))
-            prepared = prepare(estimator, long, None)
-            stage = first_stage(prepared, prepared.request.certified())
-            size = prepared.request.noise(stage.size).size
-            moments = outer_sum(prepared.curves, stage, size)._matrix
-            return np.array(moments, dtype=object), prepared.request.ball.radius
+            prepared = estimator.prepare(long)
+            stage = first_stage(prepared, prepared.plan.certified())
+            size = prepared.plan.noise(stage.size).size
+            moments = outer_sum(prepared.total, stage, size)._matrix
+            return np.array(moments, dtype=object), prepared.plan.ball.radius
 
         (last, radius), (first, _) = matrix(0.3), matrix(0.05)
         difference = (last - first).astype(float)
@@ -543,7 +543,7 @@ class TestBudget:
     def test_what_is_refused_is_refused_before_the_charge(self, monkeypatch):
         ledger = MemoryLedger()
         ledger.create("waves", PureDP(100))
-        monkeypatch.setattr("dpfda.publication.covariances.within", lambda stated, part: False)
+        monkeypatch.setattr("dpfda.publication.moments.within", lambda stated, part: False)
         with pytest.raises(DpfdaError, match="which is more than"):
             released(ledger=ledger.of("waves"))
         assert [row.action for row in ledger.history("waves")] == ["create"]
@@ -627,9 +627,9 @@ class TestBudget:
                 basis=basis,
                 mechanism=MatrixNoise("wishart", functions=size),
             )
-            prepared = prepare(estimator, np.vstack([record, 0 * record]), None)
-            noise = prepared.request.noise(2)
-            total = outer_sum(prepared.curves, first_stage(prepared, prepared.request.certified()), size)
+            prepared = estimator.prepare(np.vstack([record, 0 * record]))
+            noise = prepared.plan.noise(2)
+            total = outer_sum(prepared.total, first_stage(prepared, prepared.plan.certified()), size)
             sums = np.array([total.with_noise(noise.draw()) for _ in range(trials)], dtype=float)
             draws.append((sums[:, 0] - (sums[:, 2] if size == 2 else 0)) / LARGEST**2)
         losses = []
@@ -700,7 +700,7 @@ class TestRefusals:
         [
             ({"bounds": None, "radius": None}, "bounds must be given"),
             ({"center": None}, "Pass center= a public curve"),
-            ({"center": "private"}, "bounds must be given; found None"),
+            ({"center": "private"}, "bounds must be given where the center is not"),
             ({"center": "median"}, "center must be 'private', 'pairs', a curve"),
             ({"center": np.zeros(3)}, r"one value a grid point \(25\); found shape \(3,\)"),
             ({"center": np.full(25, np.nan)}, "center must be finite"),

@@ -16,12 +16,11 @@ from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.covariances import (
-    Shares,
-    SubspacePlan,
     direction_rate,
     frame_bound,
     integer_frame,
 )
+from dpfda.publication.moments import Shares, SubspaceShares
 from dpfda.releases.components import ReleasedComponents, with_signs
 from statistical import fits
 
@@ -172,7 +171,7 @@ class TestGuarantee:
     @pytest.mark.parametrize("count", [1, 2, 5])
     def test_the_shares_add_up_exactly(self, whole, count):
         shares = Shares.of(whole, True, Fraction(1, 3))
-        plan = SubspacePlan.of(shares.rest, count, 9, Fraction(2, 5))
+        plan = SubspaceShares.of(shares.rest, count, 9, Fraction(2, 5))
         assert len({part.epsilon for part in plan.directions}) == 1
         parts = [shares.count, shares.mean, *plan.directions, plan.variances]
         assert sum(part.epsilon for part in parts) == whole.epsilon

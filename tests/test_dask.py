@@ -46,7 +46,7 @@ def test_data_frames_give_the_integers_of_one_fit(parts):
     estimator = mean(basis="matern:20%:1.5")
     prepared = estimator.prepare(dd.from_pandas(frame, npartitions=parts))
     assert exact(prepared) == exact(estimator.prepare(frame))
-    assert prepared.request.basis.domain_range == (0.0, 24.0)
+    assert prepared.plan.basis.domain_range == (0.0, 24.0)
 
 
 def test_partitions_may_be_empty_and_of_unknown_length():

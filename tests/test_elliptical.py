@@ -211,8 +211,8 @@ def test_simulated_releases_have_the_designed_spread(mechanism, delta):
     curves = np.sin(3 * grid) * np.linspace(0.2, 0.8, 60)[:, None]
     mean = PrivateMean(1, delta, bounds=(-1, 1), mechanism=mechanism)
     prepared = mean.prepare(curves)
-    design, basis = prepared.request.public_design, prepared.request.basis
-    unit = prepared.request.ball.step / 60
+    design, basis = prepared.plan.public_design, prepared.plan.basis
+    unit = prepared.plan.ball.step / 60
     power = design.shrinkage**2 * design.noise.variances() * unit**2
     releases = np.asarray(simulate_releases(mean, curves, 60_000, seed=4))
     functions = basis.evaluate(grid)[:, : design.components]

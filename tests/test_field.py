@@ -73,7 +73,7 @@ def test_a_row_is_embedded_by_itself(images, basis):
 def test_no_size_of_record_leaves_the_ball(basis, size):
     estimator = PrivateMean(1.0, bounds=L2Ball(1.0), basis=basis)
     prepared = estimator.prepare(np.full((2, *SHAPE), size))
-    assert sum(v * v for v in prepared.total._total) <= (2 * prepared.request.ball.radius) ** 2
+    assert sum(v * v for v in prepared.total._total) <= (2 * prepared.plan.ball.radius) ** 2
 
 
 def test_calls_transforms_and_finer_grids_agree(release):
@@ -118,7 +118,7 @@ def test_bounds_may_vary_over_the_box(images, basis):
 
 def test_noise_has_the_size_that_the_design_expects(images, basis):
     estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis, mechanism="laplace")
-    request = estimator.prepare(images).request
+    request = estimator.prepare(images).plan
     design = request.design(300)
     draws = simulate_releases(estimator, images, 2000, seed=8)
     power = (np.asarray(draws).var(axis=0) * basis.weights).sum()
@@ -131,8 +131,8 @@ def test_noise_has_the_size_that_the_design_expects(images, basis):
 def test_the_band_covers_the_field_without_noise(images, basis):
     estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis)
     prepared = estimator.prepare(images)
-    shrinkage = prepared.request.design(300).shrinkage
-    clipped = np.array(prepared.total._total, dtype=float) * prepared.request.ball.step / 300
+    shrinkage = prepared.plan.design(300).shrinkage
+    clipped = np.array(prepared.total._total, dtype=float) * prepared.plan.ball.step / 300
     hits = 0
     for _ in range(100):
         release = estimator.fit(images).release_

@@ -431,7 +431,7 @@ class TestBadCells:
         table = read_curves(write("\n".join(lines)), invalid="repair")
         assert table.data.shape == (42, 3)
         mean = PrivateMean(epsilon=1.0, bounds=(0.0, 1.0), reading=Reading(invalid="repair"))
-        assert mean.prepare(table.data).request.public_size == 42
+        assert mean.prepare(table.data).plan.size == 42
         assert np.isfinite(mean.fit(table.data).release_([0.0, 1.0])).all()
 
     def test_line_number_counts_all_lines_across_chunks(

@@ -66,7 +66,7 @@ def test_the_average_of_a_units_largest_doubles_stays_finite_and_in_the_ball(bou
     mean = PrivateMean(1.0, bounds=bounds, reading=Reading(invalid="repair"))
     whole = mean.prepare(curves, groups).total._total
     rest = mean.prepare(curves[:2], groups[:2]).total._total
-    ball = mean.prepare(curves, groups).request.ball
+    ball = mean.prepare(curves, groups).plan.ball
     moved = [a - b for a, b in zip(whole, rest + [0] * len(whole), strict=False)]
     limit = ball.radius**2 if ball.norm == "l2" else ball.radius
     assert 0 < norm_of(moved, ball.norm) <= limit

@@ -450,7 +450,7 @@ def release_of(points: int, strength: float, seed: int) -> Any:
     grid = np.linspace(0, 1, points)
     mean = 3 * means_of(points)[seed % 4] - 1 + generator.uniform(-0.5, 0.5)
     fitted = PrivateMean(1.0, bounds=(-1, 2), domain=Domain(grid)).prepare(np.tile(mean, (2, 1)))
-    request = replace(fitted.request, public_size=size)
+    request = replace(fitted.plan, size=size)
     from dpfda.publication.averages import check
 
     paid = check(request)

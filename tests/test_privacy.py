@@ -40,7 +40,7 @@ from dpfda.privacy.guarantees import (
     split,
 )
 from dpfda.privacy.ledger import DatasetLedger
-from dpfda.publication import Request, averages, pay, publish
+from dpfda.publication import MeanPlan, averages, pay, publish
 from statistical import block_profile_reference, lower_limit, pure_rho_reference, upper_limit
 
 ERROR = 1e-7  # Of each one-sided interval.
@@ -109,7 +109,7 @@ def audit_of(mean: PrivateMean, one: np.ndarray, other: np.ndarray) -> Audit:
     """Audit of a mean whose one record is one curve or the other; the mean's claim is what it states."""
     rest = np.random.default_rng(0).normal(size=(3, GRID.size))
     prepared = [mean.prepare(np.vstack([rest, record])) for record in (one, other)]
-    paid = [pay(each.total, each.request) for each in prepared]
+    paid = [pay(each.total, each.plan) for each in prepared]
     noise = paid[0].design.noise
     assert noise == paid[1].design.noise
     sums = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
@@ -211,7 +211,7 @@ def test_an_audit_through_fit(cut, monkeypatch):
     rest = np.random.default_rng(1).normal(size=(3, GRID.size))
     one, other = (np.vstack([rest, sign * toward([1.0, 0.0, 0.0])]) for sign in (1, -1))
     prepared = mean.prepare(one)
-    unit = prepared.request.ball.step
+    unit = prepared.plan.ball.step
     level = prepared.total.with_noise([0])[0] * unit / 4
     trials = 7000
     hits = tuple(
@@ -283,10 +283,10 @@ NEIGHBOURS = [
 ]
 
 
-def request(mechanism, guarantee, neighbours=Neighbours.REPLACE_ONE, size=4, bound=None) -> Request:
+def request(mechanism, guarantee, neighbours=Neighbours.REPLACE_ONE, size=4, bound=None) -> MeanPlan:
     """The public side of a release of four records, or of an unknown number."""
     bound = L2Ball(1.0) if bound is None else bound
-    return Request(
+    return MeanPlan.of(
         BASIS, bound, guarantee, neighbours, mechanism, size, "record", {"summary": "mean curve"}
     )
 
@@ -448,8 +448,8 @@ def test_the_private_path_before_the_noise_does_not_see_the_count(mechanism):
         1.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=chosen, unit=PrivacyUnit(neighbours="add-remove")
     )
     for count in (2, 3, 500):
-        asked = mean.prepare(np.ones((count, 3))).request
-        assert asked.public_size is None
+        asked = mean.prepare(np.ones((count, 3))).plan
+        assert asked.size is None
         assert asked.components() == 3
         assert asked.ball == request("auto", PureDP(1)).ball
 
@@ -458,10 +458,10 @@ def test_the_released_count_is_the_count_plus_laplace_noise_of_its_share():
     mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=BASIS, unit=PrivacyUnit(neighbours="add-remove"))
     curves = np.zeros((40, 3))
     prepared = mean.prepare(curves)
-    counts = np.array([publish(prepared.total, prepared.request).divisor.value for _ in range(300)])
+    counts = np.array([publish(prepared.total, prepared.plan).divisor.value for _ in range(300)])
     # A tenth of epsilon: scale 10, deviation 14; the median is within five standard errors.
     assert abs(np.median(counts) - 40) < 5 * 10 / math.sqrt(300)
-    noisy = publish(prepared.total, prepared.request).divisor
+    noisy = publish(prepared.total, prepared.plan).divisor
     assert Fraction(noisy.scale, noisy.noise.scales[0]) <= Fraction(1, 10)
     assert noisy.noise == knorm_noise((1,), (1.0,), "l1", noisy.scale, PureDP(Fraction(1, 10)))
 

@@ -256,7 +256,7 @@ class TestUnits:
     def test_a_person_counts_once_however_many_scans(self) -> None:
         many = np.vstack([np.full((9, 8), 1.0), np.full((1, 8), -1.0)])
         prepared = mean().prepare(many, ["a"] * 9 + ["b"])
-        assert prepared.request.public_size == 2
+        assert prepared.plan.size == 2
         assert prepared.total._total == [0] * len(prepared.total._total)
 
     @given(st.integers(0, 2**32 - 1))
@@ -387,7 +387,7 @@ class TestStandardize:
             assert alone.values[0].tobytes() == together.values[row].tobytes()
 
     def test_the_bound_one_is_implied(self) -> None:
-        request = PrivateMean(1.0, reading=Reading(standardize=True)).prepare(CURVES).request
+        request = PrivateMean(1.0, reading=Reading(standardize=True)).prepare(CURVES).plan
         assert request.bound.radius_on(GRID, WEIGHTS) == 1.0
         assert request.about["standardized"] is True
 
@@ -546,8 +546,8 @@ class TestLongCurves:
     def test_units_of_irregular_records(self) -> None:
         long = LongCurves([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4], [1.0, 3.0, 2.0, 2.0], ["a", "a", "b", "c"])
         prepared = mean(domain_range=(0, 1)).prepare(long)
-        assert prepared.request.public_size == 3
-        assert prepared.request.unit == "group"
+        assert prepared.plan.size == 3
+        assert prepared.plan.unit == "group"
 
 
 @dataclass
@@ -677,6 +677,6 @@ def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
         )
         prepared = mean.prepare(observed(first))
         assert prepared.total.count_with_noise(0, 1) == 3
-        totals.append(prepared.total.with_noise([0] * prepared.request.components()))
+        totals.append(prepared.total.with_noise([0] * prepared.plan.components()))
     square = sum((one - other) ** 2 for one, other in zip(*totals, strict=True))
-    assert square <= prepared.request.problem(3).width ** 2
+    assert square <= prepared.plan.problem(3).width ** 2

@@ -24,10 +24,9 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import array_from_json
 from dpfda.privacy.guarantees import within
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves, LongCurves
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.mean import PreparedMean
 from dpfda.testing import non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
 
@@ -382,8 +381,8 @@ class Case:
         self.measured = prepared.total
         if (counted := self.release.counted) is not None:
             # Cells follow the rough count that was released with this function.
-            design = prepared.request.design(max(1, round(counted.before.value)))
-            self.measured = prepared.request.measure(prepared.total, design)
+            design = prepared.plan.design(max(1, round(counted.before.value)))
+            self.measured = prepared.plan.measure(prepared.total, design)
         self.exact = [total for total in prepared.total._total if total != 0]
         self.exact += [total for total in self.measured._total if total not in (0, *self.exact)]
         self.private = self._private(prepared, PrivateMean(**made), data, groups)
@@ -392,7 +391,7 @@ class Case:
         self.release.inner(np.cos), self.release.coefficients
 
     def _private(self, prepared: Any, estimator: Any, data: Any, groups: Any) -> set[float]:
-        unit, count = prepared.request.ball.step, prepared.total._count
+        unit, count = prepared.plan.ball.step, prepared.total._count
         sums = np.array(self.exact, dtype=float)
         kept = len(self.release.noisy_sum)
         means = sums * unit / count
@@ -443,7 +442,7 @@ class TestNothingPrivateInside:
         assert found_in(case.estimator, case.private) == set()
 
     def test_no_private_object_can_be_reached(self, case: Case) -> None:
-        kinds = (IntegerSum, PreparedMean, Request, Curves, LongCurves)
+        kinds = (IntegerSum, Prepared, MeanPlan, Curves, LongCurves)
         assert not [item for item in reachable(case.estimator) if isinstance(item, kinds)]
         assert any(isinstance(item, IntegerSum) for item in reachable(case.prepared))
 
@@ -464,7 +463,7 @@ class TestNothingPrivateInside:
         assert set(case.release.noisy_sum) <= integers
 
     def test_the_count_is_there_only_where_it_is_public(self, case: Case, tmp_path: Path) -> None:
-        request = case.prepared.request
+        request = case.prepared.plan
         text = case.release.save(tmp_path / "release.json").read_text()
         tokens = {float(number) for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])", text)}
         scaled = {float(COUNT), float(COUNT * 2**20)}

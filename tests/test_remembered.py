@@ -78,9 +78,9 @@ def test_a_changed_array_is_another_argument_and_a_result_cannot_be_changed() ->
     assert KernelBasis.on_grid(RBF(0.2), GRID) is first
 
     mean = PrivateMean(1.0, bounds=(lower, 1.0))
-    before = mean.prepare(np.full((9, 12), 0.5)).request
+    before = mean.prepare(np.full((9, 12), 0.5)).plan
     lower[:] = -1.0
-    after = PrivateMean(1.0, bounds=(lower, 1.0)).prepare(np.full((9, 12), 0.5)).request
+    after = PrivateMean(1.0, bounds=(lower, 1.0)).prepare(np.full((9, 12), 0.5)).plan
     assert before.public_design is not after.public_design
     for array in (before.public_design.measurement.matrix, before.on_grid.rule.center, first.values):
         with pytest.raises(ValueError, match="read-only"):
@@ -90,7 +90,7 @@ def test_a_changed_array_is_another_argument_and_a_result_cannot_be_changed() ->
 def test_a_design_is_made_once_for_the_same_public_numbers_and_again_for_others() -> None:
     def design(epsilon: float = 1.0, size: int = 9, **words: Any) -> Any:
         fitted = PrivateMean(epsilon, **{"bounds": (0, 1), **words}).prepare(np.full((size, 12), 0.5))
-        return fitted.request.public_design
+        return fitted.plan.public_design
 
     made = design()
     assert design() is made

@@ -54,7 +54,7 @@ def test_noise_has_the_scale_of_rho_and_no_other():
     mean = PrivateMean(rho=0.5, bounds=L2Ball(1.0), mechanism="gaussian", domain=Domain(GRID))
     release = mean.fit(CURVES).release_
     # Two units differ by twice the radius: rho = (2 R / s)^2 / 2, so s = 2 R / (2 rho)^(1/2).
-    radius = mean.prepare(CURVES).request.ball.radius
+    radius = mean.prepare(CURVES).plan.ball.radius
     scale = float(release.noise.scales[0])
     assert scale == pytest.approx(2 * radius / math.sqrt(2 * 0.5), rel=1e-6)
     counts = PrivateDensity(rho=0.5, domain=(0, 1), cells=4, noise="gaussian").fit(POINTS).release_

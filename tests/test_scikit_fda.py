@@ -49,21 +49,21 @@ def mean(**parameters):
 class TestIn:
     def test_a_grid_and_its_domain(self):
         prepared = mean().prepare(DATA)
-        assert prepared.request.basis.domain_range == (-1.0, 11.0)
-        assert prepared.request.basis.grid_points.tolist() == GRID.tolist()
+        assert prepared.plan.basis.domain_range == (-1.0, 11.0)
+        assert prepared.plan.basis.grid_points.tolist() == GRID.tolist()
         plain = mean(grid_points=GRID, domain_range=(-1, 11)).prepare(CURVES)
         assert plain.total._total == prepared.total._total
 
     def test_names_of_samples_are_units_where_asked_for(self):
-        assert mean().prepare(DATA).request.public_size == COUNT
-        assert mean().prepare(DATA, groups="sample_names").request.public_size == COUNT // 2
+        assert mean().prepare(DATA).plan.size == COUNT
+        assert mean().prepare(DATA, groups="sample_names").plan.size == COUNT // 2
         with pytest.raises(ParameterError, match="'sample_names' for functional data"):
             mean().prepare(DATA, groups="person")
 
     def test_functions_in_a_basis_are_evaluated_on_a_public_grid(self):
         handed = curves_handed(SPLINES, stated=GRID)
         np.testing.assert_allclose(handed.values, SPLINES(GRID)[..., 0], rtol=0, atol=1e-12)
-        default = mean().prepare(SPLINES).request.basis
+        default = mean().prepare(SPLINES).plan.basis
         assert default.grid_points.size == 101
         assert default.domain_range == (0.0, 10.0)
 
@@ -98,7 +98,7 @@ class TestIn:
         irregular = skfda.FDataIrregular([0, 2, 4], times, values)
         assert irregular.n_samples == 3
         prepared = mean(domain=(0, 10), reading=Reading(invalid="repair")).prepare(irregular)
-        assert prepared.request.public_size == 3
+        assert prepared.plan.size == 3
         with pytest.raises(DataError, match="row 4"):
             mean(domain=(0, 10)).prepare(irregular)
 
@@ -110,7 +110,7 @@ class TestIn:
 
     def test_surfaces(self):
         prepared = mean().prepare(SURFACES)
-        basis = prepared.request.basis
+        basis = prepared.plan.basis
         assert basis.shape == (6, 8)
         np.testing.assert_allclose(basis.domain_range, [(-0.5, 5.5), (-1 / 14, 15 / 14)])
         for found, points in zip(basis.grid_points, SURFACES.grid_points, strict=True):

@@ -295,9 +295,9 @@ def test_both_roads_give_the_same_mean(bounds):
     for chosen in (bounds, projected(bounds)):
         mean = PrivateMean(1.0, bounds=chosen, basis=BASIS, mechanism=Laplace())
         prepared = mean.prepare(records)
-        assert (prepared.request.on_grid is None) == (chosen is not bounds)
+        assert (prepared.plan.on_grid is None) == (chosen is not bounds)
         total = prepared.total.with_noise([0] * BASIS.eigenvalues.size)
-        sums.append(np.array(total, dtype=float) * prepared.request.ball.step)
+        sums.append(np.array(total, dtype=float) * prepared.plan.ball.step)
     assert sums[0] == pytest.approx(sums[1], rel=0, abs=200 * 1e-7)
 
 
@@ -315,7 +315,7 @@ def test_a_long_record_is_shrunk_by_its_length_on_the_grid():
     rough = BASIS.evaluate(GRID)[:, 30]
     mean = PrivateMean(1.0, bounds=L2Ball(1.0), basis=few, mechanism=Laplace())
     prepared = mean.prepare(np.stack([3 * smooth + 4 * rough, 0 * smooth]))
-    first = prepared.total.with_noise([0] * 3)[0] * prepared.request.ball.step
+    first = prepared.total.with_noise([0] * 3)[0] * prepared.plan.ball.step
     assert first == pytest.approx(3 / 5, rel=1e-6)
 
 
@@ -418,7 +418,7 @@ def test_the_compiled_l1_road_agrees_bit_for_bit(components, cells, seed, rows, 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(compiled, "WORTHWHILE", 0)
             assert mean.prepare(source).total.with_noise([0] * components) == found
-    assert sum(abs(value) for value in found) <= rows * prepared.request.ball.radius
+    assert sum(abs(value) for value in found) <= rows * prepared.plan.ball.radius
 
 
 @needs_numba

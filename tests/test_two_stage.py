@@ -29,7 +29,7 @@ from dpfda.mechanisms.design.choice import typical_error
 from dpfda.mechanisms.design.two_stage import (
     candidate_radii,
     choose_radius,
-    plan_stages,
+    share_stages,
     unknown_after,
     unknown_variances,
 )
@@ -37,11 +37,12 @@ from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
 from dpfda.privacy.ledger import DatasetLedger, MemoryLedger
-from dpfda.publication import averages, requests
+from dpfda.publication import averages, means
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.summaries import two_stage
-from dpfda.summaries.two_stage import TwoStages, prepare_stages
+from dpfda.summaries.sums import Summation
+from dpfda.summaries.two_stage import TwoStages
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -75,19 +76,22 @@ def exact(total):
     return total.with_noise([0] * len(total._total))
 
 
+def rough_sum(prepared):
+    """Exact sum that the rough mean is made of."""
+    return Summation.of(prepared.plan.rough).over(prepared.total).total
+
+
 def program(prepared, transcript):
     """Log likelihood of a release under a data set: every stage knows the outputs before it."""
     first = transcript.first
-    known = laplace(
-        first.noisy_sum, exact(prepared.total(prepared.first_request))[:1], first.noise.scales
-    )
+    known = laplace(first.noisy_sum, exact(rough_sum(prepared))[:1], first.noise.scales)
     chosen = transcript.selection
     if chosen is not None:
-        counts = exact(prepared.bins(first, np.array(chosen.radii)))
+        counts = exact(two_stage.bins(prepared, first, np.array(chosen.radii)))
         known += laplace(chosen.noisy_counts, counts, chosen.noise.scales)
-    stage = prepared.last_stage(first, transcript.radius, np.ones(1))
+    stage = prepared.plan.last_stage(first, transcript.radius, np.ones(1))
     return known + laplace(
-        transcript.noisy_sum, exact(prepared.last_total(stage)), transcript.noise.scales
+        transcript.noisy_sum, exact(two_stage.last_total(prepared, stage)), transcript.noise.scales
     )
 
 
@@ -95,22 +99,22 @@ def quick(monkeypatch, shares, epsilon):
     """Public parts of the program that take long are replaced; what reads records is not."""
     monkeypatch.setattr(averages, "stamp", dict)
     monkeypatch.setattr(two_stage, "stamp", dict)
-    monkeypatch.setattr(requests, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
+    monkeypatch.setattr(means, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
     monkeypatch.setattr(two_stage, "expected_squares", lambda p, s, radii, g: np.array(radii) ** 2 / 9)
     monkeypatch.setattr(two_stage, "choose_radius", lambda radii, counts, *rest: int(counts.argmax()))
-    monkeypatch.setattr(two_stage.PreparedStages, "differences", lambda self, first: np.ones(1))
-    request = PrivateMean._request
+    monkeypatch.setattr(two_stage.StagedPlan, "differences", lambda self, first: np.ones(1))
+    request = PrivateMean._plan
     monkeypatch.setattr(
-        PrivateMean, "_request", lambda self, *of: replace(request(self, *of), mechanism=KNorm(1))
+        PrivateMean, "_plan", lambda self, *of: replace(request(self, *of), mechanism=KNorm(1))
     )
     parts = [PureDP(epsilon * Fraction(share)) if share else None for share in shares]
     design = {}
     monkeypatch.setattr(two_stage, "choose", lambda p: design.get(p.width) or remembered(design, p))
-    made = plan_stages(
-        PrivateMean(1.0, bounds=L2Ball(1.0), basis=ONE).prepare(np.ones((3, 3))).request.problem(3), 0.5
+    made = share_stages(
+        PrivateMean(1.0, bounds=L2Ball(1.0), basis=ONE).prepare(np.ones((3, 3))).plan.problem(3), 0.5
     )
     plan = replace(made, first=parts[0], selection=parts[1], last=parts[2], one=1.0, two=0.5)
-    monkeypatch.setattr(two_stage, "plan_stages", lambda problem, spread: plan)
+    monkeypatch.setattr(two_stage, "share_stages", lambda problem, spread: plan)
 
 
 def remembered(designs, problem):
@@ -127,7 +131,7 @@ def audit(monkeypatch, epsilon, trials, error):
     quick(monkeypatch, ("1/2", 0, "1/2"), epsilon)
 
     def outputs(prepared, first, stage, noisy, *rest):
-        radius = stage.request.bound.radius
+        radius = stage.plan.bound.radius
         return SimpleNamespace(first=first, radius=radius, noisy_sum=noisy)
 
     # The outputs alone: the release around them is made of public things.
@@ -135,17 +139,17 @@ def audit(monkeypatch, epsilon, trials, error):
     mean = PrivateMean(2.0, bounds=L2Ball(1.0), basis=ONE, mechanism=TwoStages(spread=0.5))
     rest = np.array([[0.1, 0.1, 0.1], [-0.1, 0.0, 0.1]])
     far = 50.0 * ONE.evaluate(POINTS)[:, 0] * np.sign(ONE.evaluate(POINTS)[0, 0])
-    prepared = [prepare_stages(mean, np.vstack([rest, record])) for record in (far, -far)]
-    rough = exact(prepared[0].total(prepared[0].first_request))[0]
+    prepared = [mean.prepare_stages(np.vstack([rest, record])) for record in (far, -far)]
+    rough = exact(rough_sum(prepared[0]))[0]
 
     def happens(release):
         if release.first.noisy_sum[0] < rough:
             return False
-        stage = prepared[0].last_stage(release.first, release.radius, np.ones(1))
-        return release.noisy_sum[0] >= exact(prepared[0].last_total(stage))[0]
+        stage = prepared[0].plan.last_stage(release.first, release.radius, np.ones(1))
+        return release.noisy_sum[0] >= exact(two_stage.last_total(prepared[0], stage))[0]
 
     hits = [
-        sum(happens(two_stage._released(each, each.certified())) for _ in range(trials))
+        sum(happens(two_stage._released(each, each.plan.certified())) for _ in range(trials))
         for each in prepared
     ]
     return math.log(lower_limit(hits[0], trials, error) / upper_limit(hits[1], trials, error))
@@ -161,11 +165,11 @@ def losses(monkeypatch, shares):
         rest = generator.normal(size=(3, 3))
         powers = generator.integers(-3, 4, 2)
         pair = [
-            prepare_stages(mean, np.vstack([rest, generator.normal(size=(1, 3)) * 10.0**power]))
+            mean.prepare_stages(np.vstack([rest, generator.normal(size=(1, 3)) * 10.0**power]))
             for power in powers
         ]
         for each in pair:
-            output = two_stage._released(each, each.certified())
+            output = two_stage._released(each, each.plan.certified())
             made.append(abs(program(pair[0], output) - program(pair[1], output)))
     return made
 
@@ -212,9 +216,7 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(neighbours):
     first, last = release.first, release.noise
     width = (
         moves
-        * PrivateMean(1.0, bounds=L2Ball(5.0), basis=ONE_OF_TWELVE)
-        .prepare(curves_of())
-        .request.ball.radius
+        * PrivateMean(1.0, bounds=L2Ball(5.0), basis=ONE_OF_TWELVE).prepare(curves_of()).plan.ball.radius
     )
     parts = [first.guarantee.epsilon, release.selection.achieved.epsilon, release.last.epsilon]
     last_width = moves * math.floor(Fraction(release.radius) * 2**release.exponent)
@@ -233,11 +235,11 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(neighbours):
 def test_counts_get_laplace_noise_of_their_part(monkeypatch):
     quick(monkeypatch, ("1/2", "1/3", "1/6"), 3)
     mean = PrivateMean(3.0, bounds=L2Ball(1.0), basis=ONE, mechanism=TwoStages(spread="private"))
-    prepared = prepare_stages(mean, np.array([[0.1, 0.1, 0.1], [3.0, 3.0, 3.0], [-0.3, 0, 0.5]]))
+    prepared = mean.prepare_stages(np.array([[0.1, 0.1, 0.1], [3.0, 3.0, 3.0], [-0.3, 0, 0.5]]))
     errors = []
     for _ in range(400):
-        release = two_stage._released(prepared, prepared.certified())
-        counts = exact(prepared.bins(release.first, np.array(release.selection.radii)))
+        release = two_stage._released(prepared, prepared.plan.certified())
+        counts = exact(two_stage.bins(prepared, release.first, np.array(release.selection.radii)))
         errors += [a - b for a, b in zip(release.selection.noisy_counts, counts, strict=True)]
     scale = 2 * two_stage.COUNT_SCALE
     assert fits_only_at_its_scale(
@@ -261,18 +263,19 @@ def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
     other = rows.copy()
     other[2] = value
     other[2, ::2] *= -1
-    pair = [prepare_stages(mean, each) for each in (rows, other)]
-    first = two_stage._released(pair[0], pair[0].certified()).first
-    bins = [np.array(exact(each.bins(first, each.radii()))) for each in pair]
+    pair = [mean.prepare_stages(records) for records in (rows, other)]
+    first = two_stage._released(pair[0], pair[0].plan.certified()).first
+    bins = [np.array(exact(two_stage.bins(each, first, each.plan.radii()))) for each in pair]
     scale = two_stage.COUNT_SCALE
     assert all(counts.sum() == 5 * scale and np.all(counts % scale == 0) for counts in bins)
     assert np.abs(bins[0] - bins[1]).sum() in (0, 2 * scale)
-    assert pair[0].counting_noise()[1] == 2 * scale
+    assert pair[0].plan.counting_noise()[1] == 2 * scale
     stages = [
-        each.last_stage(first, 0.3, np.ones(mean._read(rows)[1].eigenvalues.size)) for each in pair
+        each.plan.last_stage(first, 0.3, np.ones(pair[0].plan.whole.basis.eigenvalues.size))
+        for each in pair
     ]
     assert stages[0].problem.ball == stages[1].problem.ball
-    sums = [exact(each.last_total(stage)) for each, stage in zip(pair, stages, strict=True)]
+    sums = [exact(two_stage.last_total(each, stage)) for each, stage in zip(pair, stages, strict=True)]
     moved = sum((a - b) ** 2 for a, b in zip(*sums, strict=True))
     assert moved <= stages[0].problem.width ** 2
     assert stages[0].problem.width == 2 * stages[0].problem.ball.radius
@@ -311,13 +314,16 @@ def test_values_are_clipped_before_differences_are_taken():
 
 def test_add_remove_moves_half_as_far():
     parameters = {"epsilon": 1.0, "bounds": L2Ball(1.0), "basis": ONE, "spread": "private"}
-    replaced = prepare_stages(PrivateMean(**parameters), np.ones((9, 3)))
-    removed = prepare_stages(
-        PrivateMean(neighbours="add-remove", public_size=9, **parameters), np.ones((9, 3))
+    replaced = PrivateMean(**parameters).prepare_stages(np.ones((9, 3)))
+    removed = PrivateMean(neighbours="add-remove", public_size=9, **parameters)
+    removed = removed.prepare_stages(np.ones((9, 3)))
+    assert (
+        replaced.plan.counting_noise()[1]
+        == 2 * removed.plan.counting_noise()[1]
+        == 2 * two_stage.COUNT_SCALE
     )
-    assert replaced.counting_noise()[1] == 2 * removed.counting_noise()[1] == 2 * two_stage.COUNT_SCALE
-    first = two_stage._released(replaced, replaced.certified()).first
-    widths = [each.last_stage(first, 0.3, np.ones(1)).problem.width for each in (replaced, removed)]
+    first = two_stage._released(replaced, replaced.plan.certified()).first
+    widths = [each.plan.last_stage(first, 0.3, np.ones(1)).problem.width for each in (replaced, removed)]
     assert widths[0] == 2 * widths[1]
 
 
@@ -329,8 +335,9 @@ def test_under_add_remove_the_number_of_records_shows_nowhere():
         "neighbours": "add-remove",
         "public_size": 40,
     }
-    plans = [prepare_stages(PrivateMean(spread=0.2, **made), np.zeros((n, 12))).plan for n in (3, 400)]
-    assert plans[0] == plans[1]
+    plans = [PrivateMean(spread=0.2, **made).prepare_stages(np.zeros((n, 12))).plan for n in (3, 400)]
+    assert plans[0].shares == plans[1].shares
+    assert plans[0].size == plans[1].size == 40
     release = PrivateMean(mechanism=TwoStages(spread="private"), **made).fit(np.zeros((3, 12))).release_
     assert release.divisor == 40
     assert release.first.divisor == 40
@@ -404,7 +411,7 @@ def test_a_ledger_that_refuses_stops_everything(monkeypatch):
 
 def problem_of(size=400, epsilon=1.0):
     mean = PrivateMean(epsilon, bounds=L2Ball(5.0), domain=Domain(GRID))
-    return mean.prepare(np.zeros((size, GRID.size))).request.problem(size)
+    return mean.prepare(np.zeros((size, GRID.size))).plan.problem(size)
 
 
 def test_what_is_left_after_a_release_in_closed_form():
@@ -423,7 +430,7 @@ def test_what_is_left_after_a_release_in_closed_form():
 
 
 def test_the_tighter_the_spread_the_more_two_stages_are_worth():
-    plans = [plan_stages(problem_of(), spread) for spread in (0.05, 0.2, 1.0, 5.0)]
+    plans = [share_stages(problem_of(), spread) for spread in (0.05, 0.2, 1.0, 5.0)]
     errors = [plan.two for plan in plans]
     assert errors == sorted(errors)
     assert len({plan.one for plan in plans}) == 1
@@ -432,14 +439,14 @@ def test_the_tighter_the_spread_the_more_two_stages_are_worth():
     for plan in plans:
         assert plan.first.epsilon + plan.last.epsilon == 1
         assert 0.05 <= plan.width <= 10
-    private = plan_stages(problem_of(), None)
+    private = share_stages(problem_of(), None)
     assert private.first.epsilon + private.selection.epsilon + private.last.epsilon == 1
 
 
 def test_expected_errors_agree_with_simulation_on_means_from_the_prior():
     """The last stage's expected square, given the variances that the first leaves, from draws."""
     problem = problem_of(epsilon=0.5)
-    share = plan_stages(problem, 0.2)
+    share = share_stages(problem, 0.2)
     rough = replace(problem, guarantee=share.first)
     design = choose(rough)
     generator = np.random.default_rng(4)
@@ -541,15 +548,15 @@ def test_values_derivatives_and_integrals_are_those_of_both_stages():
 
 def test_the_band_covers_the_mean_of_the_clipped_differences():
     mean = PrivateMean(1.0, bounds=(-5.0, 5.0), domain=Domain(GRID), mechanism=TwoStages(spread=0.5))
-    prepared = prepare_stages(mean, curves_of())
+    prepared = mean.prepare_stages(curves_of())
     trials, inside = 60, 0
     for _ in range(trials):
-        release = two_stage._released(prepared, prepared.certified())
-        stage = prepared.last_stage(release.first, release.radius, np.ones(12))
+        release = two_stage._released(prepared, prepared.plan.certified())
+        stage = prepared.plan.last_stage(release.first, release.radius, np.ones(12))
         stage = replace(
             stage, design=replace(stage.design, noise=release.noise, shrinkage=release.shrinkage)
         )
-        summed = exact(prepared.last_total(stage))
+        summed = exact(two_stage.last_total(prepared, stage))
         functions = release.basis.evaluate(GRID)
         covered = np.array(summed, float) * stage.problem.ball.step / release.count
         target = release.first(GRID) + functions[:, : covered.size] @ covered
@@ -568,8 +575,11 @@ def test_groups_count_once():
     release = mean.fit(curves, groups=people).release_
     assert release.divisor == 20
     assert release.unit == "group"
-    prepared = prepare_stages(mean, curves, people)
-    assert sum(exact(prepared.bins(release.first, prepared.radii()))) == 20 * two_stage.COUNT_SCALE
+    prepared = mean.prepare_stages(curves, people)
+    assert (
+        sum(exact(two_stage.bins(prepared, release.first, prepared.plan.radii())))
+        == 20 * two_stage.COUNT_SCALE
+    )
 
 
 @pytest.mark.parametrize("bounds", [L1Ball(9.0), L2Ball(5.0), (-5.0, 5.0)], ids=["l1", "l2", "values"])

@@ -3,15 +3,17 @@
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.publication.accounts import already_charged
 from dpfda.publication.averages import check, pay, publish, publish_integers, publish_parallel
-from dpfda.publication.charging import certified, certified_entry, charge, recomputed, stamp
-from dpfda.publication.requests import COUNT_SHARE, Request
+from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
+from dpfda.publication.means import COUNT_SHARE, MeanPlan
+from dpfda.publication.plan import Plan, Prepared
 
 __all__ = [
     "COUNT_SCALE",
     "COUNT_SHARE",
-    "Request",
+    "MeanPlan",
+    "Plan",
+    "Prepared",
     "already_charged",
-    "certified",
     "certified_entry",
     "charge",
     "check",

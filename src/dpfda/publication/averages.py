@@ -20,17 +20,8 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, split
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import (
-    bound_of,
-    certified,
-    certified_entry,
-    charge,
-    entry_of,
-    recomputed,
-    stage_costs,
-    stamp,
-)
-from dpfda.publication.requests import COUNT_SHARE, Request
+from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
+from dpfda.publication.means import COUNT_SHARE, MeanPlan
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -70,7 +61,7 @@ class Paid:
 
 def publish(
     total: IntegerSum,
-    request: Request,
+    plan: MeanPlan,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     certificate: Certificate | None = None,
@@ -81,7 +72,7 @@ def publish(
     ----------
     total : IntegerSum
         Private sum of clipped integer coefficients.
-    request : Request
+    plan : MeanPlan
         Public side of the release.
     ledger : Ledger, optional
         Charged before any noise is drawn.
@@ -96,9 +87,9 @@ def publish(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    paid = pay(total, request, ledger, dataset, certificate)
+    paid = pay(total, plan, ledger, dataset, certificate)
     design = paid.design
-    sums = request.measure(total, design)
+    sums = plan.measure(total, design)
     noise = design.noise.draw()
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if not design.counts:
@@ -108,7 +99,7 @@ def publish(
 
 def pay(
     total: IntegerSum,
-    request: Request,
+    plan: MeanPlan,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     certificate: Certificate | None = None,
@@ -118,22 +109,22 @@ def pay(
     Nothing is drawn but, under add/remove neighbours without a public size, the noise of the count,
     which the design needs.
     """
-    charged = certified(request) if certificate is None else certificate
-    ready = check(request, charged)
+    charged = plan.certified() if certificate is None else certificate
+    ready = check(plan, charged)
     if certificate is None:
-        charge(ledger, dataset, charged, entry_of(request))
+        charge(ledger, dataset, charged, plan.entry())
     if isinstance(ready, Paid):
         return ready
     count = NoisyCount(total.count_with_noise(ready.draw()[0], COUNT_SCALE), COUNT_SCALE, ready)
-    return _counted(request, count, charged)
+    return _counted(plan, count, charged)
 
 
-def check(request: Request, certificate: Certificate | None = None) -> Paid | KNormNoise:
+def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNormNoise:
     """Design, calibrate and recompute, so that what can be refused is refused before the charge.
 
     Parameters
     ----------
-    request : Request
+    plan : MeanPlan
     certificate : Certificate, optional
         What the release will carry; by default one of its own.
 
@@ -147,20 +138,20 @@ def check(request: Request, certificate: Certificate | None = None) -> Paid | KN
     ParameterError, RefusedMechanismError, DpfdaError
         If the mechanism cannot give the guarantee, or measures what depends on a private number.
     """
-    design, size = request.public_design, request.public_size
-    certificate = certified(request) if certificate is None else certificate
+    design, size = plan.public_design, plan.size
+    certificate = plan.certified() if certificate is None else certificate
     if design is not None and size is not None:
-        return _paid(request, size, design, float(size), certificate)
-    noise = request.count_noise
+        return _paid(plan, size, design, float(size), certificate)
+    noise = plan.count_noise
     # What this makes of one unit is what is left where a later design fails.
-    _paid(request, 1, request.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
-    if not isinstance(request.mechanism, str):
+    _paid(plan, 1, plan.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
+    if not isinstance(plan.mechanism, str):
         for units in TRIED_SIZES:
-            request.counted_design(units)
+            plan.counted_design(units)
     return noise
 
 
-def _counted(request: Request, count: NoisyCount, certificate: Certificate) -> Paid:
+def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate) -> Paid:
     """The design for a count that is public by now; the one for a single unit where that fails.
 
     The release has been charged, so it does not fail with a mechanism that knows no answer for this
@@ -169,9 +160,9 @@ def _counted(request: Request, count: NoisyCount, certificate: Certificate) -> P
     """
     units = max(1, round(count.value))
     try:
-        return _paid(request, units, request.counted_design(units), count, certificate)
+        return _paid(plan, units, plan.counted_design(units), count, certificate)
     except Exception:
-        return _paid(request, 1, request.trial, count, certificate)
+        return _paid(plan, 1, plan.trial, count, certificate)
 
 
 def publish_integers(
@@ -217,7 +208,7 @@ def publish_integers(
 
 
 def publish_parallel(
-    parts: Sequence[tuple[IntegerSum, Request]],
+    parts: Sequence[tuple[IntegerSum, MeanPlan]],
     entry: Mapping[str, Any],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
@@ -231,7 +222,7 @@ def publish_parallel(
 
     Parameters
     ----------
-    parts : sequence of (IntegerSum, Request)
+    parts : sequence of (IntegerSum, MeanPlan)
         Private sums and the public sides of their releases. The caller has made sure that no unit is
         in two of them, in either of two neighbouring data sets.
     entry : mapping
@@ -246,44 +237,44 @@ def publish_parallel(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    terms = {(request.guarantee, request.neighbours, request.unit) for _, request in parts}
+    terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
     if len(terms) != 1:
         raise ParameterError("parts", "share guarantee, neighbours and unit", f"{len(terms)} kinds")
-    certificate = certified(parts[0][1])
-    if len({tuple(stage_costs(request).items()) for _, request in parts}) > 1:
+    certificate = parts[0][1].certified()
+    if len({tuple(plan.costs().items()) for _, plan in parts}) > 1:
         # Laws that differ from group to group: what all have in common is the guarantee.
         whole = Cost(parts[0][1].guarantee)
         certificate = replace(certificate, guarantee=whole.guarantee, stages=(WHOLE,), costs=(whole,))
-    for _, request in parts:
-        check(request, certificate)
+    for _, plan in parts:
+        check(plan, certificate)
     charge(ledger, dataset, certificate, entry)
-    return [publish(total, request, certificate=certificate) for total, request in parts]
+    return [publish(total, plan, certificate=certificate) for total, plan in parts]
 
 
 def _paid(
-    request: Request,
+    plan: MeanPlan,
     size: int,
     design: Design,
     divisor: float | NoisyCount,
     certificate: Certificate,
 ) -> Paid:
-    problem = request.problem(size)
+    problem = plan.problem(size)
     achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
     if isinstance(divisor, NoisyCount):
-        part, _ = split(request.guarantee, COUNT_SHARE)
+        part, _ = split(plan.guarantee, COUNT_SHARE)
         achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
     public = {
-        "basis": request.basis.truncate(design.functions),
+        "basis": plan.basis.truncate(design.functions),
         "exponent": design.exponent(problem),
         "divisor": divisor,
         "shrinkage": design.shrinkage,
         "synthesis": None if design.measurement is None else design.measurement.synthesis,
-        "center": request.bound.center_on(flat_grid(request.basis)),
+        "center": plan.bound.center_on(flat_grid(plan.basis)),
         "noise": design.noise,
         "hierarchy": design.hierarchy,
         "certificate": certificate.fulfilled(
-            achieved, {"name": design.mechanism, **design.parameters}, bound_of(request)
+            achieved, {"name": design.mechanism, **design.parameters}, plan.bounded
         ),
-        "about": dict(request.about) | stamp(),
+        "about": dict(plan.about) | stamp(),
     }
     return Paid(design, public)

@@ -10,17 +10,12 @@ from importlib.metadata import version
 from typing import Any
 
 from dpfda.errors import DpfdaError
-from dpfda.mechanisms import Design, mechanisms
-from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
-from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, split, within
+from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, within
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.accounts import charge_account
-from dpfda.publication.requests import COUNT_SHARE, Request
-
-# Stages of a release whose number of units is released too.
-COUNT, FUNCTION = "count", "function"
 
 
 def charge(
@@ -40,18 +35,6 @@ def charge(
     charge_account(ledger, dataset, certificate.costs, {**entry, "release": certificate.identity})
 
 
-def certified(request: Request) -> Certificate:
-    """The certificate of a release that is about to be charged."""
-    mechanism = {"name": getattr(request.mechanism, "name", str(request.mechanism))}
-    costs, bound = stage_costs(request), bound_of(request)
-    return Certificate.charged(costs, request.neighbours, request.unit, bound, mechanism)
-
-
-def bound_of(request: Request) -> dict[str, Any]:
-    """The public bound in words and numbers."""
-    return {"description": request.bound.describe(), **request.bound.to_json()}
-
-
 def certified_entry(
     costs: Mapping[str, Cost], entry: Mapping[str, Any], mechanism: Mapping[str, Any] | None = None
 ) -> Certificate:
@@ -63,40 +46,6 @@ def certified_entry(
         {"description": entry["bound"]},
         {"name": entry["mechanism"]} if mechanism is None else mechanism,
     )
-
-
-def stage_costs(request: Request) -> dict[str, Cost]:
-    """What each stage of a release is charged, and its law where that is known beforehand.
-
-    A law that awaits the released count is not known: the stage then costs its guarantee, whatever the
-    count is.
-    """
-    design, size = request.public_design, request.public_size
-    if design is not None and size is not None:
-        return {WHOLE: _design_cost(request, design, size)}
-    part, rest = split(request.guarantee, COUNT_SHARE)
-    named = isinstance(request.mechanism, str) and mechanisms().get(request.mechanism)
-    known = getattr(named, "one_law", False)
-    function = _design_cost(request, request.trial, 1) if known else Cost(rest)
-    return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
-
-
-def _design_cost(request: Request, design: Design, size: int) -> Cost:
-    problem = request.problem(size)
-    achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
-    return cost_of(design.noise, achieved, problem.guarantee)
-
-
-def entry_of(request: Request) -> dict[str, Any]:
-    """Public description of a release for the ledger's history."""
-    return {
-        "summary": request.about.get("summary", "function"),
-        "neighbours": str(request.neighbours),
-        "privacy_unit": request.unit,
-        "bound": request.bound.describe(),
-        "basis": request.basis.describe(),
-        "mechanism": str(request.mechanism),
-    }
 
 
 def recomputed(noise: NoiseLaw, norm: AnyNorm, width: Width, part: Guarantee) -> Guarantee:

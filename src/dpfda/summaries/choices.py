@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.errors import ParameterError
-from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.settings import PrivacyUnit
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
 
@@ -49,19 +50,55 @@ def check_basis(basis: Any) -> None:
         )
 
 
-def refuse_public_size(size: Any) -> None:
-    """Refuse a public number of units where the number of units is public anyway.
+def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int | None:
+    """The public number of units, or divisor; None where there is none.
+
+    Parameters
+    ----------
+    unit : PrivacyUnit
+    count : int
+        How many there are: public under replace-one neighbours, else private.
+    invalid : str
+        As in `dpfda.Reading`.
 
     Raises
     ------
     ParameterError
-        If one is given.
+        If a public size is given where the number of units is public anyway.
+    DataError
+        If there are fewer than two.
     """
-    if size is not None:
+    given = unit.public_size
+    neighbours = Neighbours.parse(unit.neighbours)
+    if neighbours is Neighbours.REPLACE_ONE and given is not None:
         raise ParameterError(
             "public_size",
             "be None under replace-one neighbours, where the number of units is public",
-            shown(size),
+            shown(given),
+        )
+    check_count(neighbours, count, invalid)
+    if neighbours is Neighbours.REPLACE_ONE:
+        return count
+    return None if given is None else whole(given, "public_size", words="be a positive integer")
+
+
+def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> None:
+    """Refuse fewer than two units, but where that is private and errors are not to tell it.
+
+    Raises
+    ------
+    DataError
+        If there are fewer.
+    """
+    if neighbours is Neighbours.REPLACE_ONE and count < 2:
+        raise DataError(
+            f"There must be at least two privacy units; found {count} "
+            f"({count} sample(s), n_samples = {count})."
+        )
+    if neighbours is Neighbours.ADD_REMOVE and count < 2 and invalid == "refuse":
+        raise DataError(
+            "There must be at least two privacy units; found one sample or none. "
+            "This check is outside the privacy guarantee."
         )
 
 
@@ -71,4 +108,4 @@ def is_basis(basis: Any) -> bool:
     return isinstance(basis, BoxFunctions) or made
 
 
-__all__ = ["check_basis", "check_choices", "is_basis", "refuse_public_size"]
+__all__ = ["check_basis", "check_choices", "check_count", "is_basis", "public_size"]

@@ -16,19 +16,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpfda.errors import DataError, DpfdaError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.publication import Request
-from dpfda.records.dask_arrays import map_and_join, partitions, sample
-from dpfda.summaries.streams import finished, trial_summation
+from dpfda.publication import MeanPlan, Prepared
+from dpfda.records.dask_arrays import map_and_join, partitions
+from dpfda.summaries.streams import finished, open_summation
 from dpfda.summaries.sums import Summation
-
-if TYPE_CHECKING:
-    from dpfda.summaries.mean import PrivateMean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,13 +52,13 @@ class PrivateSum:
         return "PrivateSum(content private)"
 
 
-def prepare_on_cluster(estimator: PrivateMean, X: Any) -> tuple[Request, IntegerSum]:
+def prepare_on_cluster(plan: MeanPlan, X: Any) -> Prepared[MeanPlan, IntegerSum]:
     """Everything before the noise, for a Dask array (n, m) or data frame. The result is private.
 
     Parameters
     ----------
-    estimator : PrivateMean
-        With its parameters set.
+    plan : MeanPlan
+        On the columns of X, for any number of records.
     X : dask array or data frame
         One record a row; chunks of any number of rows. Private.
 
@@ -70,8 +67,7 @@ def prepare_on_cluster(estimator: PrivateMean, X: Any) -> tuple[Request, Integer
     DataError
         With partition, row within it and column of a value that cannot be used, unless repairing.
     """
-    _, basis, _ = estimator._read(sample(X))
-    summation = trial_summation(estimator, basis)
+    summation = open_summation(plan)
     blocks = partitions(X)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition.")
@@ -80,7 +76,7 @@ def prepare_on_cluster(estimator: PrivateMean, X: Any) -> tuple[Request, Integer
         raise DataError(made.refusal)
     total = IntegerSum(len(made.totals))
     total.add_totals(made.totals, made.count)
-    return finished(estimator, summation, total)
+    return finished(summation, total)
 
 
 def _add_up(summation: Summation, block: Any, number: int) -> PrivateSum:

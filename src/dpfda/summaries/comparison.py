@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import publish_parallel
+from dpfda.publication import MeanPlan, Prepared, publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
@@ -21,10 +22,10 @@ from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import read_curves
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.mean import PreparedMean, PrivateMean
+from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.shared_design import shared_design
-from dpfda.summaries.sums import matrix_on
+from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages
 
 # Units that noise is tuned for where no group's size is public.
@@ -141,24 +142,26 @@ class PrivateComparison(Estimator):
             If the ledger refuses.
         """
         names, parts = self.prepare(X, y, groups)
-        requests = [part.request for part in parts]
+        plan = parts[0].plan
         entry = {
             "summary": "mean curves of groups",
-            "neighbours": str(requests[0].neighbours),
-            "privacy_unit": requests[0].unit,
-            "bound": requests[0].bound.describe(),
-            "basis": requests[0].basis.describe(),
+            "neighbours": str(plan.neighbours),
+            "privacy_unit": plan.unit,
+            "bound": plan.bound.describe(),
+            "basis": plan.basis.describe(),
             "mechanism": str(self.mechanism),
             "groups": names,
             "composition": "parallel",
         }
-        pairs = [(part.total, part.request) for part in parts]
+        pairs = [(part.total, part.plan) for part in parts]
         released = publish_parallel(pairs, entry, *self.paying())
         self.release_ = ReleasedComparison(dict(zip(names, released, strict=True)))
-        self.n_features_in_ = int(requests[0].basis.grid_points.size)
+        self.n_features_in_ = int(plan.basis.grid_points.size)
         return self
 
-    def prepare(self, X: Any, y: Any, groups: Any = None) -> tuple[list[str], list[PreparedMean]]:
+    def prepare(
+        self, X: Any, y: Any, groups: Any = None
+    ) -> tuple[list[str], list[Prepared[MeanPlan, IntegerSum]]]:
         """Everything before the noise: split, check, embed, clip, round, add up. Private.
 
         Parameters
@@ -168,8 +171,8 @@ class PrivateComparison(Estimator):
 
         Returns
         -------
-        list of str, list of PreparedMean
-            Names of the groups, and the private sum of each with its request.
+        list of str, list of Prepared
+            Names of the groups, and the private sum of each with its plan.
         """
         check_choices(self)
         if isinstance(self.mechanism, TwoStages):
@@ -361,14 +364,13 @@ def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
     return [public_size[level] for level in levels]
 
 
-def _empty(reader: PrivateMean, groups: Any) -> PreparedMean:
-    """The request of a group and a sum of nothing: made from one record that cannot be used."""
+def _empty(reader: PrivateMean, groups: Any) -> Prepared[MeanPlan, IntegerSum]:
+    """The plan of a group and a sum of nothing: made from one record that cannot be used."""
     reader.set_params(reading__invalid="repair")
     nothing = np.full((1, reader.basis.weights.size), np.nan)
-    request = reader.prepare(nothing, None if groups is None else ["nobody"]).request
     # As many integers as a group with records has: not coefficients, where sums over cells get noise.
-    summation = reader._summation(request, request.components())
-    return PreparedMean(request, summation.finish(summation.empty(), request))
+    summation = Summation.of(reader.prepare(nothing, None if groups is None else ["nobody"]).plan)
+    return summation.prepared(summation.empty())
 
 
 def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:

@@ -5,46 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.bounds import L2Ball, ValueBounds, read_bounds
+from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import project
+from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import Request, charge, check, publish
-from dpfda.publication.covariances import (
-    MEAN,
-    CovarianceRequest,
-    Shares,
-    release_covariance,
-    released_count,
-)
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import MeanPlan, Prepared, charge, check, publish
+from dpfda.publication.covariances import release_covariance, released_count
+from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.choices import check_choices
-from dpfda.summaries.curves import read_curves, unit_curves
-from dpfda.summaries.deviations import (
-    center_of,
-    center_word,
-    described_bound,
-    deviation_radius,
-    paired,
-    public_center,
-)
+from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
+from dpfda.summaries.deviations import Deviations
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
-from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share
-from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.settings import Reading
+from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share, subspace_shares
+from dpfda.summaries.mean import mean_plan
+from dpfda.summaries.settings import Reading, Settings
 from dpfda.summaries.sums import Summation
 
 Floats = NDArray[np.float64]
@@ -53,17 +44,84 @@ Floats = NDArray[np.float64]
 BLOCK = 8192
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedCovariance:
-    """The public request and the private curves that answer it, before anything is charged or drawn."""
+class SecondMoments(Estimator):
+    """Shared by `PrivateCovariance` and `dpfda.PrivateFPCA`; not for use by itself."""
 
-    request: CovarianceRequest
-    curves: Curves
-    center: Floats | None
-    mean: Request | None
+    gathered: ClassVar = {**Estimator.gathered, "center": (Center,)}
+
+    bounds: Any
+    center: Any
+    basis: Any
+
+    def plan(self, n: int, columns: Any = POINTS) -> CovariancePlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n, columns
+            As in `PrivateMean.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        guarantee, asked = check_choices(self), self._deviations()
+        whole(n, "n", 2)
+        return self._plan(guarantee, n, asked, public_basis(self.settings, self.basis, columns), None)
+
+    def prepare(self, X: Any, groups: Any = None) -> Prepared[CovariancePlan, Curves]:
+        """Check everything that is public, and read the curves. Nothing is charged or drawn.
+
+        What is summed up is known once the count and the center are public: until then the private side
+        is the curves.
+        """
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            guarantee, settings, asked = check_choices(self), self.settings, self._deviations()
+            values, basis, own = read_curves(settings, self.basis, X, groups)
+            curves, own = unit_curves(settings, basis, values, own)
+            plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own)
+            if asked.word == "pairs":
+                # A file of observations may be sorted by time: which record comes first is then private.
+                labels = values.ids if own is None and isinstance(values, LongCurves) else own
+                curves = asked.paired(curves, labels)
+        return Prepared(plan, curves)
+
+    def _deviations(self) -> Deviations:
+        settings = self.settings
+        asked = Deviations(self.bounds, Center.of(self.center), settings.reading.standardize)
+        add_remove = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
+        if asked.word == "pairs" and add_remove:
+            raise ParameterError(
+                "center",
+                "not be 'pairs' under add/remove neighbours",
+                "'pairs'",
+                "One unit more would change who is paired with whom. Use center='private' or a curve.",
+            )
+        asked.bound  # noqa: B018
+        return asked
+
+    def _plan(
+        self, guarantee: Guarantee, count: int, asked: Deviations, basis: Basis, groups: Any
+    ) -> CovariancePlan:
+        unit = self.settings.unit.name or ("record" if groups is None else "group")
+        return covariance_plan(
+            guarantee,
+            count,
+            settings=self.settings,
+            asked=asked,
+            basis=basis,
+            unit=unit,
+            **self._sought(),
+        )
+
+    def _sought(self) -> dict[str, Any]:
+        """Strategy, and what is sought, for `covariance_plan`."""
+        raise NotImplementedError
 
 
-class PrivateCovariance(Estimator):
+class PrivateCovariance(SecondMoments):
     """Covariance function under differential privacy.
 
     Each record (or the average of each person's records) minus a public curve is taken to M
@@ -127,7 +185,7 @@ class PrivateCovariance(Estimator):
     (20, 20)
     """
 
-    gathered: ClassVar = {**Estimator.gathered, "center": (Center,), "mechanism": (MatrixNoise,)}
+    gathered: ClassVar = {**SecondMoments.gathered, "mechanism": (MatrixNoise,)}
 
     def __init__(
         self,
@@ -184,25 +242,100 @@ class PrivateCovariance(Estimator):
         BudgetError
             If the ledger refuses.
         """
-        prepared = prepare(self, X, groups)
-        request = prepared.request
-        certificate = request.certified()
-        charge(*self.paying(), certificate, request.entry("covariance"))
+        prepared = self.prepare(X, groups)
+        plan, certificate = prepared.plan, prepared.plan.certified()
+        charge(*self.paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
-        total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
+        total = outer_sum(prepared.total, stage, plan.noise(stage.size).size)
         self.release_: ReleasedCovariance = release_covariance(
-            total, stage.request, stage.divisor, stage.center, stage.mean, certificate
+            total, plan, stage.divisor, stage.center, stage.mean, certificate
         )
         self.mean_release_ = stage.mean
-        self.n_features_in_ = int(request.basis.grid_points.size)
+        self.n_features_in_ = int(plan.basis.grid_points.size)
         return self
+
+    def _sought(self) -> dict[str, Any]:
+        return {"strategy": MatrixNoise.of(self.mechanism)}
+
+
+def covariance_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    asked: Deviations,
+    basis: Basis,
+    unit: str,
+    strategy: MatrixNoise | Exponential,
+    summary: str = "covariance",
+    components: int | None = None,
+) -> CovariancePlan:
+    """The plan of a covariance, or of components, checked.
+
+    Parameters
+    ----------
+    guarantee, unit, basis
+        As in `CovariancePlan`.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    asked : Deviations
+    strategy : MatrixNoise or Exponential
+    summary : str
+        For the ledger's history.
+    components : int, optional
+        Number of components that are wanted.
+
+    Raises
+    ------
+    ParameterError, RefusedMechanismError
+        If something cannot be given.
+    """
+    size = public_size(settings.unit, count, settings.reading.invalid)
+    counted, size = size is None, size // 2 if size and asked.word == "pairs" else size
+    SymmetricTensorBasis(basis)
+    center, private = asked.center_on(basis.grid_points), asked.word == "private"
+    share = open_share(asked.given.mean_share, "mean_share") if private else None
+    shares, radius = Shares.of(guarantee, counted, share), asked.radius_on(basis, center)
+    noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
+    about = {
+        "summary": "covariance",
+        "center": asked.word or ("of the bound" if asked.given.curve is None else "public"),
+        "standardized": settings.reading.standardize,
+        **read_labels(settings.domain.labels),
+    }
+    subspace = mean = None
+    if isinstance(strategy, Exponential):
+        subspace = subspace_shares(shares, basis, size, strategy, components or 1)
+    if shares.mean is not None:
+        mean = mean_plan(shares.mean, settings, basis, asked.bound, size or 1, unit)
+    plan = CovariancePlan(
+        basis, radius, shares, Neighbours.parse(settings.unit.neighbours), noisy.law, strategy.functions,
+        size, unit, asked.described(radius), about, noisy.shrinkage == "prior", center, mean, subspace,
+        summary,
+        partial(
+            covariance_plan, settings=settings, asked=asked, basis=basis, unit=unit, strategy=strategy,
+            summary=summary, components=components,
+        ),
+    )  # fmt: skip
+    plan.check()
+    if subspace is None and components is not None and size is not None:
+        possible = plan.noise(size).size
+        if components > possible:
+            raise ParameterError(
+                "n_components",
+                f"be at most the number of basis functions that the budget allows ({possible})",
+                repr(components),
+                "Ask for fewer, or set functions= of the mechanism.",
+            )
+    return plan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stage:
     """What is known once the count and the center are public."""
 
-    request: CovarianceRequest
+    plan: CovariancePlan
     divisor: float | NoisyCount
     center: Floats
     mean: ReleasedFunction | None
@@ -217,120 +350,36 @@ class Stage:
         )
 
 
-def prepare(
-    estimator: Any, X: Any, groups: Any, strategy: MatrixNoise | Exponential | None = None
-) -> PreparedCovariance:
-    """Check everything that is public, and read the curves. Nothing is charged or drawn."""
-    strategy = MatrixNoise.of(estimator.mechanism) if strategy is None else strategy
-    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-    with np.errstate(all="ignore"):
-        return _prepare(estimator, X, groups, strategy)
-
-
-def _prepare(
-    estimator: Any, X: Any, groups: Any, strategy: MatrixNoise | Exponential
-) -> PreparedCovariance:
-    whole, settings, given = check_choices(estimator), estimator.settings, center_of(estimator)
-    neighbours = Neighbours.parse(settings.unit.neighbours)
-    word = center_word(given.curve)
-    private, pairs = word == "private", word == "pairs"
-    if pairs and neighbours is Neighbours.ADD_REMOVE:
-        raise ParameterError(
-            "center",
-            "not be 'pairs' under add/remove neighbours",
-            "'pairs'",
-            "One unit more would change who is paired with whom. Use center='private' or a curve.",
-        )
-    reader = _reader(estimator, private)
-    read_bounds(reader.bounds, settings.reading.standardize)
-    values, basis, own = read_curves(settings, estimator.basis, X, groups)
-    curves, own = unit_curves(settings, basis, values, own)
-    size = reader._size(neighbours, int(curves.usable.size))
-    if pairs and size is not None:
-        # A file of observations may be sorted by time: which record comes first is then private.
-        labels = values.ids if own is None and isinstance(values, LongCurves) else own
-        curves, size = paired(curves, labels, reader), size // 2
-    SymmetricTensorBasis(basis)
-    center = None if private else public_center(estimator, basis)
-    shares = Shares.of(
-        whole, size is None, open_share(given.mean_share, "mean_share") if private else None
-    )
-    radius = deviation_radius(estimator, basis, center)
-    noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
-    request = CovarianceRequest(
-        basis, radius, shares, neighbours, noisy.law, strategy.functions, size,
-        settings.unit.name or ("record" if own is None else "group"), described_bound(estimator, radius),
-        {
-            "summary": "covariance",
-            "center": word or ("of the bound" if given.curve is None else "public"),
-            "standardized": settings.reading.standardize,
-            **read_labels(settings.domain.labels),
-        },
-        noisy.shrinkage == "prior",
-    )  # fmt: skip
-    request.check()
-    mean = None
-    if private and shares.mean is not None:
-        reader.set_params(epsilon=shares.mean.epsilon, delta=0, rho=None)
-        bound = read_bounds(reader.bounds, settings.reading.standardize)
-        mean = reader._request(basis, bound, size or 1, groups)
-        check(mean)
-    return PreparedCovariance(request, curves, center, mean)
-
-
-def _reader(estimator: Any, private: bool) -> PrivateMean:
-    """The mean that may be released first, with the estimator's bound on a record."""
-    bounds, radius = estimator.bounds, center_of(estimator).radius
-    standardize = estimator.settings.reading.standardize
-    if bounds is None and not private and not standardize and radius is not None:
-        bounds = L2Ball(radius)
-    return PrivateMean(
-        estimator.epsilon,
-        estimator.delta,
-        rho=estimator.rho,
-        bounds=bounds,
-        basis=estimator.basis,
-        domain=estimator.domain,
-        unit=estimator.unit,
-        reading=estimator.reading,
-    )
-
-
-def first_stage(prepared: PreparedCovariance, certificate: Certificate) -> Stage:
+def first_stage(prepared: Prepared[CovariancePlan, Curves], certificate: Certificate) -> Stage:
     """Release the count and the mean, where they are private. The ledger has been charged."""
-    request, size = prepared.request, prepared.request.size
-    divisor: float | NoisyCount = float(size or 1)
-    if request.count_noise is not None:
-        counted = IntegerSum(1).add(np.zeros((prepared.curves.usable.size, 1), dtype=np.int64))
-        divisor = released_count(counted, request.count_noise)
-    if prepared.mean is None or prepared.center is not None:
-        center = prepared.center if prepared.center is not None else np.zeros(0)
-        return Stage(request, divisor, center, None)
-    mean = _released_mean(prepared.mean, prepared.curves, divisor, certificate.part(MEAN))
-    center = mean(request.basis.grid_points)
-    bound = prepared.mean.bound
+    plan, curves = prepared.plan, prepared.total
+    divisor: float | NoisyCount = float(plan.size or 1)
+    if plan.count_noise is not None:
+        counted = IntegerSum(1).add(np.zeros((curves.usable.size, 1), dtype=np.int64))
+        divisor = released_count(counted, plan.count_noise)
+    if plan.mean is None:
+        return Stage(plan, divisor, np.zeros(0) if plan.center is None else plan.center, None)
+    mean = _released_mean(plan.mean, curves, divisor, certificate.part(MEAN))
+    center, bound = mean(plan.basis.grid_points), plan.mean.bound
     if isinstance(bound, ValueBounds):
         center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
-    return Stage(request, divisor, np.asarray(center), mean)
+    return Stage(plan, divisor, np.asarray(center), mean)
 
 
 def _released_mean(
-    request: Request, curves: Curves, divisor: float | NoisyCount, certificate: Certificate
+    plan: MeanPlan, curves: Curves, divisor: float | NoisyCount, certificate: Certificate
 ) -> ReleasedFunction:
     """The mean, designed for the count where that is public by now."""
     if isinstance(divisor, NoisyCount):
-        counted = replace(request, public_size=max(1, round(divisor.value)))
+        counted = replace(plan, size=max(1, round(divisor.value)))
         try:
             check(counted)
         except Exception:
             # All has been charged. The design for one unit was checked before that.
-            counted = request
-        request = counted
-    summation = Summation(request, request.components())
-    total = summation.empty()
-    summation.add_curves(total, curves)
-    finished = summation.finish(total, request)
-    released: ReleasedFunction = publish(finished, request, certificate=certificate)
+            counted = plan
+        plan = counted
+    prepared = Summation.of(plan).over(curves)
+    released: ReleasedFunction = publish(prepared.total, plan, certificate=certificate)
     return released
 
 
@@ -339,11 +388,11 @@ def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
 
     Unusable rows count as the center itself: they add nothing.
     """
-    request = stage.request
+    plan = stage.plan
     # Pairs are differences already.
-    center = 0.0 if request.about["center"] == "pairs" else stage.center
-    analysis, ball = request.basis.analysis[:, :components], request.ball
-    grid, restrict = request.basis.grid_points, _restriction(request)
+    center = 0.0 if plan.about["center"] == "pairs" else stage.center
+    analysis, ball = plan.basis.analysis[:, :components], plan.ball
+    grid, restrict = plan.basis.grid_points, _restriction(plan)
     total = OuterSum(components)
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
@@ -357,10 +406,10 @@ def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
     return total
 
 
-def _restriction(request: CovarianceRequest) -> Callable[[Floats, Floats], Floats]:
+def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
     """Values clipped to the bounds on a record, where these are on values."""
-    written = request.bound["records"]
-    if request.about["center"] == "pairs" or written is None or written["kind"] != "values":
+    written = plan.bounded["records"]
+    if plan.about["center"] == "pairs" or written is None or written["kind"] != "values":
         return lambda values, grid: values
     lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
     return lambda values, grid: np.asarray(np.clip(values, lower, upper))

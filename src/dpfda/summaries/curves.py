@@ -15,7 +15,7 @@ from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
 from dpfda.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import shown, whole
 from dpfda.records import (
     Curves,
     LongCurves,
@@ -32,7 +32,8 @@ from dpfda.summaries.settings import Settings
 
 Floats = NDArray[np.float64]
 
-LONG_GRID = 101
+# Points of the grid where nothing says how many: of irregular curves, and of plans.
+POINTS = 101
 # Grids are one where they agree to this share of their span.
 CLOSE = 1e-9
 
@@ -57,9 +58,11 @@ def read_curves(
     DataError, OrientationError, ParameterError
         If the public side of the data does not fit.
     """
-    handed = handed_curves(settings, basis, X, groups)
+    first = settings.domain.grid_points
+    handed = handed_curves(X, groups, basis.grid_points if is_basis(basis) else first)
     if is_basis(basis):
-        check_same_grid(settings, basis, handed)
+        if first is None:
+            check_same_grid(basis, handed)
         return handed.values, basis, handed.groups
     if isinstance(handed.grid, tuple):
         if not boxes:
@@ -75,24 +78,31 @@ def read_curves(
     return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
 
 
-def handed_curves(settings: Settings, basis: Any, X: Any, groups: Any = None) -> Handed:
-    """The values with the grid, the domain and the units' labels that come with them."""
+def handed_curves(X: Any, groups: Any = None, stated: Any = None) -> Handed:
+    """The values with the grid, the domain and the units' labels that come with them.
+
+    Parameters
+    ----------
+    X, groups
+        As in `PrivateMean.fit`. Private.
+    stated : array (m,), or several, optional
+        The grid, where it is known without them.
+    """
     if isinstance(X, LongCurves):
         return Handed(X, groups)
     refuse_kinds(X)
-    stated = basis.grid_points if is_basis(basis) else settings.domain.grid_points
     return curves_handed(X, groups, stated)
 
 
-def check_same_grid(settings: Settings, basis: Basis, handed: Handed) -> None:
-    """Refuse functions on another grid than that of the basis, unless a stated grid goes first.
+def check_same_grid(basis: Basis, handed: Handed) -> None:
+    """Refuse functions on another grid than that of the basis.
 
     Raises
     ------
     ParameterError
         If the grid that the data came with is another; grids are public.
     """
-    if handed.grid is None or settings.domain.grid_points is not None:
+    if handed.grid is None:
         return
     found, known = (
         points if isinstance(points, tuple) else (points,) for points in (handed.grid, basis.grid_points)
@@ -129,6 +139,29 @@ def _box(settings: Settings, kernel: Any, axes: tuple[Floats, ...]) -> Any:
     return BoxBasis.on_grid("cosine", [axis.size for axis in axes], box)
 
 
+def public_basis(settings: Settings, basis: Any, columns: Any = POINTS) -> Basis:
+    """The basis that `read_curves` would make for records with these columns.
+
+    Parameters
+    ----------
+    settings, basis
+        As in `read_curves`.
+    columns : int or array (m,)
+        Number of equally spaced points, or the points, where the domain has no grid.
+    """
+    if is_basis(basis):
+        made: Basis = basis
+        return made
+    grid, ends = settings.domain.grid_points, settings.domain.domain_range
+    if grid is None:
+        if np.ndim(columns) == 0:
+            span = check_domain((0.0, 1.0) if ends is None else ends)
+            grid = equally_spaced(whole(columns, "columns", 2), span)
+        else:
+            grid = check_grid(columns)
+    return _made(settings, basis, grid, check_domain(ends, grid))
+
+
 def _spaced(settings: Settings, values: Any) -> Floats:
     """A grid of equally spaced points, one a column."""
     ends = settings.domain.domain_range
@@ -141,7 +174,7 @@ def _spaced(settings: Settings, values: Any) -> Floats:
                 "None",
                 "The span of the observed times is private; pass the public ends, domain=(a, b).",
             )
-        return equally_spaced(LONG_GRID, domain)
+        return equally_spaced(POINTS, domain)
     shape = shape_of(values)
     if len(shape) != 2:
         raise DataError(

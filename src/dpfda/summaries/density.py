@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bounds import Norm
-from dpfda.errors import DataError, ParameterError
+from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.density import choose_cells
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.mechanisms.posteriors.histospline import check_smoothing
@@ -28,7 +28,7 @@ from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
-from dpfda.summaries.choices import check_choices, refuse_public_size
+from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.density_kernel import DensityKernel
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
@@ -317,10 +317,7 @@ class PrivateDensity(Estimator):
             if self.settings.unit.public_size is not None:
                 whole(self.settings.unit.public_size, "public_size", words="be a positive integer")
             return None
-        refuse_public_size(self.settings.unit.public_size)
-        if units < 2:
-            raise DataError(f"There must be at least two privacy units; found {units}.")
-        return units
+        return public_size(self.settings.unit, units)
 
     def _design_size(self, size: int | None, parameter: str) -> int:
         found = size or self.settings.unit.public_size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,104 +16,8 @@ from dpfda.numerics.parameters import curve, reals, shown
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
 from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
-
-
-def center_of(estimator: Any) -> Center:
-    """What an estimator was given as its center."""
-    found: Center = Center.of(estimator.center)
-    return found
-
-
-def public_center(estimator: Any, basis: Basis) -> Floats:
-    """The public center on the grid (m,).
-
-    Raises
-    ------
-    ParameterError
-        If it does not fit the grid, is not finite, or a released function has another domain.
-    """
-    center, grid = center_of(estimator).curve, basis.grid_points
-    if center is None or isinstance(center, str):
-        return stated_bound(estimator).center_on(grid)
-    if isinstance(center, type):
-        raise ParameterError("center", "be a curve, a number or a function", shown(center))
-    if callable(center):
-        center = center(grid)
-    try:
-        reals(center, "center")
-    except ParameterError:
-        raise ParameterError("center", "be a curve, a number or a function", shown(center)) from None
-    values = np.asarray(curve(center, "center"))
-    if values.shape not in ((), grid.shape):
-        raise ParameterError(
-            "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
-        )
-    return np.asarray(values * np.ones_like(grid))
-
-
-def deviation_radius(estimator: Any, basis: Basis, center: Floats | None) -> float:
-    """Public length of a deviation: `radius`, but no more than bounds and center imply.
-
-    With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice its
-    radius: the released mean is moved into the bound.
-    """
-    bound, given = stated_bound(estimator), center_of(estimator)
-    grid, weights = basis.grid_points, basis.weights
-    own = bound.center_on(grid)
-    implied = 2 * bound.radius_on(grid, weights)
-    if isinstance(given.curve, str) and given.curve == "pairs":
-        # |x - x'| / sqrt(2) for two records of the bound.
-        implied /= np.sqrt(2.0)
-    elif center is not None:
-        away = np.abs(center - own)
-        if isinstance(bound, ValueBounds):
-            # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
-            lower, upper = np.broadcast_arrays(
-                np.asarray(bound.lower) + 0 * grid, np.asarray(bound.upper) + 0 * grid
-            )
-            implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
-        else:
-            implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
-    if given.radius is None:
-        return implied
-    radius = L2Ball(given.radius).radius
-    return (
-        radius
-        if estimator.bounds is None and not estimator.settings.reading.standardize
-        else min(radius, implied)
-    )
-
-
-def stated_bound(estimator: Any) -> ValueBounds | L2Ball:
-    """The bound on a record: as given, or the ball of `radius` around a public center.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or one that does not bound the l2 length of a deviation.
-    """
-    standardize, given = estimator.settings.reading.standardize, center_of(estimator)
-    if estimator.bounds is None and not standardize and given.radius is not None:
-        if given.curve is None or center_word(given.curve) == "private":
-            raise ParameterError(
-                "bounds",
-                "be given where the center is not",
-                "None",
-                "Pass center= a public curve, or bounds=(lower, upper).",
-            )
-        return L2Ball(given.radius)
-    bound = read_bounds(estimator.bounds, standardize)
-    if not isinstance(bound, ValueBounds | L2Ball):
-        raise ParameterError(
-            "bounds",
-            "be (lower, upper), ValueBounds or L2Ball for a covariance",
-            type(bound).__name__,
-            "Outer products are bounded through the l2 length of a deviation.",
-        )
-    return bound
 
 
 def center_word(center: Any) -> str | None:
@@ -125,44 +31,147 @@ def center_word(center: Any) -> str | None:
     return center
 
 
-def paired(curves: Curves, groups: Any, reader: PrivateMean) -> Curves:
-    """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """What deviations are asked for: the bound on a record, the center, the length. Public.
 
-    Every unit is in at most one pair, and which pair does not depend on its data: without `groups` the
-    order is that of the rows of a table, with them that of the labels, which no unit can change. Records
-    of irregular curves go by their labels too, since the order of observations may tell when they were
-    made.
+    Parameters
+    ----------
+    bounds : Any
+        As an estimator takes it.
+    given : Center
+    standardize : bool
+        Whether curves are standardised.
     """
-    values, usable = curves.values, curves.usable
-    bounds = (
-        None
-        if reader.bounds is None
-        else read_bounds(reader.bounds, reader.settings.reading.standardize)
-    )
-    if isinstance(bounds, ValueBounds):
-        values = np.clip(values, np.asarray(bounds.lower), np.asarray(bounds.upper))
-    if groups is not None:
-        # In the order in which `unit_codes` numbers them.
-        keys = list(dict.fromkeys(read_keys(groups, "groups", "repair")))
-        order = sorted(range(len(keys)), key=lambda unit: key_order(keys[unit]))
-        values, usable = values[order], usable[order]
-    count = values.shape[0] // 2 * 2
-    # Halves first: the difference of the largest doubles stays finite.
-    half = values[:count] / 2
-    difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
-    both = usable[0:count:2] & usable[1:count:2]
-    return Curves(np.where(both[:, None], difference, 0.0), both)
 
+    bounds: Any
+    given: Center
+    standardize: bool
 
-def described_bound(estimator: Any, radius: float) -> dict[str, Any]:
-    """The bound as JSON types: on deviations, and on records where one was given."""
-    words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
-    if estimator.bounds is None and not estimator.settings.reading.standardize:
-        return {"description": words, "kind": "deviation", "radius": radius, "records": None}
-    bound = stated_bound(estimator)
-    return {
-        "description": f"{bound.describe()}; {words}",
-        "kind": "deviation",
-        "radius": radius,
-        "records": bound.to_json(),
-    }
+    @property
+    def word(self) -> str | None:
+        """The center where it is a word: "private" or "pairs"."""
+        return center_word(self.given.curve)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether records have no bound of their own."""
+        return self.bounds is None and not self.standardize
+
+    @cached_property
+    def bound(self) -> ValueBounds | L2Ball:
+        """The bound on a record: as given, or the ball of `radius` around a public center.
+
+        Raises
+        ------
+        ParameterError
+            If there is none, or one that does not bound the l2 length of a deviation.
+        """
+        if self.unbounded and self.given.radius is not None:
+            if self.given.curve is None or self.word == "private":
+                raise ParameterError(
+                    "bounds",
+                    "be given where the center is not",
+                    "None",
+                    "Pass center= a public curve, or bounds=(lower, upper).",
+                )
+            return L2Ball(self.given.radius)
+        bound = read_bounds(self.bounds, self.standardize)
+        if not isinstance(bound, ValueBounds | L2Ball):
+            raise ParameterError(
+                "bounds",
+                "be (lower, upper), ValueBounds or L2Ball for a covariance",
+                type(bound).__name__,
+                "Outer products are bounded through the l2 length of a deviation.",
+            )
+        return bound
+
+    def center_on(self, grid: Floats) -> Floats | None:
+        """The public center on the grid (m,); None where it is private.
+
+        Raises
+        ------
+        ParameterError
+            If it does not fit the grid, is not finite, or a released function has another domain.
+        """
+        center = self.given.curve
+        if self.word == "private":
+            return None
+        if center is None or isinstance(center, str):
+            return self.bound.center_on(grid)
+        if isinstance(center, type):
+            raise ParameterError("center", "be a curve, a number or a function", shown(center))
+        if callable(center):
+            center = center(grid)
+        try:
+            reals(center, "center")
+        except ParameterError:
+            raise ParameterError("center", "be a curve, a number or a function", shown(center)) from None
+        values = np.asarray(curve(center, "center"))
+        if values.shape not in ((), grid.shape):
+            raise ParameterError(
+                "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
+            )
+        return np.asarray(values * np.ones_like(grid))
+
+    def radius_on(self, basis: Basis, center: Floats | None) -> float:
+        """Public length of a deviation: `radius`, but no more than bounds and center imply.
+
+        With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice
+        its radius: the released mean is moved into the bound.
+        """
+        bound, given = self.bound, self.given
+        grid, weights = basis.grid_points, basis.weights
+        own = bound.center_on(grid)
+        implied = 2 * bound.radius_on(grid, weights)
+        if self.word == "pairs":
+            # |x - x'| / sqrt(2) for two records of the bound.
+            implied /= np.sqrt(2.0)
+        elif center is not None:
+            away = np.abs(center - own)
+            if isinstance(bound, ValueBounds):
+                # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
+                lower, upper = bound.curves_on(grid)
+                implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
+            else:
+                implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
+        if given.radius is None:
+            return implied
+        radius = L2Ball(given.radius).radius
+        return radius if self.unbounded else min(radius, implied)
+
+    def described(self, radius: float) -> dict[str, Any]:
+        """The bound as JSON types: on deviations, and on records where one was given."""
+        words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
+        if self.unbounded:
+            return {"description": words, "kind": "deviation", "radius": radius, "records": None}
+        return {
+            "description": f"{self.bound.describe()}; {words}",
+            "kind": "deviation",
+            "radius": radius,
+            "records": self.bound.to_json(),
+        }
+
+    def paired(self, curves: Curves, groups: Any) -> Curves:
+        """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
+
+        Every unit is in at most one pair, and which pair does not depend on its data: without `groups`
+        the order is that of the rows of a table, with them that of the labels, which no unit can change.
+        Records of irregular curves go by their labels too, since the order of observations may tell when
+        they were made.
+        """
+        values, usable = curves.values, curves.usable
+        bound = None if self.unbounded else self.bound
+        if isinstance(bound, ValueBounds):
+            values = np.clip(values, np.asarray(bound.lower), np.asarray(bound.upper))
+        if groups is not None:
+            # In the order in which `unit_codes` numbers them.
+            keys = list(dict.fromkeys(read_keys(groups, "groups", "repair")))
+            order = sorted(range(len(keys)), key=lambda unit: key_order(keys[unit]))
+            values, usable = values[order], usable[order]
+        count = values.shape[0] // 2 * 2
+        # Halves first: the difference of the largest doubles stays finite.
+        half = values[:count] / 2
+        difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
+        both = usable[0:count:2] & usable[1:count:2]
+        return Curves(np.where(both[:, None], difference, 0.0), both)

@@ -11,26 +11,16 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.mechanisms.design.covariance import LARGEST_SIZE
 from dpfda.numerics.parameters import whole
-from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.publication import charge
-from dpfda.publication.covariances import (
-    CovarianceRequest,
-    SubspacePlan,
-    check_signal,
-    release_covariance,
-    release_subspace,
-    variance_noise,
-)
+from dpfda.publication.covariances import release_covariance, release_subspace
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records.containers import matrix_of
 from dpfda.releases.components import ReleasedComponents
 from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.summaries.covariance import PreparedCovariance, first_stage, outer_sum, prepare
+from dpfda.summaries.covariance import SecondMoments, first_stage, outer_sum
 from dpfda.summaries.curves import check_same_grid, handed_curves
-from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
+from dpfda.summaries.matrix_noise import Exponential, MatrixNoise
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
@@ -64,7 +54,7 @@ class Strategy(MatrixNoise):
         return Exponential() if exponential else MatrixNoise.of(value)
 
 
-class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
+class PrivateFPCA(TransformerMixin, SecondMoments):  # type: ignore[misc]
     """Functional principal components under differential privacy.
 
     Two strategies. A covariance's noise (the default) releases the covariance function (see
@@ -137,11 +127,7 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
     (50, 1)
     """
 
-    gathered: ClassVar = {
-        **Estimator.gathered,
-        "center": (Center,),
-        "mechanism": (Strategy, Exponential),
-    }
+    gathered: ClassVar = {**SecondMoments.gathered, "mechanism": (Strategy, Exponential)}
 
     def __init__(
         self,
@@ -200,13 +186,19 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
         BudgetError
             If the ledger refuses.
         """
-        strategy = Strategy.of(self.mechanism)
-        self._check_count()
-        prepared = prepare(self, X, groups, strategy)
-        if isinstance(strategy, Exponential):
-            self._fit_exponential(prepared, strategy)
+        prepared = self.prepare(X, groups)
+        plan, certificate = prepared.plan, prepared.plan.certified()
+        charge(*self.paying(), certificate, plan.entry())
+        stage = first_stage(prepared, certificate)
+        size = plan.noise(stage.size).size if plan.subspace is None else plan.subspace.components
+        public = (stage.divisor, stage.center, stage.mean, certificate)
+        total = outer_sum(prepared.total, stage, size)
+        self.covariance_: ReleasedCovariance | None = None
+        if plan.subspace is not None:
+            self.release_: ReleasedComponents = release_subspace(total, plan, *public)
         else:
-            self._fit_noisy(prepared)
+            count, self.covariance_ = self.n_components, release_covariance(total, plan, *public)
+            self.release_ = self.covariance_.components(None if count is None else min(count, size))
         release = self.release_
         self.mean_release_ = release.mean
         self.components_ = release(release.grid_points)
@@ -219,63 +211,11 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
         self.n_features_in_ = int(release.grid_points.size)
         return self
 
-    def _check_count(self) -> None:
+    def _sought(self) -> dict[str, Any]:
         if self.n_components is not None:
             whole(self.n_components, "n_components", words="be None or a positive integer")
-
-    def _fit_noisy(self, prepared: PreparedCovariance) -> None:
-        request = prepared.request
-        size = request.noise(request.size or 1).size
-        if self.n_components is not None and request.size is not None and self.n_components > size:
-            raise ParameterError(
-                "n_components",
-                f"be at most the number of basis functions that the budget allows ({size})",
-                repr(self.n_components),
-                "Ask for fewer, or set functions= of the mechanism.",
-            )
-        entry = request.entry("principal components")
-        certificate = request.certified()
-        charge(*self.paying(), certificate, entry)
-        stage = first_stage(prepared, certificate)
-        total = outer_sum(prepared.curves, stage, request.noise(stage.size).size)
-        self.covariance_: ReleasedCovariance | None
-        covariance = release_covariance(
-            total, request, stage.divisor, stage.center, stage.mean, certificate
-        )
-        count = self.n_components
-        self.release_: ReleasedComponents = covariance.components(
-            None if count is None else min(count, covariance.noise.size)
-        )
-        self.covariance_ = covariance
-
-    def _fit_exponential(self, prepared: PreparedCovariance, strategy: Exponential) -> None:
-        request = prepared.request
-        plan = self._plan(request, strategy)
-        variance_noise(plan, request.ball.radius**2, request.neighbours)
-        check_signal(request.size or 1, pure_part(request.shares.whole).epsilon)
-        entry = {**request.entry("principal components", plan.describe()), "mechanism": "exponential"}
-        certificate = request.certified_with(plan.costs(), {"name": "exponential"})
-        charge(*self.paying(), certificate, entry)
-        stage = first_stage(prepared, certificate)
-        total = outer_sum(prepared.curves, stage, plan.components)
-        self.covariance_ = None
-        self.release_ = release_subspace(
-            total, request, plan, stage.divisor, stage.center, stage.mean, certificate
-        )
-
-    def _plan(self, request: CovarianceRequest, strategy: Exponential) -> SubspacePlan:
-        share, components = strategy.share, strategy.functions
-        count = 1 if self.n_components is None else int(self.n_components)
-        if components is None:
-            components = _best_components(request, count, float(share))
-        if not count < components <= min(LARGEST_SIZE, request.basis.eigenvalues.size):
-            raise ParameterError(
-                "n_components",
-                f"be below the number of basis functions ({components})",
-                repr(count),
-                "Ask for fewer, or set functions= of the mechanism.",
-            )
-        return SubspacePlan.of(request.shares.rest, count, int(components), share)
+        sought, count = {"summary": "principal components"}, self.n_components
+        return {"strategy": Strategy.of(self.mechanism), "components": count, **sought}
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Floats:
         """Release the components, and give the scores (n, k) of the curves: these stay private.
@@ -307,11 +247,12 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _scores(self, X: Any, groups: Any) -> Floats:
         release, basis, reading = self.release_, self.release_.basis, self.settings.reading
-        handed = handed_curves(self.settings, basis, X, groups)
+        handed = handed_curves(X, groups, basis.grid_points)
         if isinstance(handed.values, LongCurves):
             curves = curves_from_long(handed.values, basis, reading.nugget, reading.invalid)
         else:
-            check_same_grid(self.settings, basis, handed)
+            if self.settings.domain.grid_points is None:
+                check_same_grid(basis, handed)
             values = matrix_of(handed.values, reading.invalid)
             if values.shape[1] != self.n_features_in_:
                 raise ParameterError(
@@ -334,22 +275,3 @@ class PrivateFPCA(TransformerMixin, Estimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "release_")
         return self.release_.inverse_transform(X)
-
-
-def _best_components(request: CovarianceRequest, count: int, share: float) -> int:
-    """Number M of functions with the least expected loss of variance, from public numbers.
-
-    A direction drawn at rate r loses about (M - 1) / (2 r n) of variance; the functions left out lose
-    their part of the prior. Where the number of units is not yet public, a hundred of them are assumed.
-    """
-    shares = request.basis.eigenvalues / request.basis.eigenvalues.sum()
-    size = request.size or 100
-    shared = isinstance(request.shares.rest, PureDP)
-    epsilon = float(pure_part(request.shares.rest if shared else request.shares.whole).epsilon)
-    largest = min(LARGEST_SIZE, shares.size)
-    sizes = np.arange(count + 1, largest + 1)
-    if sizes.size == 0:
-        return int(largest)
-    lost = 0.25 * (1 - np.cumsum(shares)[sizes - 1])
-    loss = count * (sizes - 1) / (epsilon * share / count * size) + lost
-    return int(sizes[np.argmin(loss)])

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
+from dpfda.bases import Basis
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.covariance import LARGEST_SIZE
 from dpfda.numerics.parameters import choice, shown
 from dpfda.numerics.rationals import exact
+from dpfda.privacy.guarantees import PureDP, pure_part
+from dpfda.publication.moments import Shares, SubspaceShares
 from dpfda.summaries.settings import Gathered
 
 
@@ -118,4 +124,45 @@ def open_share(value: Any, name: str) -> Fraction:
     return share
 
 
-__all__ = ["Center", "Exponential", "MatrixNoise", "open_share"]
+def subspace_shares(
+    shares: Shares, basis: Basis, size: int | None, strategy: Exponential, count: int
+) -> SubspaceShares:
+    """Shares of the budget for `count` directions within the functions of a basis.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few functions.
+    """
+    components = strategy.functions
+    if components is None:
+        components = _best_components(shares, basis, size, count, float(strategy.share))
+    if not count < components <= min(LARGEST_SIZE, basis.eigenvalues.size):
+        raise ParameterError(
+            "n_components",
+            f"be below the number of basis functions ({components})",
+            repr(count),
+            "Ask for fewer, or set functions= of the mechanism.",
+        )
+    return SubspaceShares.of(shares.rest, count, int(components), strategy.share)
+
+
+def _best_components(shares: Shares, basis: Basis, size: int | None, count: int, share: float) -> int:
+    """Number M of functions with the least expected loss of variance, from public numbers.
+
+    A direction drawn at rate r loses about (M - 1) / (2 r n) of variance; the functions left out lose
+    their part of the prior. Where the number of units is not yet public, a hundred of them are assumed.
+    """
+    parts = basis.eigenvalues / basis.eigenvalues.sum()
+    shared = isinstance(shares.rest, PureDP)
+    epsilon = float(pure_part(shares.rest if shared else shares.whole).epsilon)
+    largest = min(LARGEST_SIZE, parts.size)
+    sizes = np.arange(count + 1, largest + 1)
+    if sizes.size == 0:
+        return int(largest)
+    lost = 0.25 * (1 - np.cumsum(parts)[sizes - 1])
+    loss = count * (sizes - 1) / (epsilon * share / count * (size or 100)) + lost
+    return int(sizes[np.argmin(loss)])
+
+
+__all__ = ["Center", "Exponential", "MatrixNoise", "open_share", "subspace_shares"]

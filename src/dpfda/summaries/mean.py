@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,38 +10,29 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import read_bounds
+from dpfda.bounds import Bound, read_bounds
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import whole
-from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import Request, publish
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.session import Session
-from dpfda.records import LongCurves
+from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.choices import check_choices, refuse_public_size
-from dpfda.summaries.curves import check_same_grid, handed_curves, read_curves, unit_curves
+from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
-from dpfda.summaries.settings import Reading
-from dpfda.summaries.streams import MeanStream
+from dpfda.summaries.settings import Reading, Settings
+from dpfda.summaries.streams import MeanStream, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
-from dpfda.summaries.two_stage import TwoStages, fit_stages
+from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedMean:
-    """A request and the private sum that answers it, before anything is charged or drawn."""
-
-    request: Request
-    total: IntegerSum
 
 
 class PrivateMean(Estimator):
@@ -185,13 +175,12 @@ class PrivateMean(Estimator):
             If the ledger refuses.
         """
         if isinstance(self.mechanism, TwoStages):
-            self.release_, self.plan_ = fit_stages(self, X, groups)
-            self.n_features_in_ = int(self.release_.basis.weights.size)
-            self._set_feature_names(X, groups)
-            return self
-        prepared = self.prepare(X, groups)
-        self.release_ = publish(prepared.total, prepared.request, *self.paying())
-        self.n_features_in_ = int(prepared.request.basis.weights.size)
+            staged = self.prepare_stages(X, groups)
+            self.release_, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
+        else:
+            prepared = self.prepare(X, groups)
+            self.release_ = publish(prepared.total, prepared.plan, *self.paying())
+        self.n_features_in_ = int(self.release_.basis.weights.size)
         self._set_feature_names(X, groups)
         return self
 
@@ -245,17 +234,19 @@ class PrivateMean(Estimator):
         >>> mean.finish().release_.count
         100.0
         """
-        stream: MeanStream = self.__dict__.get("_stream") or MeanStream(self)
+        stream: MeanStream | None = self.__dict__.get("_stream")
         shape = tuple(getattr(X, "shape", ()))
-        if stream.columns and len(shape) == 2 and shape[1] != stream.columns:
+        if stream is not None and len(shape) == 2 and shape[1] != stream.columns:
             raise DataError(
                 f"X has {shape[1]} features, but PrivateMean is expecting {stream.columns} features as "
                 "input: all blocks must have the columns of the first."
             )
-        stream.add(X)
-        if not hasattr(self, "_stream"):
+        if stream is None:
+            stream = MeanStream(self._planned_on(X), self.ledger).add(X)
             self._stream = stream
             self._set_feature_names(X)
+        else:
+            stream.add(X)
         self.n_features_in_ = stream.columns
         return self
 
@@ -273,9 +264,43 @@ class PrivateMean(Estimator):
         del self._stream
         return self
 
+    def plan(self, n: int, columns: Any = POINTS) -> MeanPlan | StagedPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; where that is private, a number to expect.
+        columns : int or array (m,)
+            Number of equally spaced grid points, or the grid, where the domain has none of its own.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        check_choices(self)
+        whole(n, "n", 2)
+        plan = self._plan(public_basis(self.settings, self.basis, columns), n, None)
+        return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
+
+    def prepare_stages(self, X: Any, groups: Any = None) -> Prepared[StagedPlan, Curves]:
+        """Check, plan and read the records, for two stages: what is summed follows from the first."""
+        with np.errstate(all="ignore"):
+            check_choices(self)
+            if is_dask(X):
+                raise self.mechanism.refusal("Dask arrays")
+            settings = self.settings
+            values, basis, groups = read_curves(settings, self.basis, X, groups)
+            if not isinstance(values, LongCurves):
+                values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
+            curves, groups = unit_curves(settings, basis, values, groups)
+            single = self._plan(basis, curves.usable.size, groups)
+            return Prepared(staged_plan(single, self.mechanism), curves)
+
     def prepare(
         self, X: Any, groups: Any = None, progress: Callable[[Iterator[Any]], Iterator[Any]] = iter
-    ) -> PreparedMean:
+    ) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round, add up. The result is private.
 
         Parameters
@@ -285,8 +310,7 @@ class PrivateMean(Estimator):
         progress : callable
             Wraps the iterator over records of irregular curves.
         """
-        if isinstance(self.mechanism, TwoStages):
-            raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
+        self._refuse_stages()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
         with np.errstate(all="ignore"):
@@ -294,96 +318,88 @@ class PrivateMean(Estimator):
                 return self._prepare_on_cluster(X, groups)
             return self._prepare(X, groups, progress)
 
-    def _prepare_on_cluster(self, X: Any, groups: Any) -> PreparedMean:
+    def _refuse_stages(self) -> None:
+        if isinstance(self.mechanism, TwoStages):
+            raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
+
+    def _prepare_on_cluster(self, X: Any, groups: Any) -> Prepared[MeanPlan, IntegerSum]:
         if groups is not None:
             raise DataError(
                 "groups cannot be used with Dask: one person's records may lie in several partitions. "
                 "Average each person's records first, one row a person."
             )
+        from dpfda.records.dask_arrays import sample
         from dpfda.summaries.clusters import prepare_on_cluster
 
-        return PreparedMean(*prepare_on_cluster(self, X))
+        return prepare_on_cluster(self._planned_on(sample(X)), X)
+
+    def _planned_on(self, X: Any) -> MeanPlan:
+        """The plan on the columns of X, where the number of records is not known yet."""
+        check_choices(self)
+        self._refuse_stages()
+        refuse_irregular(X)
+        values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
+        refuse_irregular(values)
+        return self._plan(basis, 2, None)
 
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
-    ) -> PreparedMean:
+    ) -> Prepared[MeanPlan, IntegerSum]:
         settings = self.settings
-        neighbours = Neighbours.parse(settings.unit.neighbours)
-        bound = read_bounds(self.bounds, settings.reading.standardize)
-        values, basis, groups = self._read(X, groups)
+        read_bounds(self.bounds, settings.reading.standardize)
+        values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             if groups is None:
                 # Nothing needs all records at once: they are read block by block, where they lie.
-                request = self._request(basis, bound, self._size(neighbours, len(values)), None)
-                summation = self._summation(request, request.components())
+                summation = Summation.of(self._plan(basis, len(values), None))
                 total = summation.empty()
                 summation.add(total, values)
-                return PreparedMean(request, summation.finish(total, request))
+                return summation.prepared(total)
         curves, groups = unit_curves(settings, basis, values, groups, progress)
-        request = self._request(basis, bound, self._size(neighbours, curves.usable.size), groups)
-        summation = self._summation(request, request.components())
-        total = summation.empty()
-        summation.add_curves(total, curves)
-        return PreparedMean(request, summation.finish(total, request))
+        return Summation.of(self._plan(basis, curves.usable.size, groups)).over(curves)
 
-    def _request(self, basis: Any, bound: Any, size: int | None, groups: Any) -> Request:
+    def _plan(self, basis: Any, count: int, groups: Any) -> MeanPlan:
+        """The plan on a basis; of the number of units only what is public is in it."""
         settings = self.settings
-        centers = None if self.prior is None else read_public_curves(self.prior, flat_grid(basis))
-        request = Request(
-            basis,
-            bound,
+        return mean_plan(
             self.asked(),
-            Neighbours.parse(settings.unit.neighbours),
-            self.mechanism,
-            size,
-            self._unit(groups),
-            {
-                "summary": "mean curve",
-                "standardized": settings.reading.standardize,
-                **read_labels(settings.domain.labels, boxes=True),
-            },
-            centers=centers,
+            settings,
+            basis,
+            read_bounds(self.bounds, settings.reading.standardize),
+            public_size(settings.unit, count, settings.reading.invalid),
+            settings.unit.name or ("record" if groups is None else "group"),
+            "auto" if isinstance(self.mechanism, TwoStages) else self.mechanism,
+            None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
         )
-        if centers is not None and not request.answers_with_line:
-            raise ParameterError(
-                "prior",
-                "be None but for the default mean of curves between bounds",
-                f"{len(centers)} curve(s)",
-                "Give bounds=(lower, upper) and no basis or mechanism of your own.",
-            )
-        return request
 
-    def _summation(self, request: Request, components: int) -> Summation:
-        reading = self.settings.reading
-        return Summation(request, components, reading.missing, reading.invalid, reading.standardize)
 
-    def _size(self, neighbours: Neighbours, count: int) -> int | None:
-        given = self.settings.unit.public_size
-        if neighbours is Neighbours.ADD_REMOVE:
-            if count < 2 and self.settings.reading.invalid == "refuse":
-                raise DataError(
-                    "There must be at least two privacy units; found one sample or none. "
-                    "This check is outside the privacy guarantee."
-                )
-            return None if given is None else whole(given, "public_size", words="be a positive integer")
-        refuse_public_size(given)
-        if count < 2:
-            raise DataError(
-                f"There must be at least two privacy units; found {count} "
-                f"({count} sample(s), n_samples = {count})."
-            )
-        return count
-
-    def _unit(self, groups: Any) -> str:
-        return self.settings.unit.name or ("record" if groups is None else "group")
-
-    def _read(self, X: Any, groups: Any = None) -> tuple[Any, Basis, Any]:
-        """The values as they are, the public basis for them, and the units' labels."""
-        return read_curves(self.settings, self.basis, X, groups, boxes=True)
-
-    def _values(self, X: Any, basis: Basis) -> Any:
-        """The values as they are, where the basis is known already."""
-        handed = handed_curves(self.settings, basis, X)
-        check_same_grid(self.settings, basis, handed)
-        return handed.values
+def mean_plan(
+    guarantee: Guarantee,
+    settings: Settings,
+    basis: Any,
+    bound: Bound,
+    size: int | None,
+    unit: str,
+    mechanism: Any = "auto",
+    centers: Floats | None = None,
+) -> MeanPlan:
+    """The plan of a mean; parameters as in `MeanPlan`."""
+    about = {
+        "summary": "mean curve",
+        "standardized": settings.reading.standardize,
+        **read_labels(settings.domain.labels, boxes=True),
+    }
+    neighbours = Neighbours.parse(settings.unit.neighbours)
+    made = MeanPlan.of(
+        basis, bound, guarantee, neighbours, mechanism, size, unit, about,
+        centers=centers, reading=settings.reading,
+    )  # fmt: skip
+    if centers is not None and not made.answers_with_line:
+        raise ParameterError(
+            "prior",
+            "be None but for the default mean of curves between bounds",
+            f"{len(centers)} curve(s)",
+            "Give bounds=(lower, upper) and no basis or mechanism of your own.",
+        )
+    return made

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from dpfda.bounds import read_bounds
 from dpfda.errors import DataError, DpfdaError, ParameterError
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
+from dpfda.publication import MeanPlan, Plan, Prepared, publish
 from dpfda.records import LongCurves
 from dpfda.records.containers import column_labels
-from dpfda.summaries.choices import check_choices
+from dpfda.summaries.choices import check_count
+from dpfda.summaries.curves import check_same_grid, handed_curves
+from dpfda.summaries.estimator import read_ledger
 from dpfda.summaries.sums import Summation
-from dpfda.summaries.two_stage import TwoStages
-
-if TYPE_CHECKING:
-    from dpfda.numerics.aggregate import IntegerSum
-    from dpfda.summaries.mean import PreparedMean, PrivateMean
 
 # Numbers of units by which it is checked that the basis does not depend on it.
 TRIAL_SIZES = (2, 10**9)
@@ -31,18 +28,25 @@ class MeanStream:
     The sum is exact, so the result does not depend on how the records are cut into blocks, nor on the
     order of the blocks: the integers before the noise are those of one fit on all records.
 
-    The columns of the first block (or the estimator's grid or basis) are the public grid of all. Each
-    record is its own privacy unit: there are no `groups`, because a person whose records lie in two
-    blocks would count twice. Average each person's records first, or use `fit`.
+    Each record is its own privacy unit: there are no `groups`, because a person whose records lie in
+    two blocks would count twice. Average each person's records first, or use `fit`.
 
     `PrivateMean.partial_fit` keeps one. Make some of your own to add up in several processes or threads
     and to merge. Whatever they hold is private until `release`.
+
+    Parameters
+    ----------
+    plan : MeanPlan
+        What is to be published, on the columns of all blocks. Noise is designed for the number of
+        records that come, whatever number was planned.
+    ledger : ledger.of(dataset), optional
+        As in `PrivateMean`: charged at the release.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dpfda import PrivateMean
-    >>> stream = MeanStream(PrivateMean(1.0, bounds=(-1, 1)))
+    >>> stream = MeanStream(PrivateMean(1.0, bounds=(-1, 1)).plan(n=300, columns=20))
     >>> for day in range(3):
     ...     _ = stream.add(np.full((100, 20), 0.1 * day))
     >>> release = stream.release()
@@ -50,10 +54,12 @@ class MeanStream:
     300.0
     """
 
-    def __init__(self, estimator: PrivateMean) -> None:
-        # A copy: the caller's object may change later, what was added would not.
-        self._estimator = copy.copy(estimator)
-        self._summation: Summation | None = None
+    def __init__(self, plan: Plan, ledger: Any = None) -> None:
+        if not isinstance(plan, MeanPlan):
+            words = "be the plan of a mean, such as PrivateMean(...).plan(n=1000, columns=48)"
+            raise ParameterError("plan", words, shown(plan))
+        self._summation = open_summation(plan)
+        self._paying = read_ledger(ledger)
         self._total: IntegerSum | None = None
         self._labels: list[Any] | None = None
         self._open = True
@@ -68,26 +74,25 @@ class MeanStream:
             repairing. Nothing of the block was added.
         """
         self._check_open()
-        _refuse_irregular(X)
-        if self._summation is not None and column_labels(X) != self._labels:
+        refuse_irregular(X)
+        if self._total is not None and column_labels(X) != self._labels:
             raise DataError("All blocks must have the columns of the first, in its order.")
+        basis = self._summation.plan.basis
         with np.errstate(all="ignore"):
-            if self._summation is None:
-                values, basis, _ = self._estimator._read(X)
-                _refuse_irregular(values)
-                self._summation = trial_summation(self._estimator, basis)
-                self._labels = column_labels(X)
-            else:
-                values = self._estimator._values(X, self._summation.request.basis)
-                _refuse_irregular(values)
-            matrix = self._summation.matrix(values)
+            handed = handed_curves(X, stated=basis.grid_points)
+            refuse_irregular(handed.values)
+            check_same_grid(basis, handed)
+            matrix = self._summation.matrix(handed.values)
             part = self._summation.empty()
             self._summation.add(part, matrix)
-        self._total = part if self._total is None else self._total.merge(part)
+        if self._total is None:
+            self._total, self._labels = part, column_labels(X)
+        else:
+            self._total.merge(part)
         return self
 
     def merge(self, other: MeanStream) -> Self:
-        """Add all that another stream of the same estimator has collected, and close that one.
+        """Add all that another stream of the same plan has collected, and close that one.
 
         Raises
         ------
@@ -96,33 +101,26 @@ class MeanStream:
         """
         self._check_open()
         if not isinstance(other, MeanStream):
-            raise ParameterError("other", "be a stream of the same estimator", shown(other))
+            raise ParameterError("other", "be a stream of the same plan", shown(other))
         other._check_open()
         if other is self:
             raise DpfdaError("A stream cannot be merged with itself: its records would count twice.")
-        other._open = False
-        if other._summation is None or other._total is None:
-            return self
         # An empty stream too: its noise will be that of its own bounds.
-        mine = self._summation or trial_summation(self._estimator, other._summation.request.basis)
-        if not mine.same_integers(other._summation):
-            other._open = True
+        if not self._summation.same_integers(other._summation):
             raise DpfdaError("The two streams have different bounds, grids or bases.")
-        if self._summation is None or self._total is None:
-            self._summation, self._labels = mine, other._labels
-            self._total = mine.empty()
-        self._total.merge(other._total)
+        other._open = False
+        if self._total is None:
+            self._total, self._labels = other._total, other._labels
+        elif other._total is not None:
+            self._total.merge(other._total)
         return self
 
-    def prepared(self) -> PreparedMean:
-        """The exact sum with its public request, before anything is charged. Private."""
-        from dpfda.summaries.mean import PreparedMean
-
+    def prepared(self) -> Prepared[MeanPlan, IntegerSum]:
+        """The exact sum with the plan for the number of records that came. Private."""
         self._check_open()
-        if self._summation is None or self._total is None:
+        if self._total is None:
             raise DataError("X must hold at least two curves; no block was added.")
-        request, total = finished(self._estimator, self._summation, self._total)
-        return PreparedMean(request, total)
+        return finished(self._summation, self._total)
 
     def release(self) -> Any:
         """Charge the ledger, draw the noise and publish the mean; the stream is closed.
@@ -132,17 +130,15 @@ class MeanStream:
         ReleasedFunction
             As `PrivateMean.fit` would have released on all records at once.
         """
-        from dpfda.publication import publish
-
         prepared = self.prepared()
-        released = publish(prepared.total, prepared.request, *self._estimator.paying())
+        released = publish(prepared.total, prepared.plan, *self._paying)
         self._open = False
         return released
 
     @property
     def columns(self) -> int:
         """Number of columns of the blocks."""
-        return 0 if self._summation is None else int(self._summation.request.basis.weights.size)
+        return int(self._summation.plan.basis.weights.size)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -158,58 +154,59 @@ class MeanStream:
         raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
 
 
-def _refuse_irregular(values: Any) -> None:
+def refuse_irregular(values: Any) -> None:
+    """Refuse curves without a common grid: only `fit` has them all.
+
+    Raises
+    ------
+    DataError
+        If they are irregular.
+    """
     if isinstance(values, LongCurves):
         raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
 
 
-def trial_summation(estimator: PrivateMean, basis: Any) -> Summation:
+def open_summation(plan: MeanPlan) -> Summation:
     """How records become integers where their number is not known yet.
 
     Raises
     ------
     ParameterError
-        If a parameter is unusable, or the basis or the bound would depend on the number of records.
+        If the mechanism cannot give the guarantee, or the basis would depend on the number of records.
     """
-    bound = read_bounds(estimator.bounds, estimator.settings.reading.standardize)
-    check_choices(estimator)
-    if isinstance(estimator.mechanism, TwoStages):
-        raise estimator.mechanism.refusal("records in blocks")
-    if Neighbours.parse(estimator.settings.unit.neighbours) is Neighbours.ADD_REMOVE:
-        request = estimator._request(basis, bound, estimator._size(Neighbours.ADD_REMOVE, 2), None)
-        return estimator._summation(request, request.components())
+    if plan.neighbours is Neighbours.ADD_REMOVE:
+        return Summation.of(plan)
     few, many = (
-        estimator._summation(request, request.basis.eigenvalues.size)
-        for request in (estimator._request(basis, bound, size, None) for size in TRIAL_SIZES)
+        Summation(tried, tried.basis.eigenvalues.size)
+        for tried in (plan.at(n=size) for size in TRIAL_SIZES)
     )
     # A mechanism that cannot give the guarantee is refused before any record is read.
-    few.request.components()
+    few.plan.components()
     if few.components != many.components or not few.same_integers(many):
         raise ParameterError(
             "mechanism",
             "not choose the basis by the number of records, which is not known yet",
-            repr(estimator.mechanism),
+            repr(plan.mechanism),
             "Fix what it chooses, for example Bernstein(degree=20).",
         )
     return few
 
 
-def finished(estimator: PrivateMean, summation: Summation, total: IntegerSum) -> tuple[Any, IntegerSum]:
-    """The request for the number of records that came, and the integers that get noise.
+def finished(summation: Summation, total: IntegerSum) -> Prepared[MeanPlan, IntegerSum]:
+    """The sum with the plan for the number of records that came.
 
     Raises
     ------
     DpfdaError
-        If the estimator's bounds or basis are not those under which the records were added up, for
-        example because an array of bounds was written to meanwhile.
+        If the plan's bounds or basis are not those under which the records were added up, because an
+        array in them was written to meanwhile.
     """
-    neighbours = Neighbours.parse(estimator.settings.unit.neighbours)
-    size = estimator._size(neighbours, total.count_with_noise(0, 1))
-    bound = read_bounds(estimator.bounds, estimator.settings.reading.standardize)
-    # The basis before a mechanism adapted it and after: an adapted one is left as it is.
-    request = estimator._request(summation.request.basis, bound, size, None)
-    # The noise is that of this request's bound: it must be the one that was enforced.
-    if not estimator._summation(request, summation.components).same_integers(summation):
+    plan, count = summation.plan, total.count_with_noise(0, 1)
+    check_count(plan.neighbours, count, summation.reading.invalid)
+    if plan.neighbours is Neighbours.REPLACE_ONE:
+        plan = plan.at(n=count)
+    # The noise is that of this plan's bound: it must be the one that was enforced.
+    if not Summation(plan, summation.components).same_integers(summation):
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
     with np.errstate(all="ignore"):
-        return request, summation.finish(total, request)
+        return summation.prepared(total, plan)

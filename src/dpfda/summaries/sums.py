@@ -19,11 +19,13 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import Rows, project, quantised, transform
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.native_arrays import doubles
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan, Prepared
+from dpfda.publication.means import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
 from dpfda.records.curves import check_orientation, refuse_unusable
 from dpfda.records.frames import check_axes
+from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
 
@@ -42,30 +44,30 @@ class Summation:
 
     Parameters
     ----------
-    request : Request
-        Basis and bound are used; of the number of units only what `components` says.
+    plan : MeanPlan
+        Basis, bound and reading are used; of the number of units only what `components` says.
     components : int
         How many coefficients are needed.
-    missing, invalid : str
-        As in `dpfda.PrivateMean`.
-    standardize : bool
-        As in `dpfda.PrivateMean`.
     """
 
-    request: Request
+    plan: MeanPlan
     components: int
-    missing: str = "refuse"
-    invalid: str = "refuse"
-    standardize: bool = False
+
+    @classmethod
+    def of(cls, plan: MeanPlan) -> Summation:
+        """With as many coefficients as a plan needs."""
+        return cls(plan, plan.components())
+
+    @property
+    def reading(self) -> ReadingRule:
+        """How records are read."""
+        return self.plan.reading or Reading()
 
     def same_integers(self, other: Summation) -> bool:
         """Whether both turn every record into the same integers."""
-        mine, theirs = self.request, other.request
-        if (self.missing, self.invalid, self.standardize) != (
-            other.missing,
-            other.invalid,
-            other.standardize,
-        ):
+        mine, theirs = self.plan, other.plan
+        rules = ("missing", "invalid", "standardize")
+        if any(getattr(self.reading, rule) != getattr(other.reading, rule) for rule in rules):
             return False
         if mine.on_grid is not None and theirs.on_grid is not None:
             return mine.on_grid.rule.same(theirs.on_grid.rule) and np.array_equal(
@@ -81,12 +83,12 @@ class Summation:
 
     def empty(self) -> IntegerSum:
         """The sum over no records. Private from the first record on."""
-        placed = self.request.on_grid
+        placed = self.plan.on_grid
         return IntegerSum(self.components if placed is None else placed.rule.center.size)
 
     def matrix(self, values: Any) -> NDArray[Any]:
         """A block of records as a matrix that fits the basis; see `matrix_on`."""
-        return matrix_on(values, self.request.basis, self.missing, self.invalid)
+        return matrix_on(values, self.plan.basis, self.reading.missing, self.reading.invalid)
 
     def add(self, total: IntegerSum, matrix: NDArray[Any], first_row: int = 0) -> None:
         """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
@@ -96,34 +98,34 @@ class Summation:
         DataError
             With the place of a value that is not finite, unless repairing. The sum is then useless.
         """
-        placed = self.request.on_grid
+        placed = self.plan.on_grid
         if placed is not None and self._plain:
             totals, unusable = grid_sum(matrix, placed.rule)
             total.add_totals(totals, matrix.shape[0])
             self._check(unusable, matrix, first_row)
             return
-        if type(self.request.bound) is L1Ball and self._plain and compiled.worthwhile(matrix.size):
+        if type(self.plan.bound) is L1Ball and self._plain and compiled.worthwhile(matrix.size):
             for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
                 block = matrix[start : start + ROWS_AT_ONCE]
                 self._check(self._add_l1(total, block), block, first_row + start)
             return
-        grid = flat_grid(self.request.basis)
+        grid, missing, invalid = flat_grid(self.plan.basis), self.reading.missing, self.reading.invalid
         step = max(1, NUMBERS_AT_ONCE // matrix.shape[1])
         for start in range(0, matrix.shape[0], step):
             block = matrix[start : start + step]
-            curves = curves_from_array(block, grid, self.missing, self.invalid, first_row + start)
-            if self.standardize:
-                curves = standardized(curves, self.request.basis.weights)
+            curves = curves_from_array(block, grid, missing, invalid, first_row + start)
+            if self.reading.standardize:
+                curves = standardized(curves, self.plan.basis.weights)
             self.add_curves(total, curves)
 
     @property
     def _plain(self) -> bool:
         """Whether records are taken as they are, to coefficients by a matrix."""
-        as_they_are = self.missing == "refuse" and not self.standardize
-        return as_they_are and not isinstance(self.request.basis, BoxFunctions)
+        as_they_are = self.reading.missing == "refuse" and not self.reading.standardize
+        return as_they_are and not isinstance(self.plan.basis, BoxFunctions)
 
     def _check(self, unusable: int, matrix: NDArray[Any], first_row: int) -> None:
-        if unusable and self.invalid == "refuse":
+        if unusable and self.reading.invalid == "refuse":
             refuse_unusable(matrix, first_row)
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
@@ -133,28 +135,41 @@ class Summation:
             rows = slice(start, start + step)
             self._add_block(total, curves.values[rows], curves.usable[rows])
 
-    def finish(self, total: IntegerSum, request: Request) -> IntegerSum:
-        """The integers that get noise, under the request that is published; see `Request.measure`."""
-        if request.on_grid is None or request.joins_count:
+    def finish(self, total: IntegerSum, plan: MeanPlan) -> IntegerSum:
+        """The integers that get noise, under the plan that is published; see `MeanPlan.measure`."""
+        if plan.on_grid is None or plan.joins_count:
             return total
-        return total.through(request.grid_matrix(request.on_grid))
+        return total.through(plan.grid_matrix(plan.on_grid))
+
+    def over(self, curves: Curves) -> Prepared[MeanPlan, IntegerSum]:
+        """The sum over curves that have been read."""
+        total = self.empty()
+        self.add_curves(total, curves)
+        return self.prepared(total)
+
+    def prepared(
+        self, total: IntegerSum, plan: MeanPlan | None = None
+    ) -> Prepared[MeanPlan, IntegerSum]:
+        """A sum with the plan that it answers, by default the one that it was made under."""
+        plan = plan or self.plan
+        return Prepared(plan, self.finish(total, plan))
 
     def _add_block(self, total: IntegerSum, values: Floats, usable: NDArray[np.bool_]) -> None:
-        request = self.request
-        if request.on_grid is not None:
+        plan = self.plan
+        if plan.on_grid is not None:
             if not usable.all():
                 values = np.where(usable[:, None], values, np.nan)
-            total.add_totals(grid_sum(values, request.on_grid.rule)[0], usable.size)
+            total.add_totals(grid_sum(values, plan.on_grid.rule)[0], usable.size)
             return
-        centered = request.bound.restrict(values, flat_grid(request.basis))
-        total.add(request.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
+        centered = plan.bound.restrict(values, flat_grid(plan.basis))
+        total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
 
     def _add_l1(self, total: IntegerSum, matrix: NDArray[Any]) -> int:
         """The compiled way to the same integers; rows that it does not verify take the other.
 
         Returns the number of unusable records.
         """
-        ball, analysis = self.request.ball, self.request.basis.analysis[:, : self.components]
+        ball, analysis = self.plan.ball, self.plan.basis.analysis[:, : self.components]
         public, exponent, bits = quantised(analysis)
         totals, unusable, careful = compiled.project_clip_l1(
             matrix, public, bits, exponent - 2 * bits + ball.exponent, ball.radius
@@ -166,7 +181,7 @@ class Summation:
 
     @property
     def _embed(self) -> Callable[[Floats], Rows]:
-        basis = self.request.basis
+        basis = self.plan.basis
         if isinstance(basis, BoxFunctions):
             return partial(transform, basis=basis.truncate(self.components))
         return partial(project, analysis=basis.analysis[:, : self.components])

@@ -23,7 +23,7 @@ is drawn.
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,40 +32,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.bounds import read_bounds
 from dpfda.bounds.around import BallAround
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.two_stage import (
-    StagePlan,
+    StageShares,
     candidate_radii,
     choose_radius,
     expected_squares,
-    plan_stages,
     residual_belief,
     residual_problem,
+    share_stages,
     unknown_after,
 )
 from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import project, sum_columns
 from dpfda.numerics.parameters import length, shown
+from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added
-from dpfda.publication import Request, certified, charge, check, publish, recomputed, stamp
-from dpfda.records import Curves, LongCurves
-from dpfda.records.dask_arrays import is_dask
+from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, added
+from dpfda.publication import MeanPlan, Plan, Prepared, charge, check, publish, recomputed, stamp
+from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
-from dpfda.summaries.choices import check_choices
-from dpfda.summaries.curves import read_curves, unit_curves
 from dpfda.summaries.settings import Gathered
-from dpfda.summaries.sums import Summation, matrix_on
+from dpfda.summaries.sums import Summation
 
 if TYPE_CHECKING:
-    from dpfda.summaries.mean import PrivateMean
+    pass
 
 Floats = NDArray[np.float64]
 
@@ -96,7 +93,7 @@ class TwoStages(Gathered):
     The guarantee is proved in the docstring of this module. Each stage takes the mechanism with the
     least expected error. Under add/remove neighbours a public size is needed. All records are held in
     memory; there are no streams, blocks, boxes or sessions. The estimator gets `plan_` beside
-    `release_`: shares of the budget and expected errors, from public numbers.
+    `release_`, its plan: shares of the budget and expected errors, from public numbers.
 
     Examples
     --------
@@ -122,229 +119,247 @@ class TwoStages(Gathered):
         )
 
 
-def fit_stages(estimator: PrivateMean, X: Any, groups: Any = None) -> tuple[ReleasedFunction, StagePlan]:
-    """Release a mean whose mechanism is `TwoStages`; arguments and errors as of `PrivateMean.fit`."""
-    with np.errstate(all="ignore"):
-        prepared = prepare_stages(estimator, X, groups)
-    prepared.check()
+def fit_stages(
+    prepared: Prepared[StagedPlan, Curves], ledger: Any = None, dataset: str | None = None
+) -> ReleasedFunction:
+    """Release a mean whose mechanism is `TwoStages`."""
+    plan = prepared.plan
     # The whole budget, before the first noise; the stages charge nothing of their own.
-    certificate = prepared.certified()
-    charge(*estimator.paying(), certificate, _entry(prepared))
+    certificate = plan.certified()
+    charge(ledger, dataset, certificate, plan.entry())
     with np.errstate(all="ignore"):
-        return _released(prepared, certificate), prepared.plan
+        return _released(prepared, certificate)
 
 
-def prepare_stages(estimator: PrivateMean, X: Any, groups: Any = None) -> PreparedStages:
-    """Everything before the noise: check, plan, read the records. The result is private."""
-    guarantee = check_choices(estimator)
-    settings, strategy = estimator.settings, estimator.mechanism
-    neighbours, spread = Neighbours.parse(settings.unit.neighbours), _spread(strategy.spread)
-    if neighbours is Neighbours.ADD_REMOVE and settings.unit.public_size is None:
+def staged_plan(whole: MeanPlan, strategy: TwoStages) -> StagedPlan:
+    """The plan in two stages for that of a mean with the whole budget, checked.
+
+    Raises
+    ------
+    ParameterError
+        If there cannot be two stages.
+    """
+    spread = _spread(strategy.spread)
+    if whole.size is None:
         raise ParameterError(
             "public_size",
             "be given under add-remove neighbours: two stages are planned by it",
             "None",
             "Pass a public number to divide by, or use one stage, which releases the count.",
         )
-    if estimator.rho is not None:
-        raise ParameterError("rho", "be None for two stages", shown(estimator.rho), "Give an epsilon.")
-    if is_dask(X):
-        raise strategy.refusal("Dask arrays")
-    values, basis, groups = read_curves(settings, estimator.basis, X, groups)
-    if isinstance(basis, BoxFunctions):
+    if isinstance(whole.guarantee, ZeroConcentratedDP):
+        rho = readable(whole.guarantee.rho)
+        raise ParameterError("rho", "be None for two stages", rho, "Give an epsilon.")
+    if isinstance(whole.basis, BoxFunctions):
         raise strategy.refusal("functions on boxes")
-    if not isinstance(values, LongCurves):
-        values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-    curves, groups = unit_curves(settings, basis, values, groups)
-    bound = read_bounds(estimator.bounds, settings.reading.standardize)
-    size = estimator._size(neighbours, curves.usable.size)
-    single = copy.copy(estimator)
-    single.mechanism = "auto"
-    request = replace(single._request(basis, bound, size, groups), guarantee=guarantee, line=False)
-    if request.public_size is None or request.centers is not None:
+    if whole.centers is not None:
         raise ParameterError("prior", "be None for two stages", "public curves")
-    plan = plan_stages(request.problem(request.public_size), spread)
-    return PreparedStages(request, plan, spread is None, curves)
+    single = replace(whole, line=False)
+    shares = share_stages(single.problem(whole.size), spread)
+    plan = StagedPlan(single, shares, spread is None)
+    plan.check()
+    return plan
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedStages:
-    """What two stages work on, before anything is charged or drawn. The curves are private.
+@dataclass(frozen=True, eq=False)
+class StagedPlan(Plan):
+    """Plan of a mean in two stages, or in one where two are not expected to be better.
 
     Parameters
     ----------
-    request : Request
-        Of the whole. Public.
-    plan : StagePlan
-        Public.
+    whole : MeanPlan
+        Of one stage with the whole budget.
+    shares : StageShares
+        How the budget is divided, and why.
     chosen_privately : bool
         Whether the radius is.
-    curves : Curves
-        One a privacy unit. Private.
     """
 
-    request: Request
-    plan: StagePlan
+    whole: MeanPlan
+    shares: StageShares
     chosen_privately: bool
-    curves: Curves
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.whole.guarantee
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.whole.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.whole.unit
+
+    @property
+    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.whole.bounded
+
+    @property
+    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.whole.about
+
+    @property
+    def functions(self) -> str:
+        return self.whole.functions
+
+    @property
+    def tuning(self) -> Mapping[str, Any]:
+        return {"name": "two-stage"} if self.two_stages else self.whole.tuning
 
     @property
     def size(self) -> int:
         """Public number of units, or public divisor."""
-        size = self.request.public_size
+        size = self.whole.size
         assert size is not None  # noqa: S101
         return size
 
     @property
-    def staged(self) -> bool:
+    def two_stages(self) -> bool:
         """Whether there are two stages."""
-        return self.plan.two_stages or self.chosen_privately
+        return self.shares.two_stages or self.chosen_privately
 
-    def certified(self) -> Certificate:
-        """The certificate of the whole, with the costs of all stages, before it is charged.
+    def entry(self) -> dict[str, Any]:
+        return super().entry() | {"summary": "mean curve in two stages", "mechanism": "two-stage"}
+
+    def costs(self) -> dict[str, Cost]:
+        """The costs of all stages.
 
         How the last stage is measured follows from the rough mean, so its law is not known beforehand:
         it costs its guarantee.
         """
-        if not self.staged:
-            return certified(self.request)
-        whole, (first,) = certified(self.first_request), certified(self.first_request).costs
-        stages = {FIRST: first}
-        if self.chosen_privately:
-            assert self.plan.selection is not None  # noqa: S101
-            stages[RADIUS] = Cost(self.plan.selection, LaplaceLoss(self.plan.selection.epsilon))
-        stages[LAST] = Cost(self.plan.last)
-        return Certificate.charged(
-            stages, whole.neighbours, whole.unit, whole.bound, {"name": "two-stage"}
-        )
-
-    def total(self, request: Request) -> IntegerSum:
-        """The exact sum that answers a request. Private."""
-        summation = Summation(request, request.components())
-        total = summation.empty()
-        summation.add_curves(total, self.curves)
-        return summation.finish(total, request)
+        if not self.two_stages:
+            return self.whole.costs()
+        (first,) = self.rough.costs().values()
+        stages, selection = {FIRST: first}, self.shares.selection
+        if self.chosen_privately and selection is not None:
+            stages[RADIUS] = Cost(selection, LaplaceLoss(selection.epsilon))
+        return {**stages, LAST: Cost(self.shares.last)}
 
     def check(self) -> None:
         """Design what is known before anything is drawn, so that it is refused before the charge."""
-        check(self.first_request if self.plan.two_stages or self.chosen_privately else self.request)
+        check(self.rough if self.two_stages else self.whole)
         if self.chosen_privately:
             self.counting_noise()
 
     @cached_property
-    def first_request(self) -> Request:
+    def rough(self) -> MeanPlan:
         """Of the rough mean."""
-        return replace(self.request, guarantee=self.plan.first)
+        return replace(self.whole, guarantee=self.shares.first)
 
     def differences(self, first: ReleasedFunction) -> Floats:
         """Coefficients' mean squares (K,) that the rough mean leaves unknown. Public."""
-        request = self.first_request
-        design = request.public_design
+        design = self.rough.public_design
         assert design is not None  # noqa: S101
         unit = 2.0**-first.exponent / first.count
         noisy = np.array([float(value) * unit for value in first.noisy_sum])
-        return unknown_after(request.problem(self.size), design, noisy, first.coefficients)
-
-    def bins(self, first: ReleasedFunction, radii: Floats) -> IntegerSum:
-        """One-hot counts (C,) of the units by the length of their difference. Private.
-
-        A unit's bin is the number of candidates, but the largest, that are not below its length: a
-        function of that unit alone, and always one of the bins.
-        """
-        basis = self.request.basis
-        around = BallAround(first.unclipped(flat_grid(basis)), float(radii[0]), self.request.bound)
-        values = around.restrict(self.curves.values, flat_grid(basis))
-        rows = project(np.where(self.curves.usable[:, None], values, 0.0), basis.analysis)
-        with np.errstate(all="ignore"):
-            # An overflow, and what is no number, falls into the outermost bin.
-            lengths = np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
-        bins = (lengths[:, None] <= radii[1:]).sum(axis=1)
-        counts = np.bincount(bins, minlength=radii.size)
-        return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
+        return unknown_after(self.rough.problem(self.size), design, noisy, first.coefficients)
 
     def counting_noise(self) -> tuple[KNormNoise, int]:
         """Laplace law of the counts' noise, and how far neighbouring counts are apart in l1."""
-        assert self.plan.selection is not None  # noqa: S101
-        width = self.request.neighbours.differences(COUNT_SCALE)
+        assert self.shares.selection is not None  # noqa: S101
+        width = self.whole.neighbours.differences(COUNT_SCALE)
         bins = candidate_radii(1.0).size
-        return knorm_noise((1,) * bins, np.ones(bins), "l1", width, self.plan.selection), width
+        return knorm_noise((1,) * bins, np.ones(bins), "l1", width, self.shares.selection), width
 
     def radii(self) -> Floats:
         """Public candidates for the radius."""
-        ball = self.request.ball
+        ball = self.whole.ball
         return candidate_radii(ball.radius * ball.step)
 
     def radius_from(self, noisy: tuple[int, ...], noise: KNormNoise, squares: Floats) -> float:
         """The clipping radius, from noisy counts."""
-        radii, problem = self.radii(), self.request.problem(self.size)
+        radii, problem = self.radii(), self.whole.problem(self.size)
         counts = np.array([float(count) / COUNT_SCALE for count in noisy])
         deviation = float(np.sqrt(noise.variances()[0])) / COUNT_SCALE
-        errors = expected_squares(problem, squares, radii, self.plan.last)
+        errors = expected_squares(problem, squares, radii, self.shares.last)
         missing = float(np.sqrt(squares.sum()))
         return float(radii[choose_radius(radii, counts, deviation, self.size, missing, errors)])
 
     def last_stage(self, first: ReleasedFunction, radius: float, squares: Floats) -> LastStage:
         """The public side of the differences."""
-        basis = self.request.basis
-        bound = BallAround(first.unclipped(flat_grid(basis)), radius, self.request.bound)
-        request = replace(self.request, bound=bound, guarantee=self.plan.last)
-        whole = self.request.problem(self.size)
-        problem = residual_problem(whole, residual_belief(squares), radius, self.plan.last)
-        return LastStage(request, problem, choose(problem))
-
-    def last_total(self, stage: LastStage) -> IntegerSum:
-        """Exact sum of the clipped differences. Private."""
-        summation = Summation(stage.request, stage.design.components)
-        total = summation.empty()
-        summation.add_curves(total, self.curves)
-        return total
+        basis = self.whole.basis
+        bound = BallAround(first.unclipped(flat_grid(basis)), radius, self.whole.bound)
+        plan = replace(self.whole, bound=bound, guarantee=self.shares.last)
+        whole = self.whole.problem(self.size)
+        problem = residual_problem(whole, residual_belief(squares), radius, self.shares.last)
+        return LastStage(plan, problem, choose(problem))
 
 
 @dataclass(frozen=True, eq=False)
 class LastStage:
-    """Public side of the last stage: request with the ball around the rough mean, problem, design."""
+    """Public side of the last stage: plan with the ball around the rough mean, problem, design."""
 
-    request: Request
+    plan: MeanPlan
     problem: Problem
     design: Design
 
 
-def _released(prepared: PreparedStages, certificate: Certificate) -> ReleasedFunction:
+def last_total(prepared: Prepared[StagedPlan, Curves], stage: LastStage) -> IntegerSum:
+    """Exact sum of the clipped differences. Private."""
+    summation = Summation(stage.plan, stage.design.components)
+    total = summation.empty()
+    summation.add_curves(total, prepared.total)
+    return total
+
+
+def bins(prepared: Prepared[StagedPlan, Curves], first: ReleasedFunction, radii: Floats) -> IntegerSum:
+    """One-hot counts (C,) of the units by the length of their difference. Private.
+
+    A unit's bin is the number of candidates, but the largest, that are not below its length: a
+    function of that unit alone, and always one of the bins.
+    """
+    whole, curves = prepared.plan.whole, prepared.total
+    basis = whole.basis
+    around = BallAround(first.unclipped(flat_grid(basis)), float(radii[0]), whole.bound)
+    values = around.restrict(curves.values, flat_grid(basis))
+    rows = project(np.where(curves.usable[:, None], values, 0.0), basis.analysis)
+    with np.errstate(all="ignore"):
+        # An overflow, and what is no number, falls into the outermost bin.
+        lengths = np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
+    bins = (lengths[:, None] <= radii[1:]).sum(axis=1)
+    counts = np.bincount(bins, minlength=radii.size)
+    return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
+
+
+def _released(prepared: Prepared[StagedPlan, Curves], certificate: Certificate) -> ReleasedFunction:
     """Draw the noise of all stages. The whole has been charged."""
-    plan, request = prepared.plan, prepared.request
-    if not prepared.staged:
-        release: ReleasedFunction = publish(prepared.total(request), request, certificate=certificate)
-        tuning = {**release.mechanism, "stages": 1, "why": plan.describe()}
+    plan, curves = prepared.plan, prepared.total
+    if not plan.two_stages:
+        one = Summation.of(plan.whole).over(curves)
+        release: ReleasedFunction = publish(one.total, one.plan, certificate=certificate)
+        tuning = {**release.mechanism, "stages": 1, "why": plan.shares.describe()}
         return replace(release, certificate=release.certificate.fulfilled(release.achieved, tuning))
-    request, part = prepared.first_request, certificate.part(FIRST)
-    first: ReleasedFunction = publish(prepared.total(request), request, certificate=part)
-    squares = prepared.differences(first)
+    rough = Summation.of(plan.rough).over(curves)
+    first: ReleasedFunction = publish(rough.total, rough.plan, certificate=certificate.part(FIRST))
+    squares = plan.differences(first)
     selection = None
-    if prepared.chosen_privately:
+    if plan.chosen_privately:
         selection, radius = _selected(prepared, first, squares)
     else:
-        radius = plan.radius_after(squares)
-    stage = prepared.last_stage(first, radius, squares)
-    achieved = recomputed(stage.design.noise, "l2", stage.problem.width, plan.last)
-    noisy = prepared.last_total(stage).with_noise(stage.design.noise.draw())
-    return assembled(prepared, first, stage, noisy, achieved, certificate, selection)
+        radius = plan.shares.radius_after(squares)
+    stage = plan.last_stage(first, radius, squares)
+    achieved = recomputed(stage.design.noise, "l2", stage.problem.width, plan.shares.last)
+    noisy = last_total(prepared, stage).with_noise(stage.design.noise.draw())
+    return assembled(plan, first, stage, noisy, achieved, certificate, selection)
 
 
 def _selected(
-    prepared: PreparedStages, first: ReleasedFunction, squares: Floats
+    prepared: Prepared[StagedPlan, Curves], first: ReleasedFunction, squares: Floats
 ) -> tuple[Selection, float]:
-    radii, part = prepared.radii(), prepared.plan.selection
+    plan = prepared.plan
+    radii, part = plan.radii(), plan.shares.selection
     assert part is not None  # noqa: S101
-    noise, width = prepared.counting_noise()
-    total = prepared.bins(first, radii)
+    noise, width = plan.counting_noise()
+    total = bins(prepared, first, radii)
     achieved = recomputed(noise, "l1", width, part)
     noisy = total.with_noise(noise.draw())
     selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, achieved)
-    return selection, prepared.radius_from(noisy, noise, squares)
+    return selection, plan.radius_from(noisy, noise, squares)
 
 
 def assembled(
-    prepared: PreparedStages,
+    plan: StagedPlan,
     first: ReleasedFunction,
     stage: LastStage,
     noisy: tuple[int, ...],
@@ -353,20 +368,20 @@ def assembled(
     selection: Selection | None = None,
 ) -> TwoStageFunction:
     """The release around the output of all stages; everything in it is public."""
-    request, plan, design = prepared.request, prepared.plan, stage.design
+    whole, design = plan.whole, stage.design
     parts = [first.achieved, *([] if selection is None else [selection.achieved]), achieved]
-    radius = stage.request.bound.radius_on(request.basis.grid_points, request.basis.weights)
-    tuning = {"name": "two-stage", **_info(plan, radius, first, design, selection)}
+    radius = stage.plan.bound.radius_on(whole.basis.grid_points, whole.basis.weights)
+    tuning = {"name": "two-stage", **_info(plan.shares, radius, first, design, selection)}
     return TwoStageFunction(
-        basis=request.basis.truncate(design.functions),
+        basis=whole.basis.truncate(design.functions),
         noisy_sum=noisy,
         exponent=stage.problem.ball.exponent,
-        divisor=float(prepared.size),
+        divisor=float(plan.size),
         shrinkage=design.shrinkage,
-        center=stage.request.bound.center_on(flat_grid(request.basis)),
+        center=stage.plan.bound.center_on(flat_grid(whole.basis)),
         noise=design.noise,
         certificate=certificate.fulfilled(added(parts), tuning),
-        about=dict(request.about) | stamp(),
+        about=dict(whole.about) | stamp(),
         hierarchy=design.hierarchy,
         first=first,
         radius=radius,
@@ -376,7 +391,7 @@ def assembled(
 
 
 def _info(
-    plan: StagePlan,
+    shares: StageShares,
     radius: float,
     first: ReleasedFunction,
     design: Design,
@@ -385,31 +400,19 @@ def _info(
     """Shares, radius and noise laws in words and numbers."""
     return {
         "stages": 2,
-        "why": plan.describe(),
-        "first stage": f"{plan.first}: {first.noise.describe()}",
+        "why": shares.describe(),
+        "first stage": f"{shares.first}: {first.noise.describe()}",
         "choice of the radius": (
-            "declared" if selection is None else f"{plan.selection}: {selection.noise.describe()}"
+            "declared" if selection is None else f"{shares.selection}: {selection.noise.describe()}"
         ),
-        "last stage": f"{plan.last}: {design.noise.describe()}",
+        "last stage": f"{shares.last}: {design.noise.describe()}",
         "last mechanism": design.mechanism,
-        "share of the first stage": float(plan.share),
+        "share of the first stage": float(shares.share),
         "radius": radius,
         "expected typical error": {
-            "one stage": plan.one,
-            "two stages" + ("" if selection is None else ", over assumed spreads"): plan.two,
+            "one stage": shares.one,
+            "two stages" + ("" if selection is None else ", over assumed spreads"): shares.two,
         },
-    }
-
-
-def _entry(prepared: PreparedStages) -> dict[str, Any]:
-    request = prepared.request
-    return {
-        "summary": "mean curve in two stages",
-        "neighbours": str(request.neighbours),
-        "privacy_unit": request.unit,
-        "bound": request.bound.describe(),
-        "basis": request.basis.describe(),
-        "mechanism": "two-stage",
     }
 
 

@@ -21,11 +21,11 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
-from dpfda.publication import COUNT_SCALE, certified_entry
+from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared, certified_entry
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
-from dpfda.summaries.mean import PreparedMean, PrivateMean
+from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
 
@@ -65,37 +65,39 @@ def simulate_releases(
     """
     generator, draws = seeded(seed, "seed"), parameters.draws(draws)
     prepared = _checked(estimator).prepare(X, groups)
-    basis = prepared.request.basis
+    basis = prepared.plan.basis
     functions = _functions(basis)
     coefficients = simulated_coefficients(prepared, generator, draws)
-    center = prepared.request.bound.center_on(flat_grid(basis))
+    center = prepared.plan.bound.center_on(flat_grid(basis))
     curves = center + coefficients @ functions[:, : coefficients.shape[1]].T
-    prior = prepared.request.curves
-    if prior is not None and prepared.request.answers_with_line:
+    prior = prepared.plan.curves
+    if prior is not None and prepared.plan.answers_with_line:
         curves = np.clip(curves, prior.lower, prior.upper)
     return curves.view(NotPrivate)
 
 
-def simulated_coefficients(prepared: PreparedMean, generator: np.random.Generator, draws: int) -> Floats:
+def simulated_coefficients(
+    prepared: Prepared[MeanPlan, IntegerSum], generator: np.random.Generator, draws: int
+) -> Floats:
     """Simulated released coefficients (draws, M); (draws, K) where the design awaits the count."""
-    request, total = prepared.request, prepared.total
-    if request.public_size is not None:
-        design = request.design(request.public_size)
+    plan, total = prepared.plan, prepared.total
+    if plan.size is not None:
+        design = plan.design(plan.size)
         noise = design.noise.simulate(generator, draws)
-        step = math.ldexp(1.0, -design.exponent(request.problem(request.public_size)))
-        means = (_thresholded(total, design) + noise) * step / request.public_size
-        return released_coefficients(design, means, step / request.public_size, request.basis)
-    rows = np.zeros((draws, request.basis.eigenvalues.size))
+        step = math.ldexp(1.0, -design.exponent(plan.problem(plan.size)))
+        means = (_thresholded(total, design) + noise) * step / plan.size
+        return released_coefficients(design, means, step / plan.size, plan.basis)
+    rows = np.zeros((draws, plan.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):
-        design = request.design(max(1, round(count.value)))
+        design = plan.design(max(1, round(count.value)))
         noise, divisor = design.noise.simulate(generator, 1)[0], count
         if design.counts:
             again = total.count_with_noise(round(noise[-1]), design.counts)
             divisor = NoisyCount(again, design.counts, design.noise, count)
-        step = math.ldexp(1.0, -design.exponent(request.problem(1))) / divisor.value
-        sums = _thresholded(request.measure(total, design), design)
+        step = math.ldexp(1.0, -design.exponent(plan.problem(1))) / divisor.value
+        sums = _thresholded(plan.measure(total, design), design)
         means = (sums + noise[: design.components]) * step
-        row[: design.functions] = released_coefficients(design, means[None, :], step, request.basis)[0]
+        row[: design.functions] = released_coefficients(design, means[None, :], step, plan.basis)[0]
     return rows
 
 
@@ -133,9 +135,9 @@ def _thresholded(total: IntegerSum, design: Design) -> Floats:
 
 
 def _simulated_counts(
-    prepared: PreparedMean, generator: np.random.Generator, draws: int
+    prepared: Prepared[MeanPlan, IntegerSum], generator: np.random.Generator, draws: int
 ) -> Iterator[NoisyCount]:
-    law = prepared.request.count_noise
+    law = prepared.plan.count_noise
     for noise in law.simulate(generator, draws)[:, 0]:
         yield NoisyCount(prepared.total.count_with_noise(round(noise), COUNT_SCALE), COUNT_SCALE, law)
 
@@ -171,16 +173,16 @@ def simulate_density(
 def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:
     """Mean of the clipped, rounded records on the grid: what the noise hides. For studies only."""
     prepared = _checked(estimator).prepare(X, groups)
-    if (prepared.request.public_design or prepared.request.design(1)).measurement is not None:
+    if (prepared.plan.public_design or prepared.plan.design(1)).measurement is not None:
         # What was measured is not the mean itself: take all coefficients, as other mechanisms do.
         from sklearn.base import clone
 
         prepared = clone(estimator).set_params(mechanism="laplace", delta=0.0).prepare(X, groups)
-    request, total = prepared.request, prepared.total
-    coefficients = np.array(total._total, dtype=float) * request.ball.step / total._count
-    basis = request.basis
+    plan, total = prepared.plan, prepared.total
+    coefficients = np.array(total._total, dtype=float) * plan.ball.step / total._count
+    basis = plan.basis
     functions = _functions(basis)[:, : coefficients.size]
-    curve = request.bound.center_on(flat_grid(basis)) + functions @ coefficients
+    curve = plan.bound.center_on(flat_grid(basis)) + functions @ coefficients
     return curve.view(NotPrivate)
 
 

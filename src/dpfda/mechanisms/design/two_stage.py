@@ -56,7 +56,7 @@ MISSED = (0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class StagePlan:
+class StageShares:
     """How a budget is divided, and what one and two stages are expected to give.
 
     Parameters
@@ -111,7 +111,7 @@ class StagePlan:
         )
 
 
-def plan_stages(problem: Problem, spread: float | None) -> StagePlan:
+def share_stages(problem: Problem, spread: float | None) -> StageShares:
     """Divide a budget between a rough mean and the differences from it.
 
     Parameters
@@ -128,7 +128,7 @@ def plan_stages(problem: Problem, spread: float | None) -> StagePlan:
     its square is added to that of the typical error.
     """
     one = typical_error(problem, choose(problem)) * _radius(problem)
-    plans = [plan for share in SHARES for plan in _plans(problem, share, spread, one)]
+    plans = [plan for share in SHARES for plan in _tried(problem, share, spread, one)]
     if spread is not None:
         return min(plans, key=lambda plan: plan.two)
     # Over the assumed spreads: the share with the least product of errors.
@@ -138,7 +138,7 @@ def plan_stages(problem: Problem, spread: float | None) -> StagePlan:
     return replace(plan, width=None, two=math.prod(errors[best]) ** (1 / len(ASSUMED_SPREADS)))
 
 
-def _plans(problem: Problem, share: Fraction, spread: float | None, one: float) -> list[StagePlan]:
+def _tried(problem: Problem, share: Fraction, spread: float | None, one: float) -> list[StageShares]:
     first, rest = split(problem.guarantee, share)
     selection = None
     spreads = [spread] if spread is not None else [s * _radius(problem) for s in ASSUMED_SPREADS]
@@ -157,7 +157,7 @@ def _plans(problem: Problem, share: Fraction, spread: float | None, one: float) 
             later = residual_problem(problem, belief, radius, rest)
             lost = ALIGNED * width * math.exp(-TAIL * wider) / TAIL
             two = math.hypot(typical_error(later, choose(later)) * _radius(later), lost)
-            tried.append(StagePlan(first, selection, rest, share, wider * width, one, two))
+            tried.append(StageShares(first, selection, rest, share, wider * width, one, two))
         made.append(min(tried, key=lambda plan: plan.two))
     return made
 

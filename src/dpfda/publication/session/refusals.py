@@ -6,10 +6,10 @@ from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.privacy.guarantees import Guarantee, PureDP
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan
 
 
-def check_request(request: Request) -> None:
+def check_plan(plan: MeanPlan) -> None:
     """Refuse what a session cannot answer before anything is charged.
 
     Raises
@@ -19,23 +19,23 @@ def check_request(request: Request) -> None:
     RefusedMechanismError
         If the noise is not Gaussian, awaits the count, or is not on coefficients.
     """
-    if isinstance(request.basis, BoxFunctions):
+    if isinstance(plan.basis, BoxFunctions):
         raise ParameterError(
             "basis",
             "be of functions on an interval in a session",
-            request.basis.describe(),
+            plan.basis.describe(),
             "Release the whole function with fit().",
         )
-    design = request.public_design
-    if design is None and request.mechanism == "auto":
+    design = plan.public_design
+    if design is None and plan.mechanism == "auto":
         raise RefusedMechanismError(
             "mechanism",
             "be named in a session whose number of units is private",
             "'auto'",
             "The choice would wait for the noisy count. Use 'gaussian' or 'gaussian-process'.",
         )
-    design = design or request.design(1)
-    checked_gaussian(design.noise, request.guarantee)
+    design = design or plan.design(1)
+    checked_gaussian(design.noise, plan.guarantee)
     if design.measurement is not None:
         raise RefusedMechanismError(
             "mechanism",

@@ -41,7 +41,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
-from dpfda.publication import Request, pay
+from dpfda.publication import MeanPlan, Prepared, pay
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import (
@@ -61,7 +61,7 @@ from dpfda.publication.session.records import (
     origin_of,
     public_side,
 )
-from dpfda.publication.session.refusals import check_request, checked_gaussian
+from dpfda.publication.session.refusals import check_plan, checked_gaussian
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
@@ -69,22 +69,10 @@ from dpfda.releases.function import ReleasedFunction
 Floats = NDArray[np.float64]
 
 
-class Prepared(Protocol):
-    """A private sum with the public request that it answers."""
-
-    @property
-    def request(self) -> Request:
-        """The public side."""
-
-    @property
-    def total(self) -> IntegerSum:
-        """The private side."""
-
-
 class Estimator(Protocol):
     """A summary that can be prepared and charged, such as `PrivateMean`."""
 
-    def prepare(self, X: Any, groups: Any = None) -> Prepared:
+    def prepare(self, X: Any, groups: Any = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise."""
 
     def paying(self) -> tuple[Any, str | None]:
@@ -172,12 +160,12 @@ class Session(Certified):
         if not hasattr(estimator, "prepare"):
             raise ParameterError("estimator", "be a mean that is to be released", shown(estimator))
         prepared = estimator.prepare(X, groups)
-        request = prepared.request
-        check_request(request)
+        plan = prepared.plan
+        check_plan(plan)
         journal = Journal.create(path)
         try:
-            paid = pay(prepared.total, request, *estimator.paying())
-            noise = checked_gaussian(paid.design.noise, request.guarantee)
+            paid = pay(prepared.total, plan, *estimator.paying())
+            noise = checked_gaussian(paid.design.noise, plan.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.
             frame = paid.release(tuple(nothing))

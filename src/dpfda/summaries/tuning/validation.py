@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.errors import ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import flag, whole
-from dpfda.publication import Request
+from dpfda.publication import MeanPlan
 from dpfda.records import curves_from_array, standardized, units
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import unit_codes
@@ -169,9 +169,9 @@ def _score(
     """Expected squared distance of one release of the rest to the curves left out."""
     kept = None if labels is None else labels[rest]
     prepared = candidate.prepare(values[rest], kept)
-    request = prepared.request
-    design = request.public_design
-    if design is None or request.public_size is None:
+    plan = prepared.plan
+    design = plan.public_design
+    if design is None or plan.size is None:
         raise ParameterError("public_size", "be given in candidates with add-remove neighbours", "None")
     if design.hierarchy is not None:
         raise ParameterError(
@@ -180,15 +180,15 @@ def _score(
             f"{candidate.mechanism!r}",
             "Cross-validation is for a penalty or the like; 'auto' is tuned from public numbers.",
         )
-    basis = request.basis
+    basis = plan.basis
     functions = basis.evaluate(basis.grid_points)[:, : design.functions]
-    size = request.public_size
-    unit = math.ldexp(1.0, -design.exponent(request.problem(size))) / size
+    size = plan.size
+    unit = math.ldexp(1.0, -design.exponent(plan.problem(size))) / size
     # No noise: these curves are public.
     exact = prepared.total.with_noise([0] * design.components, design.thresholds)
     means = np.array([float(value) for value in exact]) * unit
-    curve = request.bound.center_on(basis.grid_points) + functions @ design.coefficients(means)
-    targets = _targets(candidate, request, values[left], None if labels is None else labels[left])
+    curve = plan.bound.center_on(basis.grid_points) + functions @ design.coefficients(means)
+    targets = _targets(candidate, plan, values[left], None if labels is None else labels[left])
     distance = float(np.mean((curve - targets) ** 2 @ basis.weights))
     if not private:
         return distance
@@ -197,9 +197,9 @@ def _score(
     return distance + float(design.noise.variances() @ (moves**2 @ basis.weights))
 
 
-def _targets(candidate: PrivateMean, request: Request, values: Floats, labels: Any) -> Floats:
+def _targets(candidate: PrivateMean, plan: MeanPlan, values: Floats, labels: Any) -> Floats:
     """Curves left out as the candidate reads them, without clipping; one a unit."""
-    grid, weights = request.basis.grid_points, request.basis.weights
+    grid, weights = plan.basis.grid_points, plan.basis.weights
     curves = curves_from_array(
         values, grid, candidate.settings.reading.missing, candidate.settings.reading.invalid
     )

@@ -53,12 +53,6 @@ def _settings(given: Given) -> dict[str, Any]:
     return {"center": read_center(given.center)}
 
 
-def _try(estimator: Any) -> None:
-    from dpfda.summaries.covariance import prepare
-
-    try_on_curves(estimator, lambda trial, curves: prepare(trial, curves, None))
-
-
 VERB = Publication(
     name="covariance",
     words="Publish the covariance function of a file of private curves under differential privacy.",
@@ -67,7 +61,7 @@ VERB = Publication(
         "dpfda.summaries.mean:PrivateMean",
     ),
     reader=Curves(),
-    trial=_try,
+    trial=try_on_curves,
     options=(o.BOUNDS[0], CENTER),
     settings=_settings,
     outputs=((COMPONENTS, lambda release, path: release.components().save(path)),),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpfda.bases import Basis
     from dpfda.mechanisms.design import Plan
     from dpfda.privacy.guarantees import ApproximateDP, PureDP
-    from dpfda.publication import Request
+    from dpfda.publication import MeanPlan
     from dpfda.views import Curve
     from dpfda.views.shapes import Stroke
 
@@ -159,16 +159,18 @@ class Forecast:
             "limit": plan.typical_limit,
         }
 
-    def request(self, factor: Fraction = Fraction(1)) -> Request:
+    def request(self, factor: Fraction = Fraction(1)) -> MeanPlan:
         """What would be asked for at E times a factor."""
         from dpfda.privacy.guarantees import Neighbours, guarantee_for
-        from dpfda.publication import Request
+        from dpfda.publication import MeanPlan
 
         given = self.given
         scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
         neighbours = Neighbours.parse(given.neighbours)
         public = given.curves if neighbours is Neighbours.REPLACE_ONE else given.public_size
-        return Request(self.basis, self.bound, scaled, neighbours, given.mechanism, public, "unit", {})
+        return MeanPlan.of(
+            self.basis, self.bound, scaled, neighbours, given.mechanism, public, "unit", {}
+        )
 
     @property
     def counting(self) -> str:
@@ -176,7 +178,7 @@ class Forecast:
         from dpfda.publication import COUNT_SHARE
 
         asked = self.request()
-        if asked.public_size is not None:
+        if asked.size is not None:
             return ""
         share = math.sqrt(2) / (COUNT_SHARE * self.whole.epsilon * self.given.curves)
         words = "A tenth of epsilon goes to counting the units, whose number is private.\n"

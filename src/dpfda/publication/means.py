@@ -1,4 +1,4 @@
-"""The public side of a release of a sum: what is asked for, and the design that follows from it."""
+"""The plan of a mean: what is asked for, and the design that follows from it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +16,41 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
 from dpfda.errors import ParameterError
-from dpfda.mechanisms import COUNT_SCALE, Design, Problem
+from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import adapted, choose, public_curves, public_mixture, with_count
-from dpfda.noise import KNormNoise, knorm_noise
+from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import WHOLE
+from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, split
+from dpfda.publication.charging import recomputed
+from dpfda.publication.plan import Plan
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.
 COUNT_SHARE = Fraction(1, 10)
+# Stages of a release whose number of units is released too.
+COUNT, FUNCTION = "count", "function"
+
+
+class ReadingRule(Protocol):
+    """How records are read, each by itself; see `dpfda.Reading`. Public."""
+
+    @property
+    def missing(self) -> str: ...
+
+    @property
+    def invalid(self) -> str: ...
+
+    @property
+    def standardize(self) -> bool: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
-    """The public side of a release: everything but the data.
+class MeanPlan(Plan):
+    """Plan of a mean: basis and bound, and from them what is summed, the design and its noise.
 
-    A mechanism that works with another basis or form of bound replaces them here.
+    Make one with `of`, where a mechanism may put another basis or form of bound in their place.
 
     Parameters
     ----------
@@ -41,7 +60,7 @@ class Request:
         For the whole release.
     neighbours : Neighbours
     mechanism : "auto", name or Mechanism
-    public_size : int or None
+    size : int or None
         Under replace-one neighbours the number of units; under add/remove a public divisor, or None
         to release the count with a share of the budget.
     unit : str
@@ -52,6 +71,10 @@ class Request:
         Whether "auto" may answer bounds on values with the line of `dpfda.mechanisms.design.lines`.
     centers : array (C, m), optional
         Public curves that the mean may be near to; for the line alone.
+    reading : ReadingRule, optional
+        How records are read; None where they have been read.
+    stated : (Basis, Bound), optional
+        What was stated, where the mechanism has put something else in its place.
     """
 
     basis: Basis
@@ -59,23 +82,76 @@ class Request:
     guarantee: Guarantee
     neighbours: Neighbours
     mechanism: Any
-    public_size: int | None
+    size: int | None
     unit: str
     about: Mapping[str, Any]
     line: bool = True
     centers: NDArray[np.float64] | None = None
+    reading: ReadingRule | None = None
+    stated: tuple[Basis, Bound] | None = None
 
-    def __post_init__(self) -> None:
-        basis, bound = adapted(
-            self.mechanism,
-            self.basis,
-            self.bound,
-            self.public_size,
-            self.function_guarantee,
-            self.neighbours,
-        )
-        object.__setattr__(self, "basis", basis)
-        object.__setattr__(self, "bound", bound)
+    @classmethod
+    def of(
+        cls,
+        basis: Basis,
+        bound: Bound,
+        guarantee: Guarantee,
+        neighbours: Neighbours,
+        mechanism: Any,
+        size: int | None,
+        unit: str,
+        about: Mapping[str, Any],
+        **more: Any,
+    ) -> Self:
+        """The plan with the basis and the bound that the mechanism works with; parameters as above."""
+        part = _for_function(guarantee, size)
+        worked = adapted(mechanism, basis, bound, size, part, neighbours)
+        stated = (basis, bound)
+        return cls(*worked, guarantee, neighbours, mechanism, size, unit, about, stated=stated, **more)
+
+    def at(self, n: int) -> Self:
+        """The plan for another number of units, or public divisor; itself where that is private."""
+        if self.size is None:
+            return self
+        basis, bound = self.stated or (self.basis, self.bound)
+        more = {name: getattr(self, name) for name in ("line", "centers", "reading")}
+        asked = self.guarantee, self.neighbours, self.mechanism
+        return self.of(basis, bound, *asked, n, self.unit, self.about, **more)
+
+    @property
+    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"description": self.bound.describe(), **self.bound.to_json()}
+
+    @property
+    def functions(self) -> str:
+        return self.basis.describe()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        return {"name": getattr(self.mechanism, "name", str(self.mechanism))}
+
+    def entry(self) -> dict[str, Any]:
+        return super().entry() | {"mechanism": str(self.mechanism)}
+
+    def costs(self) -> dict[str, Cost]:
+        """What each stage costs, and its law where that is known beforehand.
+
+        A law that awaits the released count is not known: the stage then costs its guarantee, whatever
+        the count is.
+        """
+        design, size = self.public_design, self.size
+        if design is not None and size is not None:
+            return {WHOLE: self._cost(design, size)}
+        part, rest = split(self.guarantee, COUNT_SHARE)
+        named = isinstance(self.mechanism, str) and mechanisms().get(self.mechanism)
+        known = getattr(named, "one_law", False)
+        function = self._cost(self.trial, 1) if known else Cost(rest)
+        return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
+
+    def _cost(self, design: Design, size: int) -> Cost:
+        problem = self.problem(size)
+        achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
+        return cost_of(design.noise, achieved, problem.guarantee)
 
     @cached_property
     def on_grid(self) -> OnGrid | None:
@@ -93,7 +169,7 @@ class Request:
     @property
     def function_guarantee(self) -> Guarantee:
         """What is left for the function after the count's share."""
-        return self.guarantee if self.public_size else split(self.guarantee, COUNT_SHARE)[1]
+        return _for_function(self.guarantee, self.size)
 
     @property
     def joins_count(self) -> bool:
@@ -102,7 +178,7 @@ class Request:
         Sums are then kept for every grid point, and those over cells are made of them after the count
         that the cells are designed for.
         """
-        if self.public_size is not None or not self.answers_with_line:
+        if self.size is not None or not self.answers_with_line:
             return False
         return self.on_grid is not None and self.on_grid.cube is not None
 
@@ -141,7 +217,7 @@ class Request:
         problem = self.problem(size)
         if self.joins_count:
             return with_count(problem, choose(problem, self.mechanism))
-        if self.public_size is None and isinstance(self.mechanism, str):
+        if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
         return choose(problem, self.mechanism)
 
@@ -153,7 +229,7 @@ class Request:
     @cached_property
     def public_design(self) -> Design | None:
         """The design where the size is public; None where it awaits the count."""
-        return None if self.public_size is None else self.design(self.public_size)
+        return None if self.size is None else self.design(self.size)
 
     def components(self) -> int:
         """How many coefficients are needed: all of them where the design awaits the count."""
@@ -210,3 +286,7 @@ class Request:
                 "Give public_size, or fix what is measured.",
             )
         return design
+
+
+def _for_function(guarantee: Guarantee, size: int | None) -> Guarantee:
+    return guarantee if size else split(guarantee, COUNT_SHARE)[1]

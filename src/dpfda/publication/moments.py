@@ -1,0 +1,301 @@
+"""The plan of a covariance or of components: shares of the budget, laws of the noise, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases import Basis
+from dpfda.bounds import IntegerBall
+from dpfda.errors import DpfdaError, ParameterError
+from dpfda.mechanisms.design.covariance import best_symmetric, symmetric_laws
+from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, symmetric_noise
+from dpfda.numerics.rationals import readable
+from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split, within
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, Plan, check, recomputed
+from dpfda.records.second_moments import outer_ball
+
+Floats = NDArray[np.float64]
+
+# Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
+LARGEST_SIGNAL = 10**12
+# Stages of a release.
+COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a budget is split; the parts compose to the whole by basic composition.
+
+    Parameters
+    ----------
+    whole : Guarantee
+    count : PureDP or None
+        For the number of units, under add/remove without a public size.
+    mean : PureDP or None
+        For the mean, where it is released as the center.
+    rest : Guarantee
+        For the second moments.
+    """
+
+    whole: Guarantee
+    count: PureDP | None
+    mean: PureDP | None
+    rest: Guarantee
+
+    @classmethod
+    def of(cls, whole: Guarantee, counted: bool, mean_share: Fraction | None) -> Shares:
+        """Split off a tenth for a count, if one is released, and a share of the rest for a mean."""
+        rest: Guarantee = whole
+        count = mean = None
+        if counted:
+            count, rest = split(rest, COUNT_SHARE)
+        if mean_share is not None:
+            mean, rest = split(rest, mean_share)
+        return cls(whole, count, mean, rest)
+
+    @property
+    def alone(self) -> bool:
+        """Whether all of the budget goes to the second moments."""
+        return self.count is None and self.mean is None
+
+    @property
+    def before(self) -> dict[str, Cost]:
+        """What is paid before the second moments; the mean's law may await the count."""
+        count = {} if self.count is None else {COUNT: Cost(self.count, LaplaceLoss(self.count.epsilon))}
+        return count if self.mean is None else {**count, MEAN: Cost(self.mean)}
+
+    def describe(self) -> dict[str, str]:
+        """The split in words, for the release and the ledger."""
+        parts = {COUNT: self.count, MEAN: self.mean, MOMENTS: self.rest}
+        return {name: str(part) for name, part in parts.items() if part is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceShares:
+    """Budget of the exponential mechanism: a direction at a time, then the variances along them.
+
+    Each direction is drawn from the Bingham law with density proportional to exp(rate v'Sv). Between
+    neighbours v'Sv moves by v'Dv, which lies in [-R^2, R^2] under replace-one and in [0, R^2] under
+    add/remove, R the verified length of the integer rows; the normalising constant moves by no more.
+    So the log density moves by at most 2 rate R^2, or rate R^2 (there both terms have one sign and
+    partly cancel), and rate = epsilon / (2 R^2), or epsilon / R^2, is pure epsilon. Rounding the
+    direction to a public grid is post-processing of the exact draw. The next direction is drawn in the
+    orthogonal complement of those before, which are public by then, with a budget of its own.
+
+    Parameters
+    ----------
+    components : int
+        Number M of functions within which directions are sought.
+    directions : tuple of PureDP
+        Budget of each direction.
+    variances : Guarantee
+        Budget of the covariance within the subspace.
+    """
+
+    components: int
+    directions: tuple[PureDP, ...]
+    variances: Guarantee
+
+    @classmethod
+    def of(cls, rest: Guarantee, count: int, components: int, share: Fraction) -> SubspaceShares:
+        """Give a share of the budget to `count` directions in equal parts, the rest to the variances."""
+        parts = []
+        for left in range(count, 0, -1):
+            # Of the whole share each direction gets one part: share / count of the original epsilon.
+            fraction = share / count / (1 - share * Fraction(count - left, count))
+            part, rest = split(rest, fraction)
+            parts.append(part)
+        return cls(components, tuple(parts), rest)
+
+    def costs(self) -> dict[str, Cost]:
+        """What each direction and the variances are charged.
+
+        The log density of a direction moves within an interval of length epsilon. The law of the
+        variances' noise depends on the directions: it is not known beforehand.
+        """
+        named = {
+            f"direction {i + 1}": Cost(part, RangeLoss(part.epsilon))
+            for i, part in enumerate(self.directions)
+        }
+        return {**named, VARIANCES: Cost(self.variances)}
+
+    def describe(self) -> dict[str, str]:
+        """The split in words."""
+        return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
+
+
+@dataclass(frozen=True, eq=False)
+class CovariancePlan(Plan):
+    """Plan of a covariance, or of components by either strategy.
+
+    Parameters
+    ----------
+    basis : Basis
+        Orthonormal functions.
+    radius : float
+        Largest L2 length of a deviation from the center; longer ones are shortened.
+    shares : Shares
+    neighbours : Neighbours
+    law : str
+        Of the noise on the covariance, or "auto".
+    components : int or None
+        Number of basis functions, where it is chosen.
+    size : int or None
+        Number of units or public divisor; None where it is released.
+    unit : str
+    bounded, about : mapping
+    shrunk : bool
+    center : array (m,), optional
+        Public; None where a mean is released first, or nothing is subtracted from pairs.
+    mean : MeanPlan, optional
+        Of the mean that is released first.
+    subspace : SubspaceShares, optional
+        Where components are drawn by the exponential mechanism.
+    summary : str
+        For the ledger's history.
+    again : callable, optional
+        Makes the plan for another guarantee and number of units.
+    """
+
+    basis: Basis
+    radius: float
+    shares: Shares
+    neighbours: Neighbours
+    law: str
+    components: int | None
+    size: int | None
+    unit: str
+    bounded: Mapping[str, Any]
+    about: Mapping[str, Any]
+    shrunk: bool
+    center: Floats | None = None
+    mean: MeanPlan | None = None
+    subspace: SubspaceShares | None = None
+    summary: str = "covariance"
+    again: Callable[[Guarantee, int], CovariancePlan] | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.shares.whole
+
+    @property
+    def functions(self) -> str:
+        return self.basis.describe()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        return {"name": self.law if self.subspace is None else "exponential"}
+
+    def costs(self) -> dict[str, Cost]:
+        if self.subspace is not None:
+            return {**self.shares.before, **self.subspace.costs()}
+        moments, noise = self.shares.rest, self.noise(self.size or 1)
+        cost = Cost(moments)
+        if self.size is not None or self.law == "gaussian":
+            # Else which law and how many functions are best awaits the count.
+            cost = cost_of(noise, self.laws[noise], moments)
+        return {**self.shares.before, MOMENTS: cost}
+
+    def entry(self) -> dict[str, Any]:
+        drawn = {} if self.subspace is None else self.subspace.describe()
+        return super().entry() | {
+            "summary": self.summary, "budget": {**self.shares.describe(), **drawn}
+        }  # fmt: skip
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where integer coefficients of deviations lie."""
+        return outer_ball(self.radius)
+
+    @cached_property
+    def laws(self) -> Mapping[SymmetricNoise, Guarantee]:
+        """Every law that may be drawn from, whatever the number of units, and what it gives.
+
+        Raises
+        ------
+        DpfdaError
+            If one gives more than its part of the budget; then nothing is charged.
+        """
+        radius, rest = self.ball.radius, self.shares.rest
+        laws = symmetric_laws(
+            self.basis.eigenvalues.size, radius, rest, self.neighbours, self.law, self.components
+        )
+        achieved = {}
+        for law in laws:
+            difference = OuterDifference.of(law.size, radius, self.neighbours)
+            achieved[law] = _checked(achieved_symmetric(law, difference, rest), rest)
+        return achieved
+
+    @cached_property
+    def count_noise(self) -> KNormNoise | None:
+        """Laplace law of the released number of units; under add/remove neighbours it moves by one."""
+        part = self.shares.count
+        if part is None:
+            return None
+        noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+        recomputed(noise, "l1", COUNT_SCALE, part)
+        return noise
+
+    def check(self) -> None:
+        """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
+        self.count_noise  # noqa: B018
+        self.noise(self.size or 1)
+        if self.mean is not None:
+            check(self.mean)
+        if self.subspace is not None:
+            variance_noise(self.subspace, self.ball.radius**2, self.neighbours)
+            check_signal(self.size or 1, pure_part(self.shares.whole).epsilon)
+
+    def noise(self, size: int) -> SymmetricNoise:
+        """The law for a public or released number of units; its size is the number of functions."""
+        return best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
+
+
+def variance_noise(
+    shares: SubspaceShares, radius_square: int, neighbours: Neighbours
+) -> tuple[SymmetricNoise, Guarantee]:
+    """Noise on the covariance within the subspace, and what it gives: the law of least power.
+
+    The radius depends, in its last digits, on the directions drawn. The scale is made from it by exact
+    arithmetic, so that what holds for one radius holds for all.
+    """
+    count = len(shares.directions)
+    factor = 2 if neighbours is Neighbours.REPLACE_ONE and count > 1 else 1
+    difference = OuterDifference(factor * radius_square**2, factor * radius_square)
+    names = {"pure": ("wishart", "knorm"), "approximate": ("wishart", "gaussian")}.get(
+        shares.variances.kind, ("gaussian",)
+    )
+    laws = [symmetric_noise(name, count, difference, shares.variances) for name in names]
+    noise = min(laws, key=lambda law: law.power)
+    return noise, achieved_symmetric(noise, difference, shares.variances)
+
+
+def check_signal(size: int, epsilon: Fraction) -> None:
+    """Refuse sizes and budgets beyond what the sampler's tuning in floats can tell apart.
+
+    Raises
+    ------
+    ParameterError
+        If the number of units times epsilon exceeds 10^12.
+    """
+    if size * epsilon > LARGEST_SIGNAL:
+        raise ParameterError(
+            "epsilon",
+            "be at most 1e12 over the number of units for the exponential mechanism",
+            readable(epsilon),
+        )
+
+
+def _checked(achieved: Guarantee, part: Guarantee) -> Guarantee:
+    if not within(achieved, part):
+        raise DpfdaError(f"The noise gives {achieved}, which is more than {part}.")
+    return achieved
