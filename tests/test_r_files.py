@@ -1,4 +1,4 @@
-"""The files that the R package is tested with are releases, and what R is told to read out of them is so."""
+"""Files that the R package is tested with are releases, and hold what R is told to read in them."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ ENDS = ("lower", "upper")
 
 
 def reading(path: Path) -> dict[str, Any]:
-    """What a reader of plain numbers finds: values and ends at some points, by lines between the points."""
+    """Values and ends at some points, by lines between the points, from plain numbers alone."""
     written = json.loads(path.read_text(encoding="utf-8"))
     table = {column["name"]: np.array(column["values"]) for column in written["table"]["columns"]}
     axes = [axis["name"] for axis in written["table"]["axes"]]
