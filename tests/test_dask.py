@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import PrivateMean
+from dpfda import PrivateDensity, PrivateMean
 from dpfda.bounds import L1Ball, L2Ball
-from dpfda.errors import DataError
-from dpfda.summaries.clusters import PrivateSum
+from dpfda.errors import DataError, ParameterError
+from dpfda.records.labels import read_keys
+from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -28,7 +29,8 @@ def mean(**parameters) -> PrivateMean:
 
 
 def exact(prepared) -> tuple[list[int], int]:
-    return list(prepared.total.with_noise([0] * POINTS)), prepared.total.count_with_noise(0, 1)
+    total = prepared.total
+    return list(total.with_noise([0] * len(total._total))), total.count_with_noise(0, 1)
 
 
 @pytest.mark.parametrize("kind", BOUNDS)
@@ -74,9 +76,111 @@ def test_an_unusable_record_is_refused_by_the_client_or_repaired():
     assert exact(mean(invalid="repair").prepare(lazy)) == exact(mean(invalid="repair").prepare(spoilt))
 
 
-def test_groups_are_refused_and_not_split():
-    with pytest.raises(DataError, match="one person's records may lie in several partitions"):
-        mean().fit(da.from_array(RECORDS, chunks=(20, 12)), groups=np.arange(91) // 2)
+# Persons with one to five records, in several partitions each, and one of many.
+PERSON = np.random.default_rng(1).integers(0, 30, size=91) % 23
+LABELS = {
+    "numbers": PERSON,
+    "words": np.array([f"p{who}" for who in PERSON]),
+    "halves": PERSON / 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "labels"),
+    [
+        ("values", 91, "words"), ("values", 40, "numbers"), ("values", 7, "halves"),
+        ("length", 13, "words"), ("l1", 30, "numbers"), ("shape", 13, "words"),
+    ],
+)  # fmt: skip
+def test_a_persons_records_in_several_partitions_are_averaged_to_the_same_integers(kind, rows, labels):
+    given = {"standardize": True, "bounds": None} if kind == "shape" else {"bounds": BOUNDS[kind]}
+    estimator, whose = mean(unit="person", **given), LABELS[labels]
+    whole = exact(estimator.prepare(RECORDS, whose))
+    lazy = da.from_array(RECORDS, chunks=(rows, 5))
+    prepared = estimator.prepare(lazy, da.from_array(whose, chunks=13))
+    assert exact(prepared) == whole
+    assert prepared.plan.unit == "person"
+    assert exact(estimator.prepare(lazy, whose)) == whole
+
+
+@pytest.mark.parametrize("parts", [1, 7, 30])
+def test_a_persons_records_in_a_frame_are_averaged_to_the_same_integers(parts):
+    frame = pd.DataFrame(RECORDS).assign(who=LABELS["words"])
+    lazy = dd.from_pandas(frame, npartitions=parts)
+    values = [*range(POINTS)]
+    whole = exact(mean().prepare(frame[values], frame["who"]))
+    assert exact(mean().prepare(lazy[values], lazy["who"])) == whole
+    few = lazy[lazy["who"] != "p3"]
+    rest = frame[frame["who"] != "p3"]
+    assert exact(mean().prepare(few[values], few["who"])) == exact(
+        mean().prepare(rest[values], rest["who"])
+    )
+
+
+def test_labels_that_do_not_fit_are_refused():
+    lazy = da.from_array(RECORDS, chunks=(20, 12))
+    missing = np.where(PERSON == 3, None, LABELS["words"])
+    with pytest.raises(DataError, match="In partition 0: groups must have a label for every record"):
+        mean().fit(lazy, groups=missing)
+    assert exact(mean(invalid="repair").prepare(lazy, missing)) == exact(
+        mean(invalid="repair").prepare(RECORDS, missing)
+    )
+    with pytest.raises(DataError, match="cannot be divided so"):
+        mean().fit(lazy, groups=PERSON[:5])
+    frame = dd.from_pandas(pd.DataFrame(RECORDS), npartitions=3)
+    with pytest.raises(DataError, match="must have as many partitions as X; found 5"):
+        mean().fit(frame, groups=da.from_array(PERSON, chunks=20))
+
+
+def test_where_records_meet_is_told_by_the_label_alone():
+    """The same in every process, whatever its hash seed, and whatever a label is held as."""
+    assert [bucket_of(key, 1000) for key in ("p17", 17, 1017)] == [208, 17, 17]
+    labels = [3, 3.0, True, None, "a", b"a", 1.5, np.float64(1.5), (1, "a")]
+    keys = read_keys(np.array([*labels, 0], dtype=object)[:-1], "groups", "repair")
+    buckets = [bucket_of(key, 7) for key in keys]
+    assert (buckets[0], buckets[6]) == (buckets[1], buckets[7])
+    assert set(buckets) <= set(range(7))
+
+
+POINTS_IN_SPACE = np.random.default_rng(2).normal(0.5, 0.4, size=(91, 2))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("dimensions", [1, 2])
+@pytest.mark.parametrize("rows", [91, 13])
+def test_densities_have_the_integers_of_one_fit(rows, dimensions, grouped):
+    points, whose = POINTS_IN_SPACE[:, :dimensions], PERSON if grouped else None
+    density = PrivateDensity(1.0, domain=[(0, 1)] * dimensions, cells=8)
+    lazy = da.from_array(points, chunks=(rows, 1))
+    made, whole = density.prepare(lazy, whose), density.prepare(points, whose)
+    size = whole.cells.size
+    assert made.total.with_noise([0] * size) == whole.total.with_noise([0] * size)
+    assert made.public["public_size"] == whole.public["public_size"]
+    assert (made.noise, made.public["unit"]) == (whole.noise, whole.public["unit"])
+
+
+def test_cells_that_follow_from_a_number_need_it():
+    lazy = da.from_array(POINTS_IN_SPACE, chunks=(13, 2))
+    density = PrivateDensity(1.0, domain=[(0, 1)] * 2)
+    assert density.prepare(lazy).cells.shape == density.prepare(POINTS_IN_SPACE).cells.shape
+    assert density.fit(lazy).release_.integral((0, 0), (1, 1)) == pytest.approx(1.0)
+    with pytest.raises(
+        ParameterError, match="cells must be given where the number of units is not known"
+    ):
+        density.fit(lazy, groups=PERSON)
+    with pytest.raises(ParameterError, match="be 'histogram' where the points lie in several places"):
+        PrivateDensity(1.0, domain=[(0, 1)] * 2, mechanism="kernel").fit(lazy)
+
+
+def test_a_sum_that_arrives_twice_counts_once_and_a_changed_one_is_refused():
+    one, two = (PrivateSum((k, 5 * k), 3, "", frozenset([k])) for k in (1, 2))
+    both = joined([one, two, PrivateSum((1, 5), 3, "", frozenset([1]))])
+    assert (both.totals, both.count, both.parts) == ((3, 15), 6, {1, 2})
+    assert joined([both, both]).totals == (3, 15)
+    changed = PrivateSum((7, 5), 3, "", frozenset([1]))
+    for parts, words in (([one, changed], "to different sums"), ([both, one], "joined twice")):
+        with pytest.raises(DataError, match=words):
+            summed(joined(parts))
 
 
 def test_a_sum_on_its_way_does_not_show_itself():

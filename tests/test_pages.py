@@ -6,6 +6,7 @@ start: `sample_names` and the files of `write_samples`. Lines of a ``console`` b
 ``$ dpfda`` are run; each line that the block shows after a command must be in what that prints.
 """
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -70,7 +71,7 @@ def run_console(example: Example) -> None:
     for command, said in commands(example.parsed):
         if FOREIGN.match(command):
             continue
-        name, *arguments = shlex.split(command, comments=True)
+        name, *arguments = shlex.split(os.path.expandvars(command), comments=True)
         assert name == "dpfda", f"{command}: neither the program nor a command known to be foreign"
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception}"

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DpfdaError
+from dpfda.errors import CustodyError, DpfdaError
 
 
 class IntegerSum:
@@ -103,9 +103,20 @@ class IntegerSum:
         return self._reduced(self._count * scale + noise)
 
     def _reduced(self, noisy: int) -> int:
-        """The number nearest to zero that is equal to it modulo the modulus, where there is one."""
+        """The number nearest to zero that is equal to it modulo the modulus, where there is one.
+
+        Its room for noise is 2^128 times the largest total: far in it lies the sum of no records.
+        """
         half = self._modulus // 2
-        return (noisy + half) % self._modulus - half if half else noisy
+        if not half:
+            return noisy
+        near = (noisy + half) % self._modulus - half
+        if abs(near) > half >> 64:
+            raise CustodyError(
+                "The parts of the custodians must add up to a sum of records; they do not. At least one "
+                "was not made as agreed. What was charged before stays charged."
+            )
+        return near
 
     def __repr__(self) -> str:
         return f"IntegerSum({len(self._total)} components, content private)"

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dpfda.errors import DataError
+
 # Partial results that one task joins: few enough that no machine holds many.
 FAN_IN = 8
 
@@ -31,6 +33,12 @@ def partitions(data: Any) -> list[Any]:
     return list(data.to_delayed().ravel())
 
 
+def rows_of(data: Any) -> int | None:
+    """The number of records, where it is known without reading them."""
+    rows = getattr(data, "chunks", ((np.nan,),))[0]
+    return None if np.isnan(rows).any() else int(sum(rows))
+
+
 def sample(data: Any) -> Any:
     """Something with the columns or the shape of the data, and made-up records."""
     if hasattr(data, "columns"):
@@ -48,10 +56,70 @@ def map_and_join(
     A result is the value of a task. A task that runs again, because its worker was lost, replaces its
     value, and each value goes into exactly one task above it: nothing is counted twice.
     """
+    from dask.delayed import delayed
+
+    return _tree([delayed(work)(block, number) for number, block in enumerate(blocks)], join)
+
+
+def deal_and_join(
+    blocks: Sequence[Any],
+    beside: Sequence[Any],
+    buckets: int,
+    deal: Callable[[Any, Any, int], Sequence[Any]],
+    work: Callable[[Sequence[Any], int], Any],
+    join: Callable[[Sequence[Any]], Any],
+) -> Any:
+    """Deal every block into buckets, apply `work` to each bucket's pieces, and `join` in a tree.
+
+    Parameters
+    ----------
+    blocks, beside
+        Delayed blocks, and what belongs to their rows.
+    buckets : int
+    deal : callable
+        Takes a block, what is beside it and its number; returns a piece for each bucket.
+    work : callable
+        Takes the pieces of one bucket, in the order of the blocks, and its number.
+    join : callable
+    """
+    from dask.delayed import delayed
+
+    pairs = zip(blocks, beside, strict=True)
+    dealt = [delayed(deal, nout=buckets)(*pair, number) for number, pair in enumerate(pairs)]
+    gathered = [[pieces[bucket] for pieces in dealt] for bucket in range(buckets)]
+    return _tree([delayed(work)(pieces, number) for number, pieces in enumerate(gathered)], join)
+
+
+def along(data: Any, labels: Any, name: str) -> list[Any]:
+    """Delayed blocks of labels, one for each block of the data.
+
+    Raises
+    ------
+    DataError
+        If their partitions cannot be those of the data.
+    """
+    import dask.array as da
+
+    if not is_dask(labels):
+        if rows_of(data) != len(labels):
+            raise DataError(
+                f"{name} must be a Dask array or series in partitions like those of X; found labels "
+                "that cannot be divided so."
+            )
+        cells = np.asarray(labels, dtype=object)
+        labels = da.from_array(cells, chunks=(data.chunks[0],))  # type: ignore[no-untyped-call]
+    elif not hasattr(data, "columns") and not np.isnan((*data.chunks[0], *labels.chunks[0])).any():
+        labels = labels.rechunk((data.chunks[0],))
+    blocks = list(np.ravel(labels.to_delayed()))
+    if len(blocks) != len(partitions(data)):
+        raise DataError(f"{name} must have as many partitions as X; found {len(blocks)}.")
+    return blocks
+
+
+def _tree(level: list[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
     from dask.base import compute
     from dask.delayed import delayed
 
-    level = [delayed(work)(block, number) for number, block in enumerate(blocks)]
     while len(level) > 1:
         level = [delayed(join)(level[start : start + FAN_IN]) for start in range(0, len(level), FAN_IN)]
     (result,) = compute(level[0])  # type: ignore[no-untyped-call]

@@ -1,19 +1,25 @@
-"""The mean of records in Dask arrays or data frames: one exact sum a partition, joined in a tree.
+"""Sums of records in Dask arrays or data frames: one exact sum a partition, joined in a tree.
 
 **Who sees what.** The records stay where Dask has them. Each worker adds up its partitions, and what it
 hands on is a `PrivateSum`: exact integers, without noise. Workers, the machines between them, whatever
 Dask spills to disk, and the client that calls `fit` see these; so the whole cluster is inside the walls
 of privacy, like the memory of one machine. Dask may write arguments of a failed task to a worker's log:
 workers therefore answer a record that cannot be used with its place, and the client raises the error.
+No worker learns the noise, and the client never holds records.
 
 **Why nothing is counted twice.** A partition's sum is the value of its task, a function of the partition
-alone. Integers add up to the same in any order, so the number of partitions, a lost worker and a task
-that runs again do not show in the result.
+alone, and it carries the partition's number: a sum that arrives twice counts once. Integers add up to
+the same in any order, so the number of partitions, a lost worker and a task that runs again do not show.
+
+**Persons in several partitions.** Labels decide: each partition's records are dealt into buckets by a
+hash of the person's label, and a bucket gathers its records from all partitions, in the order of the
+rows. So a person's records meet in one task, and are averaged to the same bits as in one fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,79 +28,159 @@ import numpy as np
 
 from dpfda.errors import DataError, DpfdaError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.publication import MeanPlan, Prepared
-from dpfda.records.dask_arrays import map_and_join, partitions
-from dpfda.summaries.streams import finished, open_summation
-from dpfda.summaries.sums import Summation
+from dpfda.records.dask_arrays import along, deal_and_join, map_and_join, partitions
+from dpfda.records.labels import Key, key_order, numbered, read_keys
+from dpfda.summaries.pooled import PooledSum, Rows
+
+# Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.
+MOST_BUCKETS = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateSum:
     """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
 
-    Unlike `IntegerSum` it can be pickled, for Dask to carry it. It is made for that alone.
+    Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that road alone.
 
     Parameters
     ----------
     totals : tuple of int
         Exact sums.
     count : int
-        Number of records.
+        Number of privacy units.
     refusal : str
         Why the records cannot be used, with the place of the first that cannot; empty if they can.
+    parts : frozenset of int
+        Numbers of the partitions, or buckets, that are in it.
     """
 
     totals: tuple[int, ...]
     count: int
     refusal: str = ""
+    parts: frozenset[int] = frozenset()
 
     def __repr__(self) -> str:
         return "PrivateSum(content private)"
 
 
-def prepare_on_cluster(plan: MeanPlan, X: Any) -> Prepared[MeanPlan, IntegerSum]:
-    """Everything before the noise, for a Dask array (n, m) or data frame. The result is private.
+def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None) -> IntegerSum:
+    """The exact sum over a Dask array or data frame. The result is private.
 
     Parameters
     ----------
-    plan : MeanPlan
-        On the columns of X, for any number of records.
+    pool : PooledSum
+        What is added up, on the columns of X.
     X : dask array or data frame
         One record a row; chunks of any number of rows. Private.
+    groups : dask array or series, or array (n,), optional
+        Whose each record is, in partitions like those of X. Private.
 
     Raises
     ------
     DataError
         With partition, row within it and column of a value that cannot be used, unless repairing.
     """
-    summation = open_summation(plan)
     blocks = partitions(X)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition.")
-    made: PrivateSum = map_and_join(blocks, partial(_add_up, summation), _join)
-    if made.refusal:
-        raise DataError(made.refusal)
-    total = IntegerSum(len(made.totals))
-    total.add_totals(made.totals, made.count)
-    return finished(summation, total)
+    if groups is None:
+        made = map_and_join(blocks, partial(_add_up, pool), joined)
+    else:
+        labels, buckets = along(X, groups, "groups"), min(len(blocks), MOST_BUCKETS)
+        deal = partial(_dealt, pool, buckets)
+        made = deal_and_join(blocks, labels, buckets, deal, partial(_gathered, pool), joined)
+    return summed(made)
 
 
-def _add_up(summation: Summation, block: Any, number: int) -> PrivateSum:
-    """The sum of one partition; runs on a worker."""
-    total = summation.empty()
-    try:
-        with np.errstate(all="ignore"):
-            if len(block):
-                summation.add(total, summation.matrix(block))
-    except DpfdaError as refused:
-        return PrivateSum((), 0, f"In partition {number}: {refused}")
-    return PrivateSum(tuple(total._total), total._count)
+def summed(part: PrivateSum) -> IntegerSum:
+    """What arrived, as a sum that leaves with noise only.
+
+    Raises
+    ------
+    DataError
+        If a worker could not use a record.
+    """
+    if part.refusal:
+        raise DataError(part.refusal)
+    return IntegerSum(len(part.totals)).add_totals(part.totals, part.count)
 
 
-def _join(parts: Sequence[PrivateSum]) -> PrivateSum:
-    """The sum of several; runs on a worker."""
+def joined(parts: Iterable[PrivateSum]) -> PrivateSum:
+    """The sum of several; the same part twice counts once. Runs on a worker, or where they arrive."""
+    kept: dict[frozenset[int], PrivateSum] = {}
     for part in parts:
         if part.refusal:
             return part
-    totals = tuple(sum(column) for column in zip(*(part.totals for part in parts), strict=True))
-    return PrivateSum(totals, sum(part.count for part in parts))
+        same = kept.setdefault(part.parts, part)
+        if (same.totals, same.count) != (part.totals, part.count):
+            return PrivateSum((), 0, "A partition was added up twice, to different sums.")
+    numbers = frozenset[int]().union(*kept)
+    if len(numbers) < sum(map(len, kept)):
+        return PrivateSum((), 0, "Partitions were joined twice, with different others.")
+    totals = tuple(sum(column) for column in zip(*(part.totals for part in kept.values()), strict=True))
+    return PrivateSum(totals, sum(part.count for part in kept.values()), "", numbers)
+
+
+def _add_up(pool: PooledSum, block: Any, number: int) -> PrivateSum:
+    """The sum of one partition; runs on a worker."""
+    total = IntegerSum(pool.numbers)
+    try:
+        if len(block):
+            total = pool.total(block)
+    except DpfdaError as refused:
+        return PrivateSum((), 0, f"In partition {number}: {refused}")
+    return _carried(total, number)
+
+
+def _carried(total: IntegerSum, number: int) -> PrivateSum:
+    return PrivateSum(tuple(total._total), total._count, "", frozenset([number]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dealt:
+    """Records of one partition on their way to a bucket, or why they cannot be used. Private."""
+
+    rows: Rows = ()
+    keys: tuple[Key, ...] = ()
+    refusal: str = ""
+
+    def __repr__(self) -> str:
+        return "Dealt(content private)"
+
+
+def _dealt(pool: PooledSum, buckets: int, block: Any, labels: Any, number: int) -> list[Dealt]:
+    """The records of one partition, dealt by their persons' labels; runs on a worker."""
+    try:
+        keys = read_keys(np.asarray(labels), "groups", pool.invalid)
+        if len(keys) != len(block):
+            raise DataError(f"groups must hold one label a record ({len(block)}); found {len(keys)}.")
+        with np.errstate(all="ignore"):
+            rows = pool.read(block) if keys else ()
+    except DpfdaError as refused:
+        return [Dealt(refusal=f"In partition {number}: {refused}")] * buckets
+    where = np.array([bucket_of(key, buckets) for key in keys], dtype=np.int64)
+    chosen = (np.flatnonzero(where == bucket) for bucket in range(buckets))
+    return [Dealt(tuple(each[own] for each in rows), tuple(keys[row] for row in own)) for own in chosen]
+
+
+def _gathered(pool: PooledSum, dealt: Sequence[Dealt], number: int) -> PrivateSum:
+    """The sum over all persons of one bucket, in the order of the partitions; runs on a worker."""
+    for piece in dealt:
+        if piece.refusal:
+            return PrivateSum((), 0, piece.refusal)
+    filled = [piece for piece in dealt if piece.keys]
+    if not filled:
+        return _carried(IntegerSum(pool.numbers), number)
+    columns = zip(*(piece.rows for piece in filled), strict=True)
+    rows = tuple(np.concatenate(column) for column in columns)
+    codes = numbered([key for piece in filled for key in piece.keys])
+    with np.errstate(all="ignore"):
+        return _carried(pool.add_up(rows, codes), number)
+
+
+def bucket_of(key: Key, buckets: int) -> int:
+    """Where a person's records meet: a function of the label alone, the same in every process."""
+    if isinstance(key, int):
+        return key % buckets
+    text = "/".join(key_order(key)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % buckets

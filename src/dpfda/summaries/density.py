@@ -23,6 +23,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.publication import publish_integers, stamp
 from dpfda.records.curves import check_choice
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
@@ -253,6 +254,8 @@ class PrivateDensity(Estimator):
 
     def prepare(self, X: Any, groups: Any = None) -> PreparedDensity:
         """Everything before the noise, for points. The result is private."""
+        if is_dask(X):
+            return self._prepare_on_cluster(X, groups)
         settings = self.settings
         invalid, domain = settings.reading.invalid, box_domain(settings.domain.domain_range)
         guarantee, neighbours = self._checked()
@@ -271,6 +274,14 @@ class PrivateDensity(Estimator):
             cells = mechanism.grid(domain, len(domain))
         weights = cell_weights(cells.index(points), usable, codes, cells.size, EXPONENT)
         return self._prepared(cells, weights, size, guarantee, neighbours, unit, "adaptive")
+
+    def _prepare_on_cluster(self, X: Any, groups: Any) -> PreparedDensity:
+        from dpfda.records.dask_arrays import rows_of
+        from dpfda.summaries.clusters import total_on_cluster
+        from dpfda.summaries.pooled import PooledDensity
+
+        pool = PooledDensity.of(self, None if groups is not None else rows_of(X), groups is not None)
+        return pool.prepared(total_on_cluster(pool, X, groups))
 
     def prepare_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> PreparedDensity:
         """Everything before the noise, for counts. The result is private."""
@@ -347,7 +358,7 @@ class PrivateDensity(Estimator):
     def _prepared(
         self,
         cells: CellGrid,
-        weights: list[int],
+        weights: list[int] | IntegerSum,
         size: int | None,
         guarantee: Guarantee,
         neighbours: Neighbours,
@@ -369,8 +380,11 @@ class PrivateDensity(Estimator):
         if kernel is None:
             check_smoothing(public["smoothing"], cells, "bandwidth")
             noise, charged, norm, width = share_noise(cells.size, guarantee, neighbours, self.noise)
-            total = IntegerSum.of(weights)
+            total = weights if isinstance(weights, IntegerSum) else IntegerSum.of(weights)
             return PreparedDensity(cells, total, noise, norm, width, charged, public)
+        if isinstance(weights, IntegerSum):
+            words = "be 'histogram' where the points lie in several places"
+            raise ParameterError("mechanism", words, shown(self.mechanism))
         elements = kernel.elements(cells, self._design_size(size, "public_size"))
         width = elements.width(neighbours) << EXPONENT
         charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)

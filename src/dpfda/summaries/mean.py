@@ -22,15 +22,13 @@ from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
-from dpfda.summaries.pooled import is_pooled, prepare_pooled, publish_pooled
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
-from dpfda.summaries.streams import MeanStream, refuse_irregular
+from dpfda.summaries.streams import MeanStream, finished, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
 
@@ -84,7 +82,7 @@ class PrivateMean(Estimator):
     Attributes
     ----------
     release_ : ReleasedFunction
-        The published mean curve; a `ReleasedPooledMean` where observations were pooled.
+        The published mean curve.
     n_features_in_ : int
         Number of grid points.
     feature_names_in_ : array of str
@@ -117,7 +115,7 @@ class PrivateMean(Estimator):
 
     gathered: ClassVar = {**Estimator.gathered, "mechanism": (TwoStages,)}
     # A field where the basis is one of functions on a box.
-    release_: ReleasedFunction | ReleasedField | ReleasedPooledMean
+    release_: ReleasedFunction | ReleasedField
 
     def __init__(
         self,
@@ -155,8 +153,7 @@ class PrivateMean(Estimator):
         ----------
         X : array (n, m), DataFrame, Arrow table, DataArray, FDataGrid, LongCurves, Dask array or frame
             One curve a row, in the units of the data; NaN marks a missing value. Numeric labels of
-            columns, or the coordinate of a DataArray, are the grid. Observations of `LongCurves` are
-            pooled unless ``missing="complete"``: `dpfda.summaries.pooled`. Private.
+            columns, or the coordinate of a DataArray, are the grid. Private.
         y : None
             Ignored.
         groups : array (n,) or str, optional
@@ -177,19 +174,13 @@ class PrivateMean(Estimator):
         BudgetError
             If the ledger refuses.
         """
-        made: Any
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)
-            made, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
-        elif is_pooled(self, X):
-            made = publish_pooled(prepare_pooled(self, X, groups), *self.paying())
+            self.release_, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
         else:
             prepared = self.prepare(X, groups)
-            made = publish(prepared.total, prepared.plan, *self.paying())
-        self.release_ = made
-        self.n_features_in_ = int(
-            made.grid_points.size if is_pooled(self, X) else made.basis.weights.size
-        )
+            self.release_ = publish(prepared.total, prepared.plan, *self.paying())
+        self.n_features_in_ = int(self.release_.basis.weights.size)
         self._set_feature_names(X, groups)
         return self
 
@@ -322,10 +313,6 @@ class PrivateMean(Estimator):
         self._refuse_stages()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
-        if is_pooled(self, X):
-            words = "be 'complete' for irregular curves where one sum of functions is wanted"
-            remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
-            raise ParameterError("missing", words, repr(self.settings.reading.missing), remedy)
         with np.errstate(all="ignore"):
             if is_dask(X):
                 return self._prepare_on_cluster(X, groups)
@@ -336,24 +323,21 @@ class PrivateMean(Estimator):
             raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
 
     def _prepare_on_cluster(self, X: Any, groups: Any) -> Prepared[MeanPlan, IntegerSum]:
-        if groups is not None:
-            raise DataError(
-                "groups cannot be used with Dask: one person's records may lie in several partitions. "
-                "Average each person's records first, one row a person."
-            )
         from dpfda.records.dask_arrays import sample
-        from dpfda.summaries.clusters import prepare_on_cluster
+        from dpfda.summaries.clusters import total_on_cluster
+        from dpfda.summaries.pooled import PooledMean
 
-        return prepare_on_cluster(self._planned_on(sample(X)), X)
+        summation = open_summation(self._planned_on(sample(X), groups))
+        return finished(summation, total_on_cluster(PooledMean(self.settings, summation), X, groups))
 
-    def _planned_on(self, X: Any) -> MeanPlan:
+    def _planned_on(self, X: Any, groups: Any = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""
         check_choices(self)
         self._refuse_stages()
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
-        return self._plan(basis, 2, None)
+        return self._plan(basis, 2, groups)
 
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]

@@ -1,190 +1,273 @@
-"""The mean of curves observed at a few times each: pooled observations, one table of shares."""
+"""Summaries that are one exact sum: what a holder of whole units adds up, and what becomes of the total.
+
+A holder is a custodian, a partition, a worker. What it computes depends on its own units and on public
+numbers alone, so totals of holders add up to the integers of one fit on all records, bit for bit.
+"""
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, box_domain
-from dpfda.bases.grids import check_domain, check_grid, equally_spaced
-from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.errors import DataError, ParameterError
-from dpfda.mechanisms.design.shares import UNIT
-from dpfda.mechanisms.posteriors.pooled import cells_for
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import stamp
-from dpfda.publication.shares import ShareTable
-from dpfda.records import LongCurves
-from dpfda.records.containers import shape_of
-from dpfda.records.observations import (
-    CORNERS,
-    Observations,
-    observations_from_array,
-    observations_from_long,
-)
-from dpfda.records.scikit_fda import is_functional
-from dpfda.releases.pooled import ReleasedPooledMean
-from dpfda.summaries.choices import check_choices, public_size
-from dpfda.summaries.curves import handed_curves
-from dpfda.summaries.labels import read_labels
+from dpfda.publication import MeanPlan, publish
+from dpfda.records import Curves, LongCurves, units
+from dpfda.records.frames import cells_handed
+from dpfda.records.labels import unit_codes
+from dpfda.records.points import cell_weights, points_from_array
+from dpfda.summaries.curves import read_curves, unit_curves
+from dpfda.summaries.density import PreparedDensity, PrivateDensity
+from dpfda.summaries.estimator import read_ledger
 from dpfda.summaries.settings import Settings
+from dpfda.summaries.streams import finished
+from dpfda.summaries.sums import Summation
 
-NOISES = ("auto", "laplace", "gaussian")
-REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
+Rows = tuple[NDArray[Any], ...]
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedPooled:
-    """The public side of a pooled mean, and the private sum, before anything is charged or drawn."""
-
-    table: ShareTable
-    total: IntegerSum
-    ends: tuple[float, float]
-    bounds: tuple[float, float]
-    about: dict[str, Any]
+# A public integer matrix that the total of a mean goes through has entries of 64 bits.
+MATRIX_SIZE = 2**63
 
 
-def is_pooled(estimator: Any, X: Any) -> bool:
-    """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
-    missing = estimator.settings.reading.missing
-    irregular = isinstance(X, LongCurves) or (is_functional(X) and hasattr(X, "start_indices"))
-    return missing == "pooled" or (missing == "refuse" and irregular)
+class PooledSum(ABC):
+    """How one summary is added up where the records are, and published where the total is. Public.
+
+    Attributes
+    ----------
+    numbers : int
+        Length of the total.
+    largest : int
+        No number that is made of one unit's integers is larger.
+    rule : dict
+        What makes integers of records, as JSON types: holders whose rules differ do not add up.
+    invalid : str
+        As in `dpfda.Reading`.
+    """
+
+    numbers: int
+    largest: int
+    rule: dict[str, Any]
+    invalid: str
+
+    @abstractmethod
+    def read(self, X: Any) -> Rows:
+        """What is needed of each record, in arrays with a row a record. X is private.
+
+        Raises
+        ------
+        DataError
+            With the row of a record that cannot be used, unless repairing.
+        """
+
+    @abstractmethod
+    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+        """The exact sum over whole units, and how many they are.
+
+        Parameters
+        ----------
+        rows : tuple of array
+            As `read` returned them, or those of some records.
+        codes : array (n,) of int, or None
+            Numbers of the records' units; None where each is one.
+        """
+
+    def total(self, X: Any, groups: Any = None) -> IntegerSum:
+        """The same from records and the labels of their units."""
+        with np.errstate(all="ignore"):
+            rows = self.read(X)
+            codes = None if groups is None else unit_codes(groups, len(rows[0]), self.invalid)
+            return self.add_up(rows, codes)
+
+    @abstractmethod
+    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+        """Charge, draw and release the total of all holders; the ledger as an estimator takes it."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The bound on one unit, and where it lies, in words."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of the rule."""
+        text = json.dumps(self.rule, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def publish_pooled(
-    prepared: PreparedPooled, ledger: AnyLedger | None = None, dataset: str | None = None
-) -> ReleasedPooledMean:
-    """Charge, draw, add: the released mean."""
-    noisy, certificate = prepared.table.publish(prepared.total, ledger, dataset)
-    return ReleasedPooledMean(noisy, prepared.ends, prepared.bounds, certificate, prepared.about)
-
-
-def prepare_pooled(estimator: Any, X: Any, groups: Any) -> PreparedPooled:
-    """Everything before the noise. The result is private.
-
-    A unit has the weight one, divided among its observations: what each adds is
-    `dpfda.records.observations.Observations.shares`, and how much the noise must hide is
-    `dpfda.mechanisms.design.shares`. All the rest follows the noisy table: docs/sparse.md.
+@dataclass(frozen=True, eq=False)
+class PooledMean(PooledSum):
+    """A mean as a sum.
 
     Parameters
     ----------
-    estimator : PrivateMean
-    X : LongCurves, FDataIrregular, or array (n, m) with gaps
-    groups
-        As in `PrivateMean.fit`. Private.
+    settings : Settings
+    summation : Summation
+        From records on the columns of all holders to integers.
     """
-    check_choices(estimator)
-    bounds = _bounds(estimator)
-    settings = estimator.settings
-    # Whether arithmetic overflows depends on values: it may neither warn nor raise.
-    with np.errstate(all="ignore"):
-        found, ends, labelled = _observations(settings, X, groups)
-        size = _size(settings, found.units)
-        unit = settings.unit.name or ("group" if labelled else "record")
-        table = pooled_table(estimator, size, unit, ends, bounds)
-        cells = CellGrid.regular(table.cells // CORNERS, ends)
-        total = IntegerSum.of(found.shares(cells, bounds, UNIT))
-    about = {"summary": "mean curve", **read_labels(settings.domain.labels), **stamp()}
-    return PreparedPooled(table, total, ends, bounds, about)
+
+    settings: Settings
+    summation: Summation
+
+    @property
+    def plan(self) -> MeanPlan:
+        """The plan on the columns of all holders."""
+        return self.summation.plan
+
+    @property
+    def invalid(self) -> str:  # type: ignore[override]
+        return self.settings.reading.invalid
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        placed = self.plan.on_grid
+        return self.summation.components if placed is None else int(placed.rule.center.size)
+
+    @property
+    def largest(self) -> int:  # type: ignore[override]
+        placed = self.plan.on_grid
+        # A row that was clipped to a ball or a body has entries below 2^31.
+        if placed is None:
+            return 2**31
+        return int(placed.rule.half_widths.max()) * self.numbers * MATRIX_SIZE
+
+    @cached_property
+    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+        placed, reading = self.plan.on_grid, self.settings.reading
+        how = [reading.missing, reading.invalid, bool(reading.standardize)]
+        if placed is None:
+            made = [self.numbers, repr(self.plan.ball), self.plan.bound.to_json()]
+            return {"reading": how, "integers": [*made, self.plan.basis.to_json()]}
+        rule = placed.rule
+        arrays = rule.center, rule.half_widths, rule.weights
+        numbers = (np.asarray(each, dtype="<f8") for each in arrays)
+        made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
+        return {"reading": how, "integers": made}
+
+    def read(self, X: Any) -> Rows:
+        curves = self._curves(self.summation.matrix(self._handed(X)))
+        return curves.values, curves.usable
+
+    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+        total = self.summation.empty()
+        self.summation.add_curves(total, units(Curves(*rows), codes))
+        return total
+
+    def total(self, X: Any, groups: Any = None) -> IntegerSum:
+        if groups is not None and not isinstance(X, LongCurves):
+            return super().total(X, groups)
+        total = self.summation.empty()
+        with np.errstate(all="ignore"):
+            if isinstance(X, LongCurves):
+                self.summation.add_curves(total, self._curves(X, groups))
+            else:
+                # Records that are units are added up where they lie.
+                self.summation.add(total, self.summation.matrix(self._handed(X)))
+        return total
+
+    def _handed(self, X: Any) -> Any:
+        return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]
+
+    def _curves(self, values: Any, groups: Any = None) -> Curves:
+        return unit_curves(self.settings, self.plan.basis, values, groups)[0]
+
+    def describe(self) -> str:
+        return f"{self.plan.bounded['description']}; {self.plan.functions}"
+
+    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+        if self.plan.neighbours is Neighbours.ADD_REMOVE:
+            # Whether there are two units is not looked at: only the released number tells.
+            prepared = self.summation.prepared(total)
+        else:
+            prepared = finished(self.summation, total)
+        return publish(prepared.total, prepared.plan, *read_ledger(ledger))
 
 
-def pooled_table(
-    estimator: Any, size: int | None, unit: str, ends: Any, bounds: tuple[float, float]
-) -> ShareTable:
-    """The table that a pooled mean is made of, for a number of units: public."""
-    given, neighbours = estimator.settings.unit, Neighbours.parse(estimator.settings.unit.neighbours)
-    designed = size or given.public_size
-    if designed is None:
-        raise ParameterError(
-            "public_size",
-            "be given under add/remove neighbours, where the number of units is private",
-            "None",
-            "A public number such as the size planned: it chooses the number of time cells.",
+@dataclass(frozen=True, eq=False)
+class PooledDensity(PooledSum):
+    """A histogram as a sum.
+
+    Parameters
+    ----------
+    estimator : PrivateDensity
+        Without a ledger: it goes to where the records are.
+    cells : CellGrid
+        Public; the same for all holders.
+    unit : str
+        Who is protected.
+    """
+
+    estimator: PrivateDensity
+    cells: CellGrid
+    unit: str
+    largest = 1 << EXPONENT
+
+    @classmethod
+    def of(cls, estimator: PrivateDensity, n: int | None, grouped: bool = False) -> PooledDensity:
+        """From public numbers: n is the number of units, where it is known and public.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is unusable, or the cells would follow from a number that is not known yet.
+        """
+        guarantee, neighbours = estimator._checked()
+        if estimator._kernel() is not None:
+            words = "be 'histogram' where the points lie in several places"
+            raise ParameterError("mechanism", words, shown(estimator.mechanism))
+        size = n if neighbours is Neighbours.REPLACE_ONE else estimator.settings.unit.public_size
+        if size is None and estimator.cells is None:
+            words = "be given where the number of units is not known beforehand"
+            raise ParameterError("cells", words, "None", "Or give public_size, where it is private.")
+        domain = box_domain(estimator.settings.domain.domain_range)
+        cells = estimator._cells(size, len(domain), guarantee, neighbours)
+        unit = estimator.settings.unit.name or ("group" if grouped else "record")
+        return cls(copy.copy(estimator).set_params(ledger=None), cells, unit)
+
+    @property
+    def invalid(self) -> str:  # type: ignore[override]
+        return self.estimator.settings.reading.invalid
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return self.cells.size
+
+    @cached_property
+    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"reading": self.invalid, "integers": self.cells.to_json()}
+
+    def read(self, X: Any) -> Rows:
+        points, usable = points_from_array(cells_handed(X)[0], self.cells.dimensions, self.invalid)
+        return self.cells.index(points), usable
+
+    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+        index, usable = rows
+        count = len(index) if codes is None else int(codes.max(initial=-1)) + 1
+        weights = cell_weights(index, usable, codes, self.cells.size, EXPONENT)
+        return IntegerSum(self.numbers).add_totals(weights, count)
+
+    def describe(self) -> str:
+        return f"one cell a unit; {self.cells.describe()}"
+
+    def prepared(self, total: IntegerSum) -> PreparedDensity:
+        """The total with all that is public, before anything is charged. Private."""
+        guarantee, neighbours = self.estimator._checked()
+        found = None if neighbours is Neighbours.ADD_REMOVE else total.count_with_noise(0, 1)
+        size = None if found is None else self.estimator._size(neighbours, found)
+        return self.estimator._prepared(
+            self.cells, total, size, guarantee, neighbours, self.unit, "adaptive"
         )
-    noise = estimator.mechanism
-    trial = ShareTable(1, estimator.asked(), neighbours, unit, size, noise)
-    count = cells_for(float(designed), trial.deviation)
-    cells = CellGrid.regular(count, ends)
-    return ShareTable(
-        count * CORNERS,
-        estimator.asked(),
-        neighbours,
-        unit,
-        size,
-        noise,
-        {
-            "summary": "mean curve",
-            "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all a {unit}",
-            "basis": cells.describe(),
-        },
-        {"name": "pooled", "cells": count},
-    )
 
-
-def _bounds(estimator: Any) -> tuple[float, float]:
-    """The public bounds; and everything that a pooled mean has no use for is refused."""
-    reading = estimator.settings.reading
-    for name, given, default in (
-        ("basis", estimator.basis, None),
-        ("prior", estimator.prior, None),
-        ("standardize", reading.standardize, False),
-    ):
-        if given is not default:
-            raise ParameterError(name, f"be {default} for a pooled mean", shown(given), REMEDY)
-    if estimator.mechanism not in NOISES:
-        words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
-        raise ParameterError("mechanism", words, shown(estimator.mechanism), REMEDY)
-    bound = read_bounds(estimator.bounds, False)
-    if not isinstance(bound, ValueBounds) or np.ndim(bound.lower) or np.ndim(bound.upper):
-        words = "be two numbers (lower, upper) for a pooled mean"
-        raise ParameterError("bounds", words, shown(estimator.bounds), REMEDY)
-    return float(bound.lower), float(bound.upper)
-
-
-def _observations(
-    settings: Settings, X: Any, groups: Any
-) -> tuple[Observations, tuple[float, float], bool]:
-    """The observations, the public ends of their times, and whether units are groups."""
-    domain, invalid = settings.domain, settings.reading.invalid
-    handed = handed_curves(X, groups, domain.grid_points)
-    given = domain.domain_range if domain.domain_range is not None else handed.domain_range
-    if isinstance(handed.values, LongCurves):
-        if given is None:
-            raise ParameterError(
-                "domain_range",
-                "be given for irregular curves",
-                "None",
-                "The span of the observed times is private; pass the public ends, domain=(a, b).",
-            )
-        ends = _interval(given)
-        found = observations_from_long(handed.values, handed.groups, ends, invalid)
-        return found, ends, handed.groups is not None or handed.values.groups is not None
-    grid = domain.grid_points
-    if grid is None and handed.grid is not None:
-        grid = check_grid(handed.grid, shown=False)
-    if grid is None:
-        shape = shape_of(handed.values)
-        if len(shape) != 2 or shape[1] < 2:
-            raise DataError(f"X must have two dimensions (curves, points); found {len(shape)}.")
-        grid = equally_spaced(shape[1], check_domain((0.0, 1.0) if given is None else given))
-    ends = _interval(check_domain(given, grid))
-    found = observations_from_array(handed.values, grid, handed.groups, invalid)
-    return found, ends, handed.groups is not None
-
-
-def _interval(given: Any) -> tuple[float, float]:
-    box = box_domain(given)
-    if len(box) != 1:
-        raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")
-    return box[0]
-
-
-def _size(settings: Settings, units: int) -> int | None:
-    """The public number of units; None under add/remove, where the noisy sum stands for it."""
-    given = public_size(settings.unit, units, settings.reading.invalid)
-    return given if Neighbours.parse(settings.unit.neighbours) is Neighbours.REPLACE_ONE else None
+    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+        paying = copy.copy(self.estimator).set_params(ledger=ledger)
+        return paying._publish(self.prepared(total)).release_

@@ -20,6 +20,7 @@ OUTPUT = "Output"
 # Where the list of verbs has them.
 PUBLISHING, RELEASED = "Publish a function of private data", "Read what was published, at no cost"
 PLANNING = "Plan, and keep a budget"
+CUSTODIANS = "Publish together with custodians who may not pool records"
 
 PAIR = tuple[float, float]
 
@@ -176,6 +177,16 @@ OVERWRITE = Option(
     "overwrite", "--overwrite", "",
     "Replace output files that exist. A release that is lost cannot be made again for free.",
     OUTPUT, bool, False,
+)  # fmt: skip
+
+
+AGREEMENT = Option(
+    "agreement", "--agreement", "agreed.json", "What all custodians agreed on, as dpfda agree wrote it.",
+    type=Path, default=REQUIRED,
+)  # fmt: skip
+CUSTODY_KEYS = Option(
+    "keys", "--keys", "NAME.keys", "The coordinator's keys for this release, as dpfda keys wrote them.",
+    type=Path, default=REQUIRED,
 )  # fmt: skip
 
 

@@ -1,0 +1,106 @@
+"""`dpfda agree`: the signed public parameters of a release of several custodians."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import REQUIRED, Given, Group, Option, told
+from dpfda.front.command.publishing import Publication
+from dpfda.front.command.verbs import density, mean
+
+CARDS = Option(
+    "cards", "", "NAME.card...", "Cards of all custodians, as dpfda keys wrote them.",
+    type=list[Path], default=REQUIRED,
+)  # fmt: skip
+POINTS = Option(
+    "points", "--points", "M", "Number of equally spaced grid points, instead of --grid.",
+    o.CURVE, int, None,
+)  # fmt: skip
+OUT = o.output("out", "agreed.json", "The agreement.", True)
+# What each custodian says of its own file, and what is asked for when the total is published.
+LEFT_OUT = {
+    "file", "groups", "decimal", "dates", "id", "time", "value", "counts", "edges", "multiplier",
+    "ledger", "dataset", "out", "csv", "plot", "as_json",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Agree:
+    """A verb that signs the public parameters of a publication.
+
+    Parameters
+    ----------
+    publication : Publication
+        Whose options are the parameters.
+    bound : str
+        In its example.
+    left_out : sequence of str
+        More of its options that a file is needed for.
+    more : sequence of Option
+    """
+
+    publication: Publication
+    bound: str
+    left_out: Sequence[str] = ()
+    more: Sequence[Option] = ()
+    panel: str | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the publication."""
+        return self.publication.name
+
+    @property
+    def help(self) -> str:
+        """What the verb does."""
+        return f"Sign the public parameters of a {self.name} of several custodians. No data are read."
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """A line that can be typed."""
+        return (
+            f"dpfda agree {self.name} north.card south.card --keys registry.keys --epsilon 1 "
+            f"{self.bound} --unit person --out agreed.json",
+        )
+
+    def told(self) -> list[Option]:
+        """The parameters, the cards, and where the agreement is written."""
+        without = LEFT_OUT | {*self.left_out}
+        kept = [option for option in self.publication.told() if option.name not in without]
+        own = told((CARDS, o.CUSTODY_KEYS, *self.more, OUT), self.publication.estimators)
+        return [*own, *kept]
+
+    def run(self, given: Given) -> None:
+        """Read the cards, make the agreement and write it."""
+        from dpfda.front.command.outputs import check_outputs
+        from dpfda.publication.custody import Card, Keys
+        from dpfda.summaries import custodians
+
+        check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
+        missing = {"decimal": ".", "edges": None, "multiplier": 1}
+        for option in self.publication.told():
+            if not hasattr(given, option.name):
+                setattr(given, option.name, missing.get(option.name))
+        cards = [Card.load(card) for card in given.cards]
+        estimator = self.publication.estimator(given)
+        points = getattr(given, "points", None)
+        made = custodians.agree(estimator, cards, Keys.load(given.keys), points)
+        made.save(given.out)
+        typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+
+
+VERB = Group(
+    "agree",
+    "Write and sign what custodians who may not pool records agree on before any of them adds up: "
+    "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
+    (
+        Agree(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        Agree(density.VERB, "--column age:0:105"),
+    ),
+    panel=o.CUSTODIANS,
+)
