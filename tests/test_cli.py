@@ -195,8 +195,13 @@ def test_long_layout(visits):
     assert result.exit_code == 0, result.stderr
     release = load("out.json")
     assert release.unit == "patient"
-    # Smoothing of each curve and the default grid leave a tenth of the curve's own range.
+    assert release.CALLED == "released pooled mean"
+    assert "pooled over all observations" in flat(result.stdout)
     np.testing.assert_allclose(release(POINTS[:-1]), shapes().mean(axis=0)[:-1], atol=0.8)
+    # Asked for, each curve is completed first; that and its grid leave a tenth of the curve's own range.
+    result = mean_of(visits, *layout, "--domain", 0, 23, "--missing", "complete", out="each.json")
+    assert result.exit_code == 0, result.stderr
+    np.testing.assert_allclose(load("each.json")(POINTS[:-1]), shapes().mean(axis=0)[:-1], atol=0.8)
 
 
 def test_standardized_curves(days):
@@ -552,7 +557,7 @@ BAD = [
     ),
     (("--mechanism", "gaussian"), "delta must be positive for Gaussian noise; found 0."),
     (("--neighbours", "close"), "neighbours must be 'replace-one' or 'add-remove'; found 'close'"),
-    (("--missing", "ignore"), "--missing must be one of 'refuse', 'complete'; found 'ignore'"),
+    (("--missing", "ignore"), "--missing must be one of 'refuse', 'complete', 'pooled'; found 'ignore'"),
     (("--invalid", "ignore"), "--invalid must be one of 'refuse', 'repair'; found 'ignore'"),
     (("--public-size", "50"), "--public-size must be left out under replace-one neighbours"),
     (
@@ -618,7 +623,7 @@ def test_one_bound_must_be_given(days, draws):
     ("more", "words"),
     [
         (("--columns", "x"), "--columns must be left out in the long layout"),
-        (("--missing", "complete"), "--missing must be left out in the long layout"),
+        (("--kernel", "matern:10%:1.5"), "--kernel must be None for a pooled mean"),
         (("--id", "absent"), "'absent'"),
     ],
 )

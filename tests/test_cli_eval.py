@@ -1,5 +1,6 @@
 """`dpfda eval` on releases that are not curves: the values are those of the release in Python."""
 
+import csv
 import json
 import re
 
@@ -54,7 +55,8 @@ def test_values_are_those_of_the_release(kind, run):
     assert [answer[name] for name in names] == given.T.tolist()
     assert run("out.json", "--at", text, "--csv", "values.csv").exit_code == 0
     with open("values.csv") as handle:
-        columns = handle.readline().strip().split(",")
+        # What a column is stands behind its name.
+        columns = [cell.partition(": ")[0] for cell in next(csv.reader(handle))]
     assert columns[: len(names) + 1] == [*names, "value"]
     # A band where this kind has one in so many dimensions, and then in every table.
     assert (columns[-2:] == ["lower", "upper"]) is (kind != "density on a square")

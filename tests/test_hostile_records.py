@@ -90,13 +90,14 @@ def test_repair_smooths_any_irregular_record():
     times = [0.5] * 50 + [0.1, 0.1, 0.9]
     values = [LARGEST, -LARGEST] * 25 + [10**400, 1.0, 5e-324]
     long = LongCurves(["a"] * 50 + ["b", "b", "c"], times, values)
-    mean = PrivateMean(
-        1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(invalid="repair", nugget=1e-8)
-    )
+    mean = PrivateMean(1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading("complete", "repair", 1e-8))
     with np.errstate(all="raise"):
         assert mean.fit(long).release_.count == 3
+        assert mean.set_params(reading__missing="pooled").fit(long).release_.count == 3
     with pytest.raises(ParameterError, match="nugget must be finite and at least 1e-08"):
-        PrivateMean(1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(nugget=1e-17)).fit(long)
+        PrivateMean(1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading("complete", nugget=1e-17)).fit(
+            long
+        )
 
 
 def test_what_is_masked_is_missing():

@@ -225,8 +225,8 @@ class TestMissing:
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
-            ({"missing": "drop"}, "missing must be one of 'refuse', 'complete'; found 'drop'"),
-            ({"missing": None}, "missing must be one of 'refuse', 'complete'; found None"),
+            ({"missing": "drop"}, "missing must be one of 'refuse', 'complete', 'pooled'; found 'drop'"),
+            ({"missing": None}, "missing must be one of 'refuse', 'complete', 'pooled'; found None"),
             ({"invalid": "ignore"}, "invalid must be one of 'refuse', 'repair'; found 'ignore'"),
         ],
     )
@@ -522,6 +522,8 @@ class TestLongCurves:
         with pytest.raises(
             DataError, match="groups must have a label for every record; found none in row 0"
         ):
+            mean(domain_range=(0, 1), missing="complete").fit(long)
+        with pytest.raises(DataError, match="a label for every observation; found none in row 0"):
             mean(domain_range=(0, 1)).fit(long)
 
     @pytest.mark.parametrize("smoothing", [0.0, -1.0, math.nan, math.inf])
@@ -538,14 +540,15 @@ class TestLongCurves:
     def test_from_observations_to_a_release(self) -> None:
         functions = [lambda t, a=a: 3 + a * math.sin(6 * t) for a in np.linspace(0.8, 1.2, 300)]
         long = observed(functions, 4)
-        release = mean(epsilon=1e6, bounds=(0, 6), domain_range=(0, 1)).fit(long).release_
+        per_person = mean(epsilon=1e6, bounds=(0, 6), domain_range=(0, 1), missing="complete")
+        release = per_person.fit(long).release_
         at = np.linspace(0.1, 0.9, 9)
         np.testing.assert_allclose(release(at), 3 + np.sin(6 * at), rtol=0, atol=0.35)
         assert release.count == 300
 
     def test_units_of_irregular_records(self) -> None:
         long = LongCurves([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4], [1.0, 3.0, 2.0, 2.0], ["a", "a", "b", "c"])
-        prepared = mean(domain_range=(0, 1)).prepare(long)
+        prepared = mean(domain_range=(0, 1), missing="complete").prepare(long)
         assert prepared.plan.size == 3
         assert prepared.plan.unit == "group"
 
@@ -652,8 +655,9 @@ def test_repair_raises_for_no_label_of_an_observation():
     # Observations of two units under one label are two records, each of its own unit.
     assert long.record_groups("repair") == ["a", "b", None, "c"]
     assert [list(rows) for rows in long.records()] == [[0], [1], [2], [3]]
-    mean = PrivateMean(1.0, bounds=(0, 3), domain=(0, 1), reading=Reading(invalid="repair")).fit(long)
-    assert mean.release_.count == 4
+    for missing in ("complete", "pooled"):
+        mean = PrivateMean(1.0, bounds=(0, 3), domain=(0, 1), reading=Reading(missing, "repair"))
+        assert mean.fit(long).release_.count == 4
 
 
 def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
@@ -673,7 +677,11 @@ def test_a_unit_whose_label_is_used_by_another_moves_the_sum_by_one_unit():
     totals = []
     for first in ("shared", "apart"):
         mean = PrivateMean(
-            1.0, bounds=(-1, 1), domain=(0, 1), reading=Reading(invalid="repair"), mechanism="laplace"
+            1.0,
+            bounds=(-1, 1),
+            domain=(0, 1),
+            reading=Reading("complete", "repair"),
+            mechanism="laplace",
         )
         prepared = mean.prepare(observed(first))
         assert prepared.total.count_with_noise(0, 1) == 3

@@ -373,7 +373,7 @@ class Case:
             times = np.tile(np.linspace(0, 1, 11), COUNT)
             data = LongCurves(np.repeat(NAMES, 11), times, SECRET.ravel())
             groups = None
-            made["nugget"] = 0.01
+            made |= {"nugget": 0.01, "missing": "complete"}
         prepared = PrivateMean(**made).prepare(data, groups)
         self.prepared = prepared
         self.estimator = PrivateMean(**made).fit(data, groups=groups)

@@ -90,17 +90,18 @@ class TestIn:
         irregular = skfda.FDataIrregular.from_fdatagrid(DATA)
         with pytest.raises(ParameterError, match="span of the observed times is private"):
             mean().fit(irregular)
-        release = mean(domain=(0, 10), reading=Reading(nugget=1e-5)).fit(irregular).release_
+        release = mean(domain=(0, 10), reading=Reading("complete", nugget=1e-5)).fit(irregular).release_
         np.testing.assert_allclose(release(GRID), CURVES.mean(axis=0), rtol=0, atol=0.01)
+        assert mean(domain=(0, 10)).fit(irregular).release_.FORMAT == "dpfda-pooled-mean"
 
     def test_a_record_without_observations_is_one_still(self):
         times, values = np.array([0.0, 5.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
         irregular = skfda.FDataIrregular([0, 2, 4], times, values)
         assert irregular.n_samples == 3
-        prepared = mean(domain=(0, 10), reading=Reading(invalid="repair")).prepare(irregular)
+        prepared = mean(domain=(0, 10), reading=Reading("complete", "repair")).prepare(irregular)
         assert prepared.plan.size == 3
         with pytest.raises(DataError, match="row 4"):
-            mean(domain=(0, 10)).prepare(irregular)
+            mean(domain=(0, 10)).fit(irregular)
 
     def test_irregular_data_of_groups_are_refused(self):
         irregular = skfda.FDataIrregular.from_fdatagrid(DATA)

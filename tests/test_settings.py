@@ -99,7 +99,7 @@ class TestFieldsByTheirOwnNames:
         [
             ({"grid_pionts": GRID}, "found 'grid_pionts'. Did you mean grid_points?"),
             ({"speed": 1}, "A parameter of PrivateMean must be one of basis, bounds, .*; found 'speed'"),
-            ({"missing": "drop"}, "missing must be one of 'refuse', 'complete'; found 'drop'"),
+            ({"missing": "drop"}, "missing must be one of 'refuse', 'complete', 'pooled'; found 'drop'"),
             ({"basis": Matern(0.3), "kernel": Matern(0.3)}, "kernel must be given as basis alone"),
             ({"public_size": 0}, "public_size must be a positive integer; found 0"),
         ],
@@ -145,9 +145,12 @@ class TestObjects:
         (lambda: PrivacyUnit(public_size=2.5), "public_size must be a positive integer; found 2.5"),
         (lambda: PrivacyUnit(public_size={"a": 0}), "public_size must be a positive integer; found 0"),
         (lambda: PrivacyUnit(design_size=0), "design_size must be None or a positive integer; found 0"),
-        (lambda: Reading(missing="drop"), "missing must be one of 'refuse', 'complete'; found 'drop'"),
+        (
+            lambda: Reading(missing="drop"),
+            "missing must be one of 'refuse', 'complete', 'pooled'; found 'drop'",
+        ),
         (lambda: Reading(invalid=None), "invalid must be one of 'refuse', 'repair'; found None"),
-        (lambda: Reading(smoothing=-1), "smoothing must be a number from 0 to 1e"),
+        (lambda: Reading(nugget=-1), "nugget must be a number from 0 to 1e"),
         (lambda: Reading(standardize=1), "standardize must be True or False; found 1"),
         (lambda: MatrixNoise(shrinkage="all"), "shrinkage must be one of 'prior', 'none'"),
         (lambda: Features("deep"), "features must be one of 'auto', 'linear'"),
@@ -199,8 +202,8 @@ class TestEstimators:
         assert found["domain__grid_points"].tolist() == GRID.tolist()
         assert found["reading__missing"] == "complete"
         before = mean.reading
-        mean.set_params(reading__smoothing=0.1, unit__neighbours="add-remove", epsilon=2)
-        assert mean.reading == Reading("complete", smoothing=0.1)
+        mean.set_params(reading__nugget=0.1, unit__neighbours="add-remove", epsilon=2)
+        assert mean.reading == Reading("complete", nugget=0.1)
         assert before == Reading("complete")
         assert mean.unit == PrivacyUnit(neighbours="add-remove")
         assert mean.epsilon == 2

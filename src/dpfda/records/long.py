@@ -115,9 +115,14 @@ class LongCurves:
         return labels
 
 
-def _labels(labels: Any, name: str) -> NDArray[np.object_]:
-    """Labels as objects, None for those that are missing or cannot be read: all these are one."""
+def _labels(labels: Any, name: str) -> NDArray[Any]:
+    """Labels as objects, None for those that are missing or cannot be read: all these are one.
+
+    An array of whole numbers stays as it is: none of them is missing.
+    """
     cells = cells_in(labels, name)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu":
+        return cells
     column = np.empty(len(cells), dtype=object)
     for row, label in enumerate(cells):
         column[row] = None if is_missing(label) or label_key(label) is None else label

@@ -310,10 +310,12 @@ class Release(Certified):
         """What the band is, for a legend."""
         return f"{100 * level:.4g}% band for the privacy noise"
 
-    def curve(self, lines: Sequence[Line], baseline: float | None = None) -> Curve:
+    def curve(
+        self, lines: Sequence[Line], baseline: float | None = None, foot: Line | None = None
+    ) -> Curve:
         """Lines over the one variable of this release, with its words."""
         labels = (self.axis_label(0), self.value_label)
-        return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline)
+        return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline, foot=foot)
 
     def image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
         """Values in cells over the two variables of this release, with its words.

@@ -22,12 +22,14 @@ from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
+from dpfda.summaries.sparse import is_pooled, prepare_pooled, publish_pooled
 from dpfda.summaries.streams import MeanStream, finished, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
@@ -82,7 +84,7 @@ class PrivateMean(Estimator):
     Attributes
     ----------
     release_ : ReleasedFunction
-        The published mean curve.
+        The published mean curve; a `ReleasedPooledMean` where observations were pooled.
     n_features_in_ : int
         Number of grid points.
     feature_names_in_ : array of str
@@ -115,7 +117,7 @@ class PrivateMean(Estimator):
 
     gathered: ClassVar = {**Estimator.gathered, "mechanism": (TwoStages,)}
     # A field where the basis is one of functions on a box.
-    release_: ReleasedFunction | ReleasedField
+    release_: ReleasedFunction | ReleasedField | ReleasedPooledMean
 
     def __init__(
         self,
@@ -153,7 +155,8 @@ class PrivateMean(Estimator):
         ----------
         X : array (n, m), DataFrame, Arrow table, DataArray, FDataGrid, LongCurves, Dask array or frame
             One curve a row, in the units of the data; NaN marks a missing value. Numeric labels of
-            columns, or the coordinate of a DataArray, are the grid. Private.
+            columns, or the coordinate of a DataArray, are the grid. Observations of `LongCurves` are
+            pooled unless ``missing="complete"``: `dpfda.summaries.sparse`. Private.
         y : None
             Ignored.
         groups : array (n,) or str, optional
@@ -174,13 +177,19 @@ class PrivateMean(Estimator):
         BudgetError
             If the ledger refuses.
         """
+        made: Any
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)
-            self.release_, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
+            made, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
+        elif is_pooled(self, X):
+            made = publish_pooled(prepare_pooled(self, X, groups), *self.paying())
         else:
             prepared = self.prepare(X, groups)
-            self.release_ = publish(prepared.total, prepared.plan, *self.paying())
-        self.n_features_in_ = int(self.release_.basis.weights.size)
+            made = publish(prepared.total, prepared.plan, *self.paying())
+        self.release_ = made
+        self.n_features_in_ = int(
+            made.grid_points.size if is_pooled(self, X) else made.basis.weights.size
+        )
         self._set_feature_names(X, groups)
         return self
 
@@ -313,6 +322,10 @@ class PrivateMean(Estimator):
         self._refuse_stages()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
+        if is_pooled(self, X):
+            words = "be 'complete' for irregular curves where one sum of functions is wanted"
+            remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
+            raise ParameterError("missing", words, repr(self.settings.reading.missing), remedy)
         with np.errstate(all="ignore"):
             if is_dask(X):
                 return self._prepare_on_cluster(X, groups)

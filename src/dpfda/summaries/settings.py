@@ -183,8 +183,10 @@ class Reading(Gathered):
 
     Parameters
     ----------
-    missing : {"refuse", "complete"}
-        Raise on missing values, or interpolate within the record.
+    missing : {"refuse", "complete", "pooled"}
+        Raise on missing values, or interpolate within the record; or, for a mean, pool what was
+        observed (`dpfda.summaries.sparse`), which is also how a mean of observations (id, time, value)
+        is made unless "complete" is asked for.
     invalid : {"refuse", "repair"}
         Raise on unusable records (outside the guarantee: an error tells something), or replace each by
         a fixed public element (the bound's center; for a kernel machine a record without features and
@@ -207,7 +209,7 @@ class Reading(Gathered):
     standardize: bool = False
 
     def __post_init__(self) -> None:
-        choice(self.missing, "missing", ("refuse", "complete"))
+        choice(self.missing, "missing", ("refuse", "complete", "pooled"))
         choice(self.invalid, "invalid", ("refuse", "repair"))
         real(self.nugget, "nugget", 0.0, 1e100)
         self._set(standardize=flag(self.standardize, "standardize"))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT, SQUARE = 7.0, 4.2, 5.6
+# Share of the height that a line at the foot takes.
+FOOT = 0.15
 TITLE_COLUMNS, SQUARE_COLUMNS = 76, 56
 
 
@@ -125,6 +127,21 @@ def _(view: Curve, axis: Axes) -> None:
         axis.axhline(view.baseline, color="0.5", linewidth=0.8, zorder=0)
     if view.logarithmic:
         _logarithmic(axis, view.lines)
+    if view.foot is not None:
+        heights = FOOT * view.foot.values / max(float(np.max(view.foot.values)), 1e-300)
+        # Room below the lines, so that neither hides the other.
+        low, high = axis.get_ylim()
+        axis.set_ylim(low - FOOT / (1 - FOOT) * (high - low), high)
+        where = axis.get_xaxis_transform()
+        axis.fill_between(
+            view.foot.points,
+            0,
+            heights,
+            color="0.8",
+            linewidth=0,
+            transform=where,
+            label=view.foot.label,
+        )
     axis.legend(fontsize="small", loc="best")
 
 

@@ -66,6 +66,8 @@ class Curve:
         Height of a thin line to compare with, such as no difference.
     logarithmic : bool
         Whether both axes are.
+    foot : Line, optional
+        Drawn at the foot on a scale of its own, such as where observations are.
     """
 
     lines: tuple[Line, ...]
@@ -75,6 +77,7 @@ class Curve:
     subtitle: str = ""
     baseline: float | None = None
     logarithmic: bool = False
+    foot: Line | None = None
 
 
 @dataclass(frozen=True, eq=False)

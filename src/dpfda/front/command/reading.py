@@ -59,6 +59,8 @@ DATES = Option(
     "%d.%m.%Y. They become days since the first end of --domain, else since the first label.",
     o.READING, default=None,
 )  # fmt: skip
+# What may be asked for where values are missing; the last of curves' means alone.
+MISSING = ("refuse", "complete", "pooled")
 WIDE = (o.DOMAIN, o.X_LABEL, o.Y_LABEL, COLUMNS, o.GROUPS, o.DECIMAL, DATES, o.GRID)
 LONG = (
     _column("id", "--id", "Long layout: whose curve. Needs --domain."),
@@ -91,7 +93,7 @@ class Curves:
     def settings(self, given: Given) -> dict[str, Any]:
         from dpfda.records.curves import check_choice
 
-        check_choice(given.missing, "--missing", ("refuse", "complete"))
+        check_choice(given.missing, "--missing", MISSING if self.long else MISSING[:2])
         check_choice(given.invalid, "--invalid", ("refuse", "repair"))
         check_choice(given.decimal, "--decimal", (".", ","))
         layout = self._layout(given)
@@ -104,6 +106,8 @@ class Curves:
             "grid_points": grid,
             "domain_range": ends(given),
             "unit": given.unit or given.groups or layout.get("--id"),
+            # Observations are pooled unless each curve is to be completed first.
+            **({"missing": "pooled"} if layout and given.missing == MISSING[0] else {}),
         }
 
     def _layout(self, given: Given) -> dict[str, str]:
@@ -436,9 +440,6 @@ def _check_layout(given: Given, layout: dict[str, str]) -> None:
         raise ParameterError("--domain", "be given in the long layout", "none", remedy)
     if given.columns is not None:
         raise ParameterError("--columns", "be left out in the long layout", repr(given.columns))
-    if given.missing != "refuse":
-        words = "be left out in the long layout, where a missing observation is a missing line"
-        raise ParameterError("--missing", words, repr(given.missing))
 
 
 def _axis(given: Given, table: Any, domain: tuple[float, float]) -> str:

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 import scipy
@@ -146,6 +147,20 @@ class Fit:
     evidence: Floats
 
 
+class Errors(Protocol):
+    """Errors of what is measured, as far as an estimate must know them: a noise law, and more."""
+
+    @property
+    def components(self) -> int:
+        """How many numbers were measured."""
+
+    def variances(self) -> Floats:
+        """Variance of each."""
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Float draws (draws, M)."""
+
+
 @dataclass(frozen=True, eq=False)
 class CurveModel:
     """What was measured of a mean between bounds, ready for any number of noisy outcomes.
@@ -159,8 +174,8 @@ class CurveModel:
         Grid points that carry the curve: all of them, but on long grids, where it is linear between.
     forms : array (M, m)
         What is measured of u - 1/2 on the grid, in units of the data.
-    noise : NoiseLaw
-        Of what is measured, and perhaps of the number of units after it.
+    noise : Errors
+        Of what is measured, and perhaps of the number of units after it: a law, mostly.
     step : float
         One unit of the noise, in units of what is measured.
     """
@@ -169,7 +184,7 @@ class CurveModel:
     grid: Floats
     places: NDArray[np.int64]
     forms: Floats
-    noise: NoiseLaw
+    noise: Errors
     step: float
 
     @classmethod
@@ -393,6 +408,24 @@ class CurvePosterior:
         if size > cells:
             evidence += np.log((2 + half) / (cells + 1))
         return float(evidence), 0.5 + float(np.clip((low + high) / 2, -0.5, 0.5))
+
+    @property
+    def evidence(self) -> float:
+        """Log density of the release, up to a constant, under the mixture for the line."""
+        found = scipy.special.logsumexp(np.concatenate(_logs(self.fits, LINE, PUBLIC)))
+        return float(found - np.log(self.model.deviations).sum())
+
+    @property
+    def response(self) -> Floats:
+        """Matrix (N, M) from what was measured to the mean, the weights of components being as found."""
+        made = np.zeros((self.model.times.size, self.noisy.size))
+        for fit, weight in zip(self.fits, weights_of(self.fits, LINE), strict=True):
+            if weight.sum() > NEGLIGIBLE:
+                gains = weight @ (fit.scales[:, None] / fit.power)
+                made += fit.part.root @ (
+                    fit.part.inside.T @ ((fit.part.vectors * gains) @ fit.part.vectors.T)
+                )
+        return np.asarray(made / self.model.deviations)
 
     @property
     def line(self) -> Floats:

@@ -13,6 +13,7 @@ from dpfda.front.command.running import print_json
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
+    from dpfda.views import Table
 
 OPTIONS = (
     o.RELEASE_FILE,
@@ -32,6 +33,11 @@ OPTIONS = (
     ),
     Option("level", "--level", "P", "Probability of the band, between 0 and 1.", type=float,
            default=0.95),
+    Option("quantiles", "--quantiles", "P,P,...",
+           "Of a density on an interval: the values below which these shares lie. Example: "
+           "--quantiles 0.1,0.5,0.9", default=None),
+    Option("sample", "--sample", "N", "Of a density: this many synthetic points, drawn from it.",
+           type=int, default=None),
     o.output("csv", "F.csv", "Write the table."),
     o.OVERWRITE,
     o.AS_JSON,
@@ -59,7 +65,10 @@ def evaluate(given: Given) -> None:
     if given.derivative:
         release = _derivative(release)
     kind = "measured" if given.band == "measured" else None
-    table = release.table(points, given.level, given.band != "pointwise", kind)
+    if given.quantiles is not None or given.sample is not None:
+        table = _of_density(release, given.quantiles, given.sample)
+    else:
+        table = release.table(points, given.level, given.band != "pointwise", kind)
     if given.csv is not None:
         write_text(given.csv, to_csv(table))
     if given.as_json:
@@ -70,6 +79,30 @@ def evaluate(given: Given) -> None:
         typer.echo(aligned(cells))
     else:
         typer.echo(f"{len(next(iter(table.columns.values())))} points written to {given.csv}")
+
+
+def _of_density(release: Release, quantiles: str | None, sample: int | None) -> Table:
+    """Quantiles of a density, or points drawn from it."""
+    import numpy as np
+
+    from dpfda.releases.density import ReleasedDensity
+    from dpfda.views import Table
+
+    flag = "--sample" if quantiles is None else "--quantiles"
+    if quantiles is not None and sample is not None:
+        raise ParameterError(flag, "be asked for without --sample", "both")
+    if not isinstance(release, ReleasedDensity) or (quantiles is not None and len(release.axes) > 1):
+        where = "" if quantiles is None else " on an interval"
+        raise ParameterError(flag, f"be asked of a density{where}", type(release).__name__)
+    names = list(release.axes)
+    if sample is not None:
+        points = np.reshape(release.sample(sample), (sample, len(names)))
+        means = [f"synthetic: {release.axis_label(axis)}" for axis in range(len(names))]
+        return Table(dict(zip(names, points.T, strict=True)), dict(zip(names, means, strict=True)))
+    shares = np.array(_points(str(quantiles)))[:, 0]
+    found = np.asarray(release.quantile(shares), dtype=float)
+    meanings = {"share": "share of the mass below", names[0]: release.axis_label(0)}
+    return Table({"share": shares, names[0]: found}, meanings)
 
 
 def _derivative(release: Release) -> Release:

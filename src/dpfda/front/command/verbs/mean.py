@@ -47,12 +47,21 @@ def _settings(given: Given) -> dict[str, Any]:
     return {"prior": read_prior(given.prior)}
 
 
+def _trial(estimator: Any) -> None:
+    from dpfda.summaries.sparse import prepare_pooled
+
+    if estimator.settings.reading.missing == "pooled":
+        try_on_curves(estimator, lambda trial, curves: prepare_pooled(trial, curves, None))
+    else:
+        try_on_curves(estimator)
+
+
 VERB = Publication(
     name="mean",
     words="Publish the mean curve of a file of private curves under differential privacy.",
     estimators=("dpfda.summaries.mean:PrivateMean",),
     reader=Curves(long=True),
-    trial=try_on_curves,
+    trial=_trial,
     bounded=True,
     options=(o.MECHANISM, PRIOR),
     settings=_settings,

@@ -1,27 +1,111 @@
-"""`dpfda plot`: a picture of a release."""
+"""`dpfda plot`: a picture of a release, of several in one, or of the difference of two."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import typer
 
+from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import Given, Verb
+from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+    from dpfda.views import View
+
+FILES = Option(
+    "files", "", "F.json...", "A release, as written by --out; or several curves for one picture.",
+    type=list[Path], default=REQUIRED,
+)  # fmt: skip
+DIFFERENCE = Option(
+    "difference", "--difference", "",
+    "Draw the first of two means minus the second, with a band for the difference.",
+    type=bool, default=False,
+)  # fmt: skip
 
 
 def plot(given: Given) -> None:
-    """Draw a release, with its band where it has one. Costs no privacy."""
+    """Draw releases, with bands where they have them. Costs no privacy.
+
+    Of several files the curves come into one picture. What two releases of one data set promise together
+    is said by dpfda compose.
+    """
     from dpfda.front.command.outputs import check_outputs, save_picture
     from dpfda.releases.base import load
+    from dpfda.views import draw
 
-    check_outputs({"--plot": given.plot}, {"F.json": given.file}, given.overwrite)
-    save_picture(load(given.file).plot, given.plot)
+    inputs = {str(file): file for file in given.files}
+    check_outputs({"--plot": given.plot}, inputs, given.overwrite)
+    releases = {file.stem: load(file) for file in given.files}
+    if len(releases) != len(given.files):
+        raise ParameterError("F.json", "have names of their own", "two of one name")
+    view = _difference(releases) if given.difference else _together(releases)
+    save_picture(lambda: draw(view), given.plot)
     typer.echo(f"drawn in {given.plot}")
+
+
+def _together(releases: dict[str, Release]) -> View:
+    """One view of one release; the lines of several in one, named by their files."""
+    from dpfda.views import Curve
+
+    views = {name: release.view() for name, release in releases.items()}
+    first = next(iter(views.values()))
+    if len(views) == 1:
+        return first
+    curves = {name: view for name, view in views.items() if isinstance(view, Curve)}
+    if len(curves) < len(views):
+        raise ParameterError("F.json", "be curves where several are drawn in one", "an image")
+    axes = {(view.x_label, view.y_label) for view in curves.values()}
+    if len(axes) > 1:
+        found = "; ".join(sorted(f"{x!r} and {y!r}" for x, y in axes))
+        raise ParameterError("F.json", "have the same axes where several are drawn in one", found)
+    lines = [
+        replace(line, label=name if len(view.lines) == 1 else f"{name}: {line.label}")
+        for name, view in curves.items()
+        for line in view.lines
+    ]
+    title = "; ".join(f"{name}: {each.subject} of {each.of_whom}" for name, each in releases.items())
+    return replace(
+        next(iter(curves.values())), lines=tuple(lines), title=title, subtitle=_each(releases)
+    )
+
+
+def _each(releases: dict[str, Release]) -> str:
+    """What each of several releases promises, which is not what they promise together."""
+    guarantees = dict.fromkeys(str(release.guarantee) for release in releases.values())
+    return f"each published under {' or '.join(guarantees)}"
+
+
+def _difference(releases: dict[str, Release]) -> View:
+    from dpfda.releases.difference import ReleasedDifference
+    from dpfda.releases.function import ReleasedFunction
+
+    pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]
+    if len(releases) != 2 or len(pair) != 2:
+        kinds = ", ".join(type(release).__name__ for release in releases.values())
+        raise ParameterError("--difference", "be of two released curves", kinds)
+    first, second = releases
+    if len({release.domain_range for release in pair}) > 1:
+        ends = " and ".join(str(release.domain_range) for release in pair)
+        raise ParameterError("--difference", "be of curves on one domain", ends)
+    made = ReleasedDifference(pair[0], pair[1], (first, second))
+    if not made.is_line:
+        words = "be of two default means of curves between bounds"
+        raise ParameterError("--difference", words, "other estimates", "Use dpfda compare.")
+    return replace(made.view(), subtitle=_each(releases))
 
 
 VERB = Verb(
     "plot",
     plot,
-    (o.RELEASE_FILE, o.output("plot", "F.png", o.PLOT.help, required=True), o.OVERWRITE),
-    ("dpfda plot fa.json --plot fa.png",),
+    (FILES, o.output("plot", "F.png", o.PLOT.help, required=True), DIFFERENCE, o.OVERWRITE),
+    (
+        "dpfda plot fa.json --plot fa.png",
+        "dpfda plot before.json after.json --plot both.png",
+        "dpfda plot after.json before.json --difference --plot change.png",
+    ),
     o.RELEASED,
 )

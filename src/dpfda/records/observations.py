@@ -1,0 +1,171 @@
+"""Observations of curves, pooled: whose, when, how much; and each unit's shares of public cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.cells import CellGrid
+from dpfda.errors import DataError
+from dpfda.numerics.native_arrays import doubles
+from dpfda.records.containers import OUTSIDE, matrix_of
+from dpfda.records.curves import check_orientation
+from dpfda.records.labels import numbered, read_keys, unit_codes
+from dpfda.records.long import LongCurves
+
+Floats = NDArray[np.float64]
+# Corners of what a value is spread over: its weights are (1 - v)^2, 2 v (1 - v) and v^2.
+CORNERS = 3
+# Observations are read in blocks, for less memory.
+BLOCK = 2**18
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Observations:
+    """Values of units at times, one a row. Private.
+
+    Parameters
+    ----------
+    codes : array (n,) of int
+        Number of each observation's unit.
+    times, values : array (n,)
+        Finite where usable.
+    usable : array (n,) of bool
+        The others are left out; a unit without any usable one is all zeros.
+    units : int
+        Number of units.
+    """
+
+    codes: NDArray[np.int64]
+    times: Floats
+    values: Floats
+    usable: NDArray[np.bool_]
+    units: int
+
+    def __repr__(self) -> str:
+        return "Observations(content private)"
+
+    def shares(self, cells: CellGrid, bounds: tuple[float, float], unit: int) -> list[int]:
+        """Sums over units of their shares (cells x 3, the corners running fastest), exactly.
+
+        A unit with k usable observations gives each of them q = floor(unit / k). An observation in cell
+        c of value v, clipped to the bounds and scaled to [0, 1], adds floor(q v^2) to the last corner of
+        the cell, floor(2 q v (1 - v)) to the middle one, but no more than is left, and what is left of q
+        to the first: integers >= 0 of sum q. So a unit's shares are not negative and add up to at most
+        `unit`, whatever its observations are, and follow from these alone. The corners' values 0, 1/2, 1
+        give back v on average, and the last one v^2.
+
+        Parameters
+        ----------
+        cells : CellGrid
+            Of an interval of times. Public.
+        bounds : (float, float)
+            Public.
+        unit : int
+            At most 2^20; sums stay below 2^53, where sums in doubles are exact in any order.
+        """
+        lower, upper = bounds
+        sizes = np.bincount(self.codes[self.usable], minlength=self.units)
+        total = np.zeros(cells.size * CORNERS)
+        for start in range(0, self.codes.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            kept = self.usable[rows]
+            value, time = self.values[rows][kept], self.times[rows][kept]
+            scaled = np.clip((np.clip(value, lower, upper) - lower) / (upper - lower), 0.0, 1.0)
+            whole = (unit // sizes[self.codes[rows][kept]]).astype(np.float64)
+            last = np.floor(whole * (scaled * scaled))
+            middle = np.minimum(np.floor(whole * (2 * scaled * (1 - scaled))), whole - last)
+            place = cells.index(time[:, None]) * CORNERS
+            for corner, part in enumerate((whole - last - middle, middle, last)):
+                total += np.bincount(place + corner, part, total.size)
+        return [int(share) for share in total]
+
+
+def observations_from_long(
+    long: LongCurves, groups: Any, ends: tuple[float, float], invalid: str
+) -> Observations:
+    """Observations of a long table; the unit of each is its group, or its record where there are none.
+
+    Parameters
+    ----------
+    long : LongCurves
+    groups : array (n,), optional
+        Instead of those of `long`.
+    ends : (float, float)
+        Public ends of the domain.
+    invalid : {"refuse", "repair"}
+        Raise on observations without a unit, unusable or outside the domain; or leave them out, and
+        count all of the first kind as one unit's.
+
+    Raises
+    ------
+    DataError
+        With the row of the first offence, never its value.
+    """
+    groups = long.groups if groups is None else groups
+    name, labels = ("ids", long.ids) if groups is None else ("groups", groups)
+    keys = read_keys(labels, name, invalid, of="observation")
+    if len(keys) != long.times.size:
+        raise DataError(
+            f"groups must hold one label an observation ({long.times.size}); found {len(keys)}."
+        )
+    codes = numbered(keys)
+    usable = np.isfinite(long.times) & np.isfinite(long.values)
+    usable &= (long.times >= ends[0]) & (long.times <= ends[1])
+    if invalid == "refuse" and not usable.all():
+        raise DataError(
+            "Every observation must be finite and inside the domain "
+            f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in row {int(np.argmin(usable))}. "
+            f"Use invalid='repair' to leave such observations out. {OUTSIDE}"
+        )
+    return Observations(codes, long.times, long.values, usable, int(codes.max(initial=-1)) + 1)
+
+
+def observations_from_array(values: Any, grid: Floats, groups: Any, invalid: str) -> Observations:
+    """Observations of a matrix with gaps: one curve a row, NaN where it was not observed.
+
+    Parameters
+    ----------
+    values : array (n, m)
+    grid : array (m,)
+        Public times of the columns.
+    groups : array (n,), optional
+        Unit of each row; by default each is one.
+    invalid : {"refuse", "repair"}
+        Raise on infinite values and rows without any value, or leave them out.
+
+    Raises
+    ------
+    DataError, OrientationError
+        With row and column of the first offence, never its value.
+    """
+    given = matrix_of(values, invalid)
+    check_orientation(given.shape, grid.size)
+    matrix = doubles(given)
+    usable = np.isfinite(matrix)
+    if invalid == "refuse":
+        infinite = np.isinf(matrix)
+        if infinite.any():
+            row, column = (int(i) for i in np.unravel_index(infinite.argmax(), matrix.shape))
+            raise DataError(
+                f"X must hold finite values and gaps; found an infinity (inf) in row {row}, column "
+                f"{column}. Use invalid='repair' to leave such values out. {OUTSIDE}"
+            )
+        if not usable.any(axis=1).all():
+            raise DataError(
+                "X must have a value in every row; found none in row "
+                f"{int(np.argmin(usable.any(axis=1)))}. Use invalid='repair' to count such a row as a "
+                f"unit without observations. {OUTSIDE}"
+            )
+    rows = matrix.shape[0]
+    codes = np.arange(rows) if groups is None else unit_codes(groups, rows, invalid)
+    return Observations(
+        np.repeat(codes, grid.size),
+        np.tile(grid, rows),
+        matrix.ravel(),
+        usable.ravel(),
+        int(codes.max(initial=-1)) + 1,
+    )

@@ -1,0 +1,190 @@
+"""The mean of curves observed at a few times each: pooled observations, one table of shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bases.grids import check_domain, check_grid, equally_spaced
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.errors import DataError, ParameterError
+from dpfda.mechanisms.design.shares import UNIT
+from dpfda.mechanisms.posteriors.pooled import cells_for
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication import stamp
+from dpfda.publication.shares import ShareTable
+from dpfda.records import LongCurves
+from dpfda.records.containers import shape_of
+from dpfda.records.observations import (
+    CORNERS,
+    Observations,
+    observations_from_array,
+    observations_from_long,
+)
+from dpfda.records.scikit_fda import is_functional
+from dpfda.releases.pooled import ReleasedPooledMean
+from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.curves import handed_curves
+from dpfda.summaries.labels import read_labels
+from dpfda.summaries.settings import Settings
+
+NOISES = ("auto", "laplace", "gaussian")
+REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedPooled:
+    """The public side of a pooled mean, and the private sum, before anything is charged or drawn."""
+
+    table: ShareTable
+    total: IntegerSum
+    ends: tuple[float, float]
+    bounds: tuple[float, float]
+    about: dict[str, Any]
+
+
+def is_pooled(estimator: Any, X: Any) -> bool:
+    """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
+    missing = estimator.settings.reading.missing
+    irregular = isinstance(X, LongCurves) or (is_functional(X) and hasattr(X, "start_indices"))
+    return missing == "pooled" or (missing == "refuse" and irregular)
+
+
+def publish_pooled(
+    prepared: PreparedPooled, ledger: AnyLedger | None = None, dataset: str | None = None
+) -> ReleasedPooledMean:
+    """Charge, draw, add: the released mean."""
+    noisy, certificate = prepared.table.publish(prepared.total, ledger, dataset)
+    return ReleasedPooledMean(noisy, prepared.ends, prepared.bounds, certificate, prepared.about)
+
+
+def prepare_pooled(estimator: Any, X: Any, groups: Any) -> PreparedPooled:
+    """Everything before the noise. The result is private.
+
+    A unit has the weight one, divided among its observations: what each adds is
+    `dpfda.records.observations.Observations.shares`, and how much the noise must hide is
+    `dpfda.mechanisms.design.shares`. All the rest follows the noisy table: docs/sparse.md.
+
+    Parameters
+    ----------
+    estimator : PrivateMean
+    X : LongCurves, FDataIrregular, or array (n, m) with gaps
+    groups
+        As in `PrivateMean.fit`. Private.
+    """
+    check_choices(estimator)
+    bounds = _bounds(estimator)
+    settings = estimator.settings
+    # Whether arithmetic overflows depends on values: it may neither warn nor raise.
+    with np.errstate(all="ignore"):
+        found, ends, labelled = _observations(settings, X, groups)
+        size = _size(settings, found.units)
+        unit = settings.unit.name or ("group" if labelled else "record")
+        table = pooled_table(estimator, size, unit, ends, bounds)
+        cells = CellGrid.regular(table.cells // CORNERS, ends)
+        total = IntegerSum.of(found.shares(cells, bounds, UNIT))
+    about = {"summary": "mean curve", **read_labels(settings.domain.labels), **stamp()}
+    return PreparedPooled(table, total, ends, bounds, about)
+
+
+def pooled_table(
+    estimator: Any, size: int | None, unit: str, ends: Any, bounds: tuple[float, float]
+) -> ShareTable:
+    """The table that a pooled mean is made of, for a number of units: public."""
+    given, neighbours = estimator.settings.unit, Neighbours.parse(estimator.settings.unit.neighbours)
+    designed = size or given.public_size
+    if designed is None:
+        raise ParameterError(
+            "public_size",
+            "be given under add/remove neighbours, where the number of units is private",
+            "None",
+            "A public number such as the size planned: it chooses the number of time cells.",
+        )
+    noise = estimator.mechanism
+    trial = ShareTable(1, estimator.asked(), neighbours, unit, size, noise)
+    count = cells_for(float(designed), trial.deviation)
+    cells = CellGrid.regular(count, ends)
+    return ShareTable(
+        count * CORNERS,
+        estimator.asked(),
+        neighbours,
+        unit,
+        size,
+        noise,
+        {
+            "summary": "mean curve",
+            "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all a {unit}",
+            "basis": cells.describe(),
+        },
+        {"name": "pooled", "cells": count},
+    )
+
+
+def _bounds(estimator: Any) -> tuple[float, float]:
+    """The public bounds; and everything that a pooled mean has no use for is refused."""
+    reading = estimator.settings.reading
+    for name, given, default in (
+        ("basis", estimator.basis, None),
+        ("prior", estimator.prior, None),
+        ("standardize", reading.standardize, False),
+    ):
+        if given is not default:
+            raise ParameterError(name, f"be {default} for a pooled mean", shown(given), REMEDY)
+    if estimator.mechanism not in NOISES:
+        words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
+        raise ParameterError("mechanism", words, shown(estimator.mechanism), REMEDY)
+    bound = read_bounds(estimator.bounds, False)
+    if not isinstance(bound, ValueBounds) or np.ndim(bound.lower) or np.ndim(bound.upper):
+        words = "be two numbers (lower, upper) for a pooled mean"
+        raise ParameterError("bounds", words, shown(estimator.bounds), REMEDY)
+    return float(bound.lower), float(bound.upper)
+
+
+def _observations(
+    settings: Settings, X: Any, groups: Any
+) -> tuple[Observations, tuple[float, float], bool]:
+    """The observations, the public ends of their times, and whether units are groups."""
+    domain, invalid = settings.domain, settings.reading.invalid
+    handed = handed_curves(X, groups, domain.grid_points)
+    given = domain.domain_range if domain.domain_range is not None else handed.domain_range
+    if isinstance(handed.values, LongCurves):
+        if given is None:
+            raise ParameterError(
+                "domain_range",
+                "be given for irregular curves",
+                "None",
+                "The span of the observed times is private; pass the public ends, domain=(a, b).",
+            )
+        ends = _interval(given)
+        found = observations_from_long(handed.values, handed.groups, ends, invalid)
+        return found, ends, handed.groups is not None or handed.values.groups is not None
+    grid = domain.grid_points
+    if grid is None and handed.grid is not None:
+        grid = check_grid(handed.grid, shown=False)
+    if grid is None:
+        shape = shape_of(handed.values)
+        if len(shape) != 2 or shape[1] < 2:
+            raise DataError(f"X must have two dimensions (curves, points); found {len(shape)}.")
+        grid = equally_spaced(shape[1], check_domain((0.0, 1.0) if given is None else given))
+    ends = _interval(check_domain(given, grid))
+    found = observations_from_array(handed.values, grid, handed.groups, invalid)
+    return found, ends, handed.groups is not None
+
+
+def _interval(given: Any) -> tuple[float, float]:
+    box = box_domain(given)
+    if len(box) != 1:
+        raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")
+    return box[0]
+
+
+def _size(settings: Settings, units: int) -> int | None:
+    """The public number of units; None under add/remove, where the noisy sum stands for it."""
+    given = public_size(settings.unit, units, settings.reading.invalid)
+    return given if Neighbours.parse(settings.unit.neighbours) is Neighbours.REPLACE_ONE else None
