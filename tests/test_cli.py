@@ -330,6 +330,10 @@ def test_eval_gives_values_and_band(days):
     )
     # Both are cut at the bounds.
     assert np.all(np.array(pointwise["upper"]) <= np.array(answer["upper"]))
+    wide = json.loads(run("eval", "out.json", "--at", "4", "--band", "confidence", "--json").stdout)
+    assert (
+        wide["upper"][0] >= json.loads(run("eval", "out.json", "--at", "4", "--json").stdout)["upper"][0]
+    )
     lower = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.9", "--json").stdout)
     higher = json.loads(run("eval", "out.json", "--at", "4", "--level", "0.99", "--json").stdout)
     # An end that is cut at its bound grows no further.
@@ -375,7 +379,7 @@ def test_eval_of_negative_points(days):
         (("--at", "nan"), "--at must be finite"),
         (("--level", "1"), "level must lie strictly between 0 and 1; found 1.0"),
         (("--level", "0.5"), "level must be at least 0.9 for a band that is meant to hold the mean"),
-        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'measured'; found 'b"),
+        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'measured', 'confid"),
         (("--csv", "out.json"), "--csv must be another file than F.json"),
         (("--csv", "no/such.csv"), "must be a file in an existing folder"),
     ],

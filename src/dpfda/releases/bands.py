@@ -44,6 +44,8 @@ class Band:
         Its probability.
     simultaneous : bool
         Whether the probability is for all points at once.
+    covers : str
+        What it covers beside the noise, in words.
     """
 
     points: Floats
@@ -51,6 +53,7 @@ class Band:
     upper: Floats
     level: float
     simultaneous: bool
+    covers: str = ""
 
     def contains(self, values: Floats) -> bool:
         """Whether a curve on the same points lies in the band everywhere."""

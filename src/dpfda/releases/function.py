@@ -14,13 +14,15 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, gauss, piecewise
 from dpfda.bases.kernels import short_range
+from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import integer
-from dpfda.numerics.parameters import choice, values_at
+from dpfda.numerics.parameters import choice, shown, values_at
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases.bands import KINDS, MEASURED, Accuracy, Band, make_band, make_credible_band
 from dpfda.releases.base import LEVEL
+from dpfda.releases.confidence import Variance, for_population
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.lines import (
     Limits,
@@ -28,6 +30,7 @@ from dpfda.releases.lines import (
     cuts,
     held,
     is_line,
+    limits_at,
     limits_of,
     line_at,
     mean_band,
@@ -58,7 +61,7 @@ class ReleasedFunction(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
-    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible")
+    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible", "confidence")
 
     basis: Basis
     order: int = 0
@@ -174,6 +177,7 @@ class ReleasedFunction(Expansion):
         simultaneous: bool = True,
         points: ArrayLike | None = None,
         kind: str = "mean",
+        variance: Variance | None = None,
     ) -> Band:
         """Band around the released function.
 
@@ -199,6 +203,13 @@ class ReleasedFunction(Expansion):
             `unshrunk`, so that the function may leave it.
             "credible" is about the posterior under a public prior of coefficients: given the release it
             has that probability of containing the clipped mean's part, for means as that prior has them.
+            "confidence" is meant to hold the population's mean of clipped records: the band of kind
+            "mean", with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with
+            which variance. Of the function itself, not of its derivatives.
+        variance : float or callable, optional
+            For kind "confidence": variance of a unit's value, known to be public, in squared units of
+            the data; a function of points, too, such as another release. By default the largest one that
+            the public bounds allow.
 
         Returns
         -------
@@ -212,8 +223,8 @@ class ReleasedFunction(Expansion):
 
         Notes
         -----
-        No band says anything of the bias of clipping, nor of sampling. How often "mean" holds has been
-        measured: `dpfda.mechanisms.posteriors.widths`.
+        No band says anything of the bias of clipping, and none but "confidence" of sampling. How often
+        "mean" holds has been measured: `dpfda.mechanisms.posteriors.widths`.
 
         Where the count is released with noise of its own, the error of their ratio depends on the
         exact values, and the released ones stand in for them: the level of "measured" is then
@@ -223,6 +234,14 @@ class ReleasedFunction(Expansion):
         choice(kind, "kind", self.band_kinds)
         given = self.band_points()[:, 0] if points is None else points
         at = check_points(given, self.domain_range)
+        if kind == "confidence":
+            if self.order:
+                raise ParameterError("kind", "be another for a derivative", repr(kind))
+            band = self.band(level, simultaneous, at)
+            places = self.grid_points.size
+            return for_population(band, self(at), limits_at(self, at), variance, self.count, places)
+        if variance is not None:
+            raise ParameterError("variance", "be for kind='confidence'", shown(variance))
         if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
             return mean_band(self, level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)

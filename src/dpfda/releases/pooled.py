@@ -28,6 +28,7 @@ from dpfda.views import Curve, Line
 
 Floats = NDArray[np.float64]
 BAND_POINTS = 201
+COVERS = "sampling with the variance from the same noisy numbers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,8 @@ class ReleasedPooledMean(Release):
         half = self._width * self._estimate.half_widths(level, simultaneous)
         values, reach = self(at), np.interp(at, self.grid_points, half)
         limits = np.array(self.bounds[0]), np.array(self.bounds[1])
-        return settled(Band(at, values - reach, values + reach, level, simultaneous), values, limits)
+        band = Band(at, values - reach, values + reach, level, simultaneous, COVERS)
+        return settled(band, values, limits)
 
     # Its file.
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
     from dpfda.views import Table
 
+BANDS = ("simultaneous", "pointwise", "measured", "confidence")
 OPTIONS = (
     o.RELEASE_FILE,
     Option(
@@ -26,9 +27,10 @@ OPTIONS = (
     Option("derivative", "--derivative", "", "Values of the derivative, per unit of the axis.",
            type=bool, default=False),
     Option(
-        "band", "--band", "simultaneous|pointwise|measured",
+        "band", "--band", "simultaneous|pointwise|measured|confidence",
         "What the columns lower and upper hold for: the whole domain at once, or one point chosen in "
-        "advance; or the exact band of the noise on what was measured, which need not hold the values.",
+        "advance; or the exact band of the noise on what was measured, which need not hold the values; "
+        "or for the mean of the population that these units are a sample of.",
         default="simultaneous",
     ),
     Option("level", "--level", "P", "Probability of the band, between 0 and 1.", type=float,
@@ -49,8 +51,9 @@ def evaluate(given: Given) -> None:
 
     The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
     releases (--level, at least .9) of curves like ordinary ones; that of any other release holds what
-    would have been released without noise. Neither says anything about clipping or sampling. Predictors,
-    components and covariances are given without a band.
+    would have been released without noise. Neither says anything about clipping or sampling; for
+    the latter ask for --band confidence of a mean. Predictors, components and covariances are given
+    without a band.
     """
     from dpfda.front.command.outputs import check_outputs
     from dpfda.records.curves import check_choice
@@ -58,13 +61,13 @@ def evaluate(given: Given) -> None:
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
 
-    check_choice(given.band, "--band", ("simultaneous", "pointwise", "measured"))
+    check_choice(given.band, "--band", BANDS)
     points = None if given.points is None else _points(given.points)
     check_outputs({"--csv": given.csv}, {"F.json": given.file}, given.overwrite)
     release = load(given.file)
     if given.derivative:
         release = _derivative(release)
-    kind = "measured" if given.band == "measured" else None
+    kind = given.band if given.band in BANDS[2:] else None
     if given.quantiles is not None or given.sample is not None:
         table = _of_density(release, given.quantiles, given.sample)
     else:
