@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -26,13 +27,28 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
+exclude_patterns = ["gallery"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "literal"
 numpydoc_show_class_members = False
 autosummary_generate = True
+# Pages that read a folder are run where the environment names it.
+PUBLIC = "" if "DPFDA_DATA_DIR" in os.environ else "[1-8]_"
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "generated/gallery",
+    "filename_pattern": rf"/plot_{PUBLIC}",
+    "ignore_pattern": "/plot_9" if PUBLIC else "^$",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "plot_gallery": True,
+}
 html_theme = "pydata_sphinx_theme"
 html_title = "dpfda"
 html_show_sourcelink = False
@@ -79,9 +95,15 @@ def escape_bars(_: object, __: str, ___: str, ____: object, _____: object, lines
     ]
 
 
+def skip_routing(_: object, __: str, name: str, *___: object) -> bool | None:
+    """Methods that scikit-learn makes for every estimator are its own to explain."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
 def setup(app: Sphinx) -> None:
     """Take what comes from the program and from other folders."""
     app.connect("builder-inited", write_commands)
     app.connect("builder-inited", take_pages)
     app.connect("source-read", relink)
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-skip-member", skip_routing)

@@ -1,0 +1,31 @@
+"""
+A regression function
+=====================
+
+Progression of diabetes after a year against the body mass index (scikit-learn, 442 patients). The
+published thing is the function: anyone may evaluate it anywhere between the bounds.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+
+from dpfda import PrivateKernelRegressor
+
+data = load_diabetes(scaled=False)
+index = data.data[:, [2]]
+machine = PrivateKernelRegressor(
+    2.0, bounds=([15.0], [45.0]), target_bounds=(25.0, 346.0), unit="patient"
+).fit(index, data.target)
+
+# %%
+# Dots are the data, which are public; the line is what was released.
+
+at = np.linspace(15, 45, 121)[:, None]
+figure, axis = plt.subplots(layout="constrained")
+axis.scatter(index, data.target, s=8, color="0.7", label="patients (these data are public)")
+axis.plot(at, machine.release_.predict(at), label="released, epsilon = 2")
+axis.set_xlabel("body mass index (kg per square metre)")
+axis.set_ylabel("progression after one year (score)")
+axis.legend()
+plt.show()
