@@ -113,12 +113,17 @@ def joined(parts: Iterable[PrivateSum]) -> PrivateSum:
             return part
         same = kept.setdefault(part.parts, part)
         if (same.totals, same.count) != (part.totals, part.count):
-            return PrivateSum((), 0, "A partition was added up twice, to different sums.")
+            return refused("A partition was added up twice, to different sums.")
     numbers = frozenset[int]().union(*kept)
     if len(numbers) < sum(map(len, kept)):
-        return PrivateSum((), 0, "Partitions were joined twice, with different others.")
+        return refused("Partitions were joined twice, with different others.")
     totals = tuple(sum(column) for column in zip(*(part.totals for part in kept.values()), strict=True))
     return PrivateSum(totals, sum(part.count for part in kept.values()), "", numbers)
+
+
+def refused(words: str) -> PrivateSum:
+    """Why a partition cannot be added up, in the place of its sum."""
+    return PrivateSum((), 0, words)
 
 
 def _add_up(pool: PooledSum, block: Any, number: int) -> PrivateSum:
@@ -127,12 +132,13 @@ def _add_up(pool: PooledSum, block: Any, number: int) -> PrivateSum:
     try:
         if len(block):
             total = pool.total(block)
-    except DpfdaError as refused:
-        return PrivateSum((), 0, f"In partition {number}: {refused}")
-    return _carried(total, number)
+    except DpfdaError as error:
+        return refused(f"In partition {number}: {error}")
+    return sent(total, number)
 
 
-def _carried(total: IntegerSum, number: int) -> PrivateSum:
+def sent(total: IntegerSum, number: int) -> PrivateSum:
+    """The sum of one partition or bucket, ready to be sent."""
     return PrivateSum(tuple(total._total), total._count, "", frozenset([number]))
 
 
@@ -156,8 +162,8 @@ def _dealt(pool: PooledSum, buckets: int, block: Any, labels: Any, number: int) 
             raise DataError(f"groups must hold one label a record ({len(block)}); found {len(keys)}.")
         with np.errstate(all="ignore"):
             rows = pool.read(block) if keys else ()
-    except DpfdaError as refused:
-        return [Dealt(refusal=f"In partition {number}: {refused}")] * buckets
+    except DpfdaError as error:
+        return [Dealt(refusal=f"In partition {number}: {error}")] * buckets
     where = np.array([bucket_of(key, buckets) for key in keys], dtype=np.int64)
     chosen = (np.flatnonzero(where == bucket) for bucket in range(buckets))
     return [Dealt(tuple(each[own] for each in rows), tuple(keys[row] for row in own)) for own in chosen]
@@ -167,15 +173,15 @@ def _gathered(pool: PooledSum, dealt: Sequence[Dealt], number: int) -> PrivateSu
     """The sum over all persons of one bucket, in the order of the partitions; runs on a worker."""
     for piece in dealt:
         if piece.refusal:
-            return PrivateSum((), 0, piece.refusal)
+            return refused(piece.refusal)
     filled = [piece for piece in dealt if piece.keys]
     if not filled:
-        return _carried(IntegerSum(pool.numbers), number)
+        return sent(IntegerSum(pool.numbers), number)
     columns = zip(*(piece.rows for piece in filled), strict=True)
     rows = tuple(np.concatenate(column) for column in columns)
     codes = numbered([key for piece in filled for key in piece.keys])
     with np.errstate(all="ignore"):
-        return _carried(pool.add_up(rows, codes), number)
+        return sent(pool.add_up(rows, codes), number)
 
 
 def bucket_of(key: Key, buckets: int) -> int:

@@ -1,0 +1,153 @@
+"""Spark partitions: the same integers for any partition, on Arrow batches and in a local session."""
+
+import shutil
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from dpfda import PrivateDensity, PrivateMean
+from dpfda.bounds import L2Ball
+from dpfda.errors import DataError, ParameterError
+from dpfda.summaries.clusters import joined, summed
+from dpfda.summaries.spark import Adder, _pool, fit_on_spark, total_on_spark
+
+pa = pytest.importorskip("pyarrow")
+
+POINTS = 8
+COLUMNS = [f"{hour}.0" for hour in range(POINTS)]
+RECORDS = np.random.default_rng(0).normal(size=(60, POINTS))
+WHO = np.random.default_rng(1).integers(0, 17, size=60)
+DAY = np.arange(60)
+
+
+def table(rows=slice(None)):
+    columns = {name: RECORDS[rows, k] for k, name in enumerate(COLUMNS)}
+    return pa.table(columns | {"who": [f"p{who}" for who in WHO[rows]], "day": DAY[rows]})
+
+
+def mean(**parameters):
+    return PrivateMean(1.0, **{"bounds": (-1.0, 1.5), "mechanism": "laplace", **parameters})
+
+
+def exact(total):
+    return list(total.with_noise([0] * len(total._total))), total.count_with_noise(0, 1)
+
+
+def whole(pool, groups=None):
+    return exact(pool.total(RECORDS, groups))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 60])
+@pytest.mark.parametrize("bounds", [(-1.0, 1.5), L2Ball(0.5)])
+def test_batches_of_partitions_give_the_integers_of_one_fit(bounds, batch):
+    pool = _pool(mean(bounds=bounds), COLUMNS, False)
+    adder = Adder(pool, POINTS)
+    parts = [
+        adder.sum(table(slice(start, start + 20)).to_batches(max_chunksize=batch), number)
+        for number, start in enumerate((0, 20, 40))
+    ]
+    assert exact(summed(joined(parts))) == whole(pool)
+    # Tried again, arriving twice, out of order, and a partition without a row.
+    again = adder.sum(table(slice(20, 40)).to_batches(), 1)
+    empty = adder.sum(table(slice(0, 0)).to_batches(), 3)
+    assert exact(summed(joined([empty, *parts[::-1], again, *parts]))) == whole(pool)
+    assert pool.plan.basis.grid_points.tolist() == list(range(POINTS))
+    prepared = mean(bounds=bounds, grid_points=range(POINTS)).prepare(RECORDS)
+    assert exact(pool.summation.prepared(summed(joined(parts))).total) == exact(prepared.total)
+
+
+def test_persons_are_averaged_in_the_order_of_their_rows():
+    pool = _pool(mean(), COLUMNS, True)
+    adder = Adder(pool, POINTS, True)
+    dealt = [np.flatnonzero(k == WHO % 3) for k in range(3)]
+    parts = [adder.sum(table(rows).to_batches(max_chunksize=4), k) for k, rows in enumerate(dealt)]
+    assert exact(summed(joined(parts))) == whole(pool, WHO)
+
+
+def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
+    pool = _pool(mean(), COLUMNS, False)
+    (row,) = Adder(pool, POINTS)(iter(table().to_batches()))
+    (answer,) = row.to_pylist()
+    assert (answer["part"], answer["units"], answer["refusal"]) == (0, 60, "")
+    assert list(map(int, answer["totals"])) == whole(pool)[0]
+    spoilt = table().set_column(3, "3.0", pa.array([None, *RECORDS[1:, 3]]))
+    refused = Adder(pool, POINTS).sum(spoilt.to_batches(), 5)
+    with pytest.raises(DataError, match=r"In partition 5: .*\(NaN\) in row 0, column 3"):
+        summed(joined([refused]))
+
+
+def test_other_summaries_and_half_of_what_orders_persons_are_refused():
+    with pytest.raises(ParameterError, match="groups and order must be given together"):
+        fit_on_spark(mean(), None, groups="who")
+    with pytest.raises(ParameterError, match="be a PrivateMean or a PrivateDensity"):
+        _pool(object(), COLUMNS, False)
+    with pytest.raises(ParameterError, match="cells must be given"):
+        _pool(PrivateDensity(1.0, domain=(0, 1)), ["age"], False)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    from pyspark.sql import SparkSession
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = tmp_path_factory.mktemp("spark")
+        made = (
+            SparkSession.builder.master("local[2,3]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.shuffle.partitions", "3")
+            .config("spark.local.dir", str(folder))
+            .config("spark.sql.warehouse.dir", str(folder))
+            .getOrCreate()
+        )
+        yield made
+        made.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_session_gives_the_integers_of_one_fit_also_where_a_task_fails_once(session, tmp_path):
+    frame = session.createDataFrame(table().to_pandas()).repartition(4)
+    for groups, order in ((None, None), ("who", "day")):
+        pool = _pool(mean(unit="person"), COLUMNS, groups is not None)
+        made = total_on_spark(pool, frame, COLUMNS, groups, order)
+        assert exact(made) == whole(pool, WHO if groups else None)
+
+    once = tmp_path / "failed"
+
+    def flaky(batches):
+        if not once.exists():
+            once.touch()
+            raise OSError("lost")
+        yield from batches
+
+    # mapInArrow itself takes no names with points in them.
+    plain = frame.select(*(f"`{name}`" for name in COLUMNS)).toDF(*"abcdefgh")
+    shaky = plain.mapInArrow(flaky, plain.schema)
+    pool = _pool(mean(), COLUMNS, False)
+    assert exact(total_on_spark(pool, shaky, [*"abcdefgh"])) == whole(pool)
+    assert once.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_means_and_densities_are_released_from_a_session(session):
+    frame = session.createDataFrame(table().to_pandas())
+    release = fit_on_spark(mean(unit="person"), frame, groups="who", order="day").release_
+    assert (release.count, release.unit) == (len(set(WHO.tolist())), "person")
+    density = PrivateDensity(1e6, domain=(-1, 1), cells=4, unit="person")
+    made = fit_on_spark(density, frame, [COLUMNS[0]]).release_
+    expected = PrivateDensity(1e6, domain=(-1, 1), cells=4).fit(RECORDS[:, :1]).release_
+    assert made([0.0, 0.5]) == pytest.approx(expected([0.0, 0.5]), abs=1e-3)
+    with pytest.raises(DataError, match="text or integers; found double"):
+        fit_on_spark(mean(), frame, COLUMNS[1:], groups=COLUMNS[0], order="day")
+
+
+def test_spark_is_not_needed_to_import_what_uses_it():
+    code = "import sys, dpfda.summaries.spark; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
