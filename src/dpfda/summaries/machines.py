@@ -22,6 +22,7 @@ from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import publish_integers, stamp
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.records import Curves, curves_from_array
+from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import (
     cells_in,
     column_labels,
@@ -179,6 +180,7 @@ class KernelMachine(Estimator):
             )
         read_labels(settings.domain.labels)
         loss = read_loss(self.loss, self.losses)
+        X = arrow_table(X)
         refuse_kinds(X)
         if y is None:
             raise DataError(
@@ -279,6 +281,7 @@ class KernelMachine(Estimator):
     def decision_points(self, X: Any) -> Floats:
         """Points (q, d) to evaluate the release at; checks fit, shape and numbers. Public."""
         check_is_fitted(self, "release_")
+        X = arrow_table(X)
         refuse_kinds(X)
         count = _shape(X)[1]
         names = getattr(self, "feature_names_in_", None)

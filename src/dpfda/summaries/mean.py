@@ -19,6 +19,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.session import Session
 from dpfda.records import Curves, LongCurves
+from dpfda.records.arrow import blocks_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -258,6 +259,45 @@ class PrivateMean(Estimator):
             stream.add(X)
         self.n_features_in_ = stream.columns
         return self
+
+    def fit_blocks(self, blocks: Any) -> Self:
+        """Release the mean of records that come in blocks, from a source larger than memory.
+
+        Parameters
+        ----------
+        blocks : iterable of containers, or a source that has blocks
+            A reader of Arrow's IPC streams or files, a data set or Parquet file of Arrow, a relation of
+            DuckDB, a table of Ibis, a lazy frame of polars, a result of SQLAlchemy or a cursor of the
+            DB-API; or any iterator of what `partial_fit` takes. All columns are the curve. Private.
+
+        Returns
+        -------
+        self
+            With `release_`, as one `fit` on all records would have released it.
+
+        Raises
+        ------
+        DataError
+            If there are blocks of `partial_fit` that wait for `finish`; or as `partial_fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> blocks = (np.full((50, 8), day / 10) for day in range(3))
+        >>> PrivateMean(1.0, bounds=(-1, 1)).fit_blocks(blocks).release_.count
+        150.0
+        """
+        if hasattr(self, "_stream"):
+            raise DataError("There are blocks that wait: call finish() first, or take a new estimator.")
+        try:
+            for block in blocks_of(blocks):
+                if getattr(block, "num_rows", 1):
+                    self.partial_fit(block)
+            return self.finish()
+        except BaseException:
+            # Nothing of a source that broke off may be taken for the beginning of another.
+            self.__dict__.pop("_stream", None)
+            raise
 
     def finish(self) -> Self:
         """Charge the ledger, draw the noise and publish the mean of all blocks of `partial_fit`.
