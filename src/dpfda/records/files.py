@@ -270,7 +270,8 @@ def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
     if not ending or ending[0] not in (TEXT if packed else TEXT + PARQUET + ENDINGS):
         raise ParameterError(
             "path",
-            f"end in {', '.join(TEXT)} (or these with .gz), {', '.join(PARQUET + ENDINGS)}",
+            f"end in {', '.join(TEXT)} (or these with .gz), {' or '.join(PARQUET)}, or one of "
+            f"{', '.join(ENDINGS)}",
             repr(str(file)),
             "Rename the file, or export it as CSV or Parquet.",
         )

@@ -15,6 +15,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
+from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of
 from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
 
@@ -151,6 +152,13 @@ class Estimator(_Base):  # type: ignore[misc]
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _check_feature_names(self, X: Any) -> None:
+        names, labels = getattr(self, "feature_names_in_", None), column_labels(X)
+        if names is not None and labels and list(names) != labels:
+            raise ParameterError(
+                "X", "have the columns of fit, in their order: feature names should match", "others"
+            )
 
 
 def _load_base() -> None:

@@ -25,7 +25,6 @@ from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import (
     cells_in,
-    column_labels,
     column_of,
     opened,
     refuse_kinds,
@@ -278,30 +277,29 @@ class KernelMachine(Estimator):
             "about": read_labels(self.settings.domain.labels) | stamp(),
         }
 
-    def decision_points(self, X: Any) -> Floats:
-        """Points (q, d) to evaluate the release at; checks fit, shape and numbers. Public."""
+    def decision_points(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
+        """Points (q, d) to evaluate the release at, and which are numbers; checks fit and shape.
+
+        Under ``invalid="repair"`` a point that is none is not refused: it has no features, as in `fit`.
+        """
         check_is_fitted(self, "release_")
         X = arrow_table(X)
         refuse_kinds(X)
         count = _shape(X)[1]
-        names = getattr(self, "feature_names_in_", None)
-        labels = column_labels(X)
-        if names is not None and labels and list(names) != labels:
-            raise ParameterError(
-                "X", "have the columns of fit, in their order: feature names should match", "others"
-            )
+        self._check_feature_names(X)
         if count != self.n_features_in_:
             raise DataError(
                 f"X has {count} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return _records(X, count, "refuse").values
+        points = _records(X, count, self.settings.reading.invalid)
+        return points.values, points.usable
 
     def __sklearn_tags__(self) -> Any:
-        """A target for every record is needed; missing values are never completed."""
+        """A target for every record is needed."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = False
+        tags.input_tags.allow_nan = self.settings.reading.invalid == "repair"
         return tags
 
 
