@@ -103,6 +103,17 @@ class TestIn:
         with pytest.raises(DataError, match="row 4"):
             mean(domain=(0, 10)).fit(irregular)
 
+    @pytest.mark.parametrize("missing", ["refuse", "complete"])
+    def test_units_of_irregular_data_are_of_records(self, missing):
+        irregular = skfda.FDataIrregular.from_fdatagrid(DATA, sample_names=DATA.sample_names)
+        for groups in ("sample_names", [f"who {i // 2}" for i in range(COUNT)]):
+            estimator = mean(domain=(0, 10), reading=Reading(missing=missing))
+            release = estimator.fit(irregular, groups=groups).release_
+            assert release.unit == "group"
+            assert release.public_units == COUNT // 2
+        with pytest.raises(DataError, match="one label a record"):
+            mean(domain=(0, 10)).fit(irregular, groups=[1, 2])
+
     def test_irregular_data_of_groups_are_refused(self):
         irregular = skfda.FDataIrregular.from_fdatagrid(DATA)
         comparison = PrivateComparison(1.0, bounds=(-3, 3), domain=(0, 10))

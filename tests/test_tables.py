@@ -19,6 +19,7 @@ import xarray as xr
 
 from dpfda import PrivateDensity, PrivateKernelRegressor, PrivateMean
 from dpfda.errors import DataError, OrientationError
+from dpfda.records.containers import matrix_of
 from dpfda.records.files import read_curves
 from dpfda.records.labels import read_keys
 
@@ -107,7 +108,7 @@ def test_a_table_is_the_frame(name, folder, bases):
     wanted = mean().prepare(FRAME, groups="who")
     found = mean().prepare(WHOLE[name](folder, bases), groups="who")
     assert found.total._total == wanted.total._total
-    assert found.request.basis.grid_points.tolist() == [0, 6, 12, 18]
+    assert found.plan.basis.grid_points.tolist() == [0, 6, 12, 18]
     fitted = mean().fit(WHOLE[name](folder, bases), groups="who")
     assert list(fitted.feature_names_in_) == POINTS
 
@@ -117,7 +118,8 @@ def test_blocks_are_the_whole(name, folder, bases, monkeypatch):
     monkeypatch.setattr("dpfda.records.arrow.BLOCK_ROWS", 7)
     totals = []
     monkeypatch.setattr(
-        "dpfda.publication.publish", lambda total, *rest: totals.append((total._count, total._total))
+        "dpfda.summaries.streams.publish",
+        lambda total, *rest: totals.append((total._count, total._total)),
     )
     mean().fit_blocks(BLOCKS[name](folder, bases))
     wanted = mean().prepare(FRAME[POINTS]).total
@@ -160,10 +162,7 @@ def test_typed_columns_are_read_cell_by_cell():
             "3": [True, False, None, True],
         }
     )
-    read = mean()._read(frame)[0]
-    from dpfda.records.containers import matrix_of
-
-    found = matrix_of(read)
+    found = matrix_of(frame)
     wanted = [[1, 0.5, 1, 1], [np.nan, np.nan, 2, 0], [3, np.nan, 1, np.nan], [4, 0.25, 2, 1]]
     np.testing.assert_array_equal(found, wanted)
     with pytest.raises(DataError, match="dates or spans of time"):
@@ -215,21 +214,21 @@ class TestDates:
         ids=["moments", "days", "text", "numpy"],
     )
     def test_labels_that_are_dates_are_the_grid_in_days(self, labels):
-        basis = mean().prepare(pd.DataFrame(CURVES, columns=labels)).request.basis
+        basis = mean().prepare(pd.DataFrame(CURVES, columns=labels)).plan.basis
         assert basis.grid_points.tolist() == [0, 1, 30, 60]
         assert basis.domain_range == (0, 60)
 
     def test_months_and_hours(self):
         months = pd.period_range("2024-01", periods=4, freq="M")
-        basis = mean().prepare(pd.DataFrame(CURVES, columns=months)).request.basis
+        basis = mean().prepare(pd.DataFrame(CURVES, columns=months)).plan.basis
         assert basis.grid_points.tolist() == [0, 31, 60, 91]
         hours = pd.date_range("2024-01-01 06:00", periods=4, freq="6h")
-        basis = mean().prepare(pd.DataFrame(CURVES, columns=hours)).request.basis
+        basis = mean().prepare(pd.DataFrame(CURVES, columns=hours)).plan.basis
         assert basis.grid_points.tolist() == [0, 0.25, 0.5, 0.75]
 
     def test_a_coordinate(self):
         array = xr.DataArray(CURVES, dims=("who", "time"), coords={"time": self.DAYS})
-        assert mean().prepare(array).request.basis.grid_points.tolist() == [0, 1, 30, 60]
+        assert mean().prepare(array).plan.basis.grid_points.tolist() == [0, 1, 30, 60]
         with pytest.raises(OrientationError, match="must be numbers that increase"):
             mean().prepare(array[:, ::-1])
 

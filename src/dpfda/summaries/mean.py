@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.session import Session
 from dpfda.records import Curves, LongCurves
-from dpfda.records.arrow import blocks_of
+from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -244,6 +244,7 @@ class PrivateMean(Estimator):
         >>> mean.finish().release_.count
         100.0
         """
+        X = arrow_table(X)
         stream: MeanStream | None = self.__dict__.get("_stream")
         shape = tuple(getattr(X, "shape", ()))
         if stream is not None and len(shape) == 2 and shape[1] != stream.columns:
