@@ -256,8 +256,8 @@ SEAMS = {
 }  # fmt: skip
 # Methods of scikit-learn, which raise its errors.
 LEARN = {
-    "get_feature_names_out", "get_metadata_routing", "get_params", "set_fit_request", "set_output", "set_params",
-    "score",
+    "get_feature_names_out", "get_metadata_routing", "get_params", "set_fit_request", "set_output",
+    "set_params", "score",
     "set_partial_fit_request", "set_predict_request", "set_score_request", "set_transform_request",
     "set_inverse_transform_request",
 }  # fmt: skip

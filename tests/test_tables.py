@@ -232,6 +232,17 @@ class TestDates:
         with pytest.raises(OrientationError, match="must be numbers that increase"):
             mean().prepare(array[:, ::-1])
 
+    def test_names_and_units_of_a_labelled_array(self):
+        hours = xr.DataArray([0.0, 6.0, 12.0, 18.0], dims="hour", attrs={"units": "h"})
+        array = xr.DataArray(CURVES, dims=("who", "hour"), coords={"hour": hours}, name="heat")
+        about = mean().fit(array.assign_attrs(units="K", long_name="temperature")).release_.about
+        assert (about["domain"], about["value"]) == ("hour (h)", "temperature (K)")
+        about = mean().fit(xr.DataArray(CURVES)).release_.about
+        assert "domain" not in about
+        dated = xr.DataArray(CURVES, dims=("who", "time"), coords={"time": self.DAYS})
+        for given in (dated, pd.DataFrame(CURVES, columns=self.DAYS)):
+            assert mean().fit(given).release_.about["domain"] == "days since 2024-01-01"
+
     def test_dates_that_do_not_increase_are_refused(self):
         with pytest.raises(OrientationError, match="must strictly increase"):
             mean().prepare(pd.DataFrame(CURVES, columns=self.DAYS[::-1]))

@@ -21,8 +21,13 @@ from dpfda.records.containers import column_labels, is_frame
 from dpfda.records.dates import moments
 from dpfda.records.handed import Handed
 from dpfda.records.headers import ARGUMENTS, check_labels, curve_columns, find_column, grid_points
-from dpfda.records.labelled_arrays import coordinate_beside, coordinates, is_labelled
-from dpfda.records.scikit_fda import functional_handed, is_functional
+from dpfda.records.labelled_arrays import (
+    coordinate_beside,
+    coordinates,
+    is_labelled,
+    labelled_words,
+)
+from dpfda.records.scikit_fda import functional_handed, functional_words, is_functional
 
 Floats = NDArray[np.float64]
 
@@ -99,6 +104,26 @@ def cells_handed(X: Any, groups: Any = None) -> Handed:
     words = [_word(label) for label in labels]
     _point_out([word for word in words if not isinstance(groups, str) or word != groups])
     return Handed(*_split(X, words, groups))
+
+
+def words_of(X: Any, groups: Any = None) -> dict[str, str]:
+    """What a container calls its variables and values, by the keys of a domain's labels. Public."""
+    if is_functional(X):
+        found = functional_words(X)
+    elif is_labelled(X) and hasattr(X, "coords"):
+        found = labelled_words(X)
+        _, along = coordinates(X)
+        dated = moments([str(label) for label in along[1]]) if _dated(along[1:2]) else None
+        found |= {} if dated is None else {"domain": dated[1]}
+    else:
+        words = [_word(label) for label in column_labels(X) or ()]
+        dated = moments([word for word in words if not isinstance(groups, str) or word != groups])
+        found = {} if dated is None else {"domain": dated[1]}
+    return {key: str(name) for key, name in found.items() if name is not None}
+
+
+def _dated(along: Sequence[Any]) -> bool:
+    return any(found is not None and found.dtype.kind in "MOUT" for found in along)
 
 
 def names_of(X: Any, groups: Any = None) -> NDArray[Any] | None:
@@ -230,4 +255,4 @@ def check_axes(X: Any, axes: Sequence[Any]) -> None:
             )
 
 
-__all__ = ["Handed", "cells_handed", "check_axes", "curves_handed", "names_of"]
+__all__ = ["Handed", "cells_handed", "check_axes", "curves_handed", "names_of", "words_of"]

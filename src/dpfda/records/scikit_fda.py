@@ -74,6 +74,15 @@ def functional_handed(data: Any, groups: Any, stated: Any) -> Handed:
     return _in_basis(data, units, stated)
 
 
+def functional_words(data: Any) -> dict[str, Any]:
+    """Names of the variables and of the values, where the data have them. Public."""
+    arguments = zip(
+        ("domain", "domain_2", "domain_3"), getattr(data, "argument_names", ()), strict=False
+    )
+    coordinates: Any = getattr(data, "coordinate_names", ())
+    return {**dict(arguments), "value": coordinates[0] if len(coordinates) == 1 else None}
+
+
 def _units(data: Any, groups: Any) -> Any:
     if not isinstance(groups, str):
         return groups

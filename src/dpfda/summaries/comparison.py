@@ -23,7 +23,7 @@ from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import read_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.settings import Reading
+from dpfda.summaries.settings import Domain, Reading
 from dpfda.summaries.shared_design import shared_design
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages
@@ -177,7 +177,7 @@ class PrivateComparison(Estimator):
         check_choices(self)
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
-        settings = self.settings
+        settings = self.settings_for(X, groups)
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
         values, basis, groups = read_curves(settings, self.basis, X, groups)
@@ -213,7 +213,7 @@ class PrivateComparison(Estimator):
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
                 raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
-            reader = self._reader(size, mechanism, basis)
+            reader = self._reader(size, mechanism, basis, settings.domain)
             if chosen.any():
                 parts.append(reader.prepare(*_part(values, groups, chosen)))
             else:
@@ -225,7 +225,7 @@ class PrivateComparison(Estimator):
         size = self.settings.unit.design_size
         return max(1, min(sizes, default=DESIGN_SIZE)) if size is None else size
 
-    def _reader(self, size: int | None, mechanism: Any, basis: Basis) -> PrivateMean:
+    def _reader(self, size: int | None, mechanism: Any, basis: Basis, domain: Domain) -> PrivateMean:
         """The mean of one group."""
         return PrivateMean(
             self.epsilon,
@@ -234,7 +234,7 @@ class PrivateComparison(Estimator):
             bounds=self.bounds,
             basis=basis,
             mechanism=mechanism,
-            domain=self.domain,
+            domain=domain,
             unit=self.settings.unit.but(public_size=size),
             reading=self.reading,
         )

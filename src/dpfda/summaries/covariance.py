@@ -68,7 +68,8 @@ class SecondMoments(Estimator):
         """
         guarantee, asked = check_choices(self), self._deviations()
         whole(n, "n", 2)
-        return self._plan(guarantee, n, asked, public_basis(self.settings, self.basis, columns), None)
+        basis = public_basis(self.settings, self.basis, columns)
+        return self._plan(guarantee, n, asked, basis, None, self.settings)
 
     def prepare(self, X: Any, groups: Any = None) -> Prepared[CovariancePlan, Curves]:
         """Check everything that is public, and read the curves. Nothing is charged or drawn.
@@ -78,10 +79,11 @@ class SecondMoments(Estimator):
         """
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            guarantee, settings, asked = check_choices(self), self.settings, self._deviations()
+            guarantee, asked = check_choices(self), self._deviations()
+            settings = self.settings_for(X, groups)
             values, basis, own = read_curves(settings, self.basis, X, groups)
             curves, own = unit_curves(settings, basis, values, own)
-            plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own)
+            plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own, settings)
             if asked.word == "pairs":
                 # A file of observations may be sorted by time: which record comes first is then private.
                 labels = values.ids if own is None and isinstance(values, LongCurves) else own
@@ -103,13 +105,19 @@ class SecondMoments(Estimator):
         return asked
 
     def _plan(
-        self, guarantee: Guarantee, count: int, asked: Deviations, basis: Basis, groups: Any
+        self,
+        guarantee: Guarantee,
+        count: int,
+        asked: Deviations,
+        basis: Basis,
+        groups: Any,
+        settings: Settings,
     ) -> CovariancePlan:
-        unit = self.settings.unit.name or ("record" if groups is None else "group")
+        unit = settings.unit.name or ("record" if groups is None else "group")
         return covariance_plan(
             guarantee,
             count,
-            settings=self.settings,
+            settings=settings,
             asked=asked,
             basis=basis,
             unit=unit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,7 +16,7 @@ from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
 from dpfda.records.containers import column_labels
-from dpfda.records.frames import names_of
+from dpfda.records.frames import names_of, words_of
 from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
 
 # What else a parameter is called in this field.
@@ -64,6 +64,12 @@ class Estimator(_Base):  # type: ignore[misc]
             PrivacyUnit.of(getattr(self, "unit", None)),
             Reading.of(getattr(self, "reading", None)),
         )
+
+    def settings_for(self, X: Any, groups: Any = None) -> Settings:
+        """The settings, with what X calls its variables and values where no other words are stated."""
+        settings = self.settings
+        words = words_of(X, groups) | dict(settings.domain.labels or {})
+        return replace(settings, domain=settings.domain.but(labels=words)) if words else settings
 
     def asked(self) -> Guarantee:
         """The guarantee that is asked for, by epsilon and delta or by rho.

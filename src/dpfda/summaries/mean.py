@@ -331,7 +331,7 @@ class PrivateMean(Estimator):
         """
         check_choices(self)
         whole(n, "n", 2)
-        plan = self._plan(public_basis(self.settings, self.basis, columns), n, None)
+        plan = self._plan(public_basis(self.settings, self.basis, columns), n, None, self.settings)
         return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
 
     def prepare_stages(self, X: Any, groups: Any = None) -> Prepared[StagedPlan, Curves]:
@@ -340,12 +340,12 @@ class PrivateMean(Estimator):
             check_choices(self)
             if is_dask(X):
                 raise self.mechanism.refusal("Dask arrays")
-            settings = self.settings
+            settings = self.settings_for(X, groups)
             values, basis, groups = read_curves(settings, self.basis, X, groups)
             if not isinstance(values, LongCurves):
                 values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             curves, groups = unit_curves(settings, basis, values, groups)
-            single = self._plan(basis, curves.usable.size, groups)
+            single = self._plan(basis, curves.usable.size, groups, settings)
             return Prepared(staged_plan(single, self.mechanism), curves)
 
     def prepare(
@@ -391,28 +391,27 @@ class PrivateMean(Estimator):
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
-        return self._plan(basis, 2, groups)
+        return self._plan(basis, 2, groups, self.settings_for(X, groups))
 
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
     ) -> Prepared[MeanPlan, IntegerSum]:
-        settings = self.settings
+        settings = self.settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             if groups is None:
                 # Nothing needs all records at once: they are read block by block, where they lie.
-                summation = Summation.of(self._plan(basis, len(values), None))
+                summation = Summation.of(self._plan(basis, len(values), None, settings))
                 total = summation.empty()
                 summation.add(total, values)
                 return summation.prepared(total)
         curves, groups = unit_curves(settings, basis, values, groups, progress)
-        return Summation.of(self._plan(basis, curves.usable.size, groups)).over(curves)
+        return Summation.of(self._plan(basis, curves.usable.size, groups, settings)).over(curves)
 
-    def _plan(self, basis: Any, count: int, groups: Any) -> MeanPlan:
+    def _plan(self, basis: Any, count: int, groups: Any, settings: Settings) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
-        settings = self.settings
         return mean_plan(
             self.asked(),
             settings,
