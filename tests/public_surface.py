@@ -75,6 +75,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         lambda made: made.fit(CURVES, GROUPS),
     ),
     "PrivateDensity": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
+    "PrivateSurvival": (
+        {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
+        lambda made: made.fit(POINTS),
+    ),
     "PrivateKernelRegressor": (
         {"epsilon": 1.0, "bounds": (0, 1), "target_bounds": (0, 1)},
         lambda made: made.fit(INPUTS, POINTS),
