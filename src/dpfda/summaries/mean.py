@@ -21,6 +21,7 @@ from dpfda.publication.session import Session
 from dpfda.records import Curves, LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.dask_arrays import is_dask
+from dpfda.records.labels import unit_codes
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
@@ -401,12 +402,18 @@ class PrivateMean(Estimator):
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-            if groups is None:
-                # Nothing needs all records at once: they are read block by block, where they lie.
-                summation = Summation.of(self._plan(basis, len(values), None, settings))
-                total = summation.empty()
+            # Nothing needs all records at once: they are read block by block, where they lie.
+            codes = None
+            if groups is not None:
+                codes = unit_codes(groups, len(values), settings.reading.invalid, in_order=False)
+            count = len(values) if codes is None else int(codes.max(initial=-1)) + 1
+            summation = Summation.of(self._plan(basis, count, groups, settings))
+            total = summation.empty()
+            if codes is None:
                 summation.add(total, values)
-                return summation.prepared(total)
+            else:
+                summation.add_units(total, values, codes)
+            return summation.prepared(total)
         curves, groups = unit_curves(settings, basis, values, groups, progress)
         return Summation.of(self._plan(basis, curves.usable.size, groups, settings)).over(curves)
 
