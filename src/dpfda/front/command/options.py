@@ -123,8 +123,7 @@ BOUNDS = (
 )  # fmt: skip
 FILE = Option(
     "file", "", "FILE",
-    "CSV, Parquet or Feather file, private, or - for standard input: a header of column names, and a "
-    "row a record.",
+    "CSV or Parquet file, private: a header of column names, and a row a record.",
     type=Path, default=REQUIRED,
 )  # fmt: skip
 GROUPS = Option(

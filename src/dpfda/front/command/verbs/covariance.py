@@ -49,8 +49,7 @@ def read_center(text: str) -> Any:
     return ReleasedFunction.load(text)
 
 
-def covariance_settings(given: Given) -> dict[str, Any]:
-    """What the options say of the center."""
+def _settings(given: Given) -> dict[str, Any]:
     return {"center": read_center(given.center)}
 
 
@@ -64,7 +63,7 @@ VERB = Publication(
     reader=Curves(),
     trial=try_on_curves,
     options=(o.BOUNDS[0], CENTER),
-    settings=covariance_settings,
+    settings=_settings,
     outputs=((COMPONENTS, lambda release, path: release.components().save(path)),),
     examples=(
         "dpfda covariance demand.csv --epsilon 1 --center mean.json --radius 450 --out cov.json "

@@ -1,1 +1,0 @@
-"""Other libraries of differential privacy: measurements for OpenDP, events for dp-accounting."""
