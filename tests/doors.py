@@ -14,8 +14,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import xarray as xr
 from sklearn.gaussian_process.kernels import Matern
@@ -33,6 +35,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
+from dpfda.records.rows import NamedRows
 from dpfda.summaries.curves import handed_curves
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.sums import Summation
@@ -301,6 +304,11 @@ def nullable(records: Records) -> Any:
         return frame(records).convert_dtypes()
 
 
+def of_arrow(cell: Any) -> bool:
+    """Whether a cell is of a type that a column of Arrow has."""
+    return type(cell) in (type(None), float, str)
+
+
 DOORS: list[Door] = [
     Door("list", lambda records: [list(record) for record in records]),
     Door("tuple", lambda records: tuple(tuple(record) for record in records)),
@@ -317,7 +325,12 @@ DOORS: list[Door] = [
         lambda records: pd.DataFrame(objects(records), columns=labels(records[0]), dtype=object),
     ),
     Door("frame of nullable types", nullable, is_double),
-    Door("table of Arrow", arrow, lambda cell: type(cell) in (type(None), float, str)),
+    Door("table of Arrow", arrow, of_arrow),
+    Door("batches of Arrow", lambda records: arrow(records).to_reader(2), of_arrow),
+    Door("frame of polars", lambda records: pl.from_arrow(arrow(records)), of_arrow),
+    Door("lazy frame of polars", lambda records: pl.from_arrow(arrow(records)).lazy(), of_arrow),
+    Door("relation of DuckDB", lambda records: duckdb.from_arrow(arrow(records)), of_arrow),
+    Door("rows of SQL", lambda records: NamedRows([str(i) for i in range(len(records[0]))], records)),
     # xarray itself compares and converts integers: one that raises, or is too large, never is in it.
     Door(
         "labelled array",
@@ -403,7 +416,7 @@ def density(X: Any) -> Outcome:
     """Points of a box of as many sides as a record has cells."""
     box = ((-1.0, 1.0),) * POINTS
     prepared = PrivateDensity(1.0, domain=box, cells=2, reading=Reading(invalid="repair")).prepare(X)
-    return Outcome(prepared.plan.size, total=tuple(prepared.total._total))
+    return Outcome(prepared.public["public_size"], total=tuple(prepared.total._total))
 
 
 def machine(X: Any) -> Outcome:

@@ -2,6 +2,7 @@
 
 import inspect
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -36,10 +37,15 @@ from dpfda.bounds import L2Ball
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
-from dpfda.summaries.machine_plan import Features
+from dpfda.summaries.machines import Features
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.streams import MeanStream
 from dpfda.summaries.two_stage import TwoStages
+
+with warnings.catch_warnings():
+    # Of packages below it.
+    warnings.simplefilter("ignore")
+    from skfda.representation.basis import BSplineBasis
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dpfda-surface-"))
 GRID = np.linspace(0, 1, 8)
@@ -69,6 +75,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         lambda made: made.fit(CURVES, GROUPS),
     ),
     "PrivateDensity": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
+    "PrivateSurvival": (
+        {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
+        lambda made: made.fit(POINTS),
+    ),
     "PrivateKernelRegressor": (
         {"epsilon": 1.0, "bounds": (0, 1), "target_bounds": (0, 1)},
         lambda made: made.fit(INPUTS, POINTS),
@@ -243,13 +253,15 @@ MODULES: tuple[ModuleType, ...] = (
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {
     "assemble", "axis_label", "band_columns", "band_words", "checked", "columns", "curve", "entries",
+    "functions",
     "image", "line", "published", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
     "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
     "radius_on", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
 }  # fmt: skip
 # Methods of scikit-learn, which raise its errors.
 LEARN = {
-    "get_metadata_routing", "get_params", "set_fit_request", "set_output", "set_params", "score",
+    "get_feature_names_out", "get_metadata_routing", "get_params", "set_fit_request", "set_output",
+    "set_params", "score",
     "set_partial_fit_request", "set_predict_request", "set_score_request", "set_transform_request",
     "set_inverse_transform_request",
 }  # fmt: skip
@@ -260,7 +272,8 @@ GIVEN: dict[str, Any] = {
     "order": 1, "function": np.cos, "shape": (4, 4), "name": "a", "point": 0.3, "levels": [0.1, 0.5],
     "n": 3, "generator": np.random.default_rng(0), "draws": 4, "components": 2, "grid_points": GRID,
     "degree": 3, "smoothing": 0.1, "dataset": "a", "reason": "more", "guarantee": PureDP("0.001"),
-    "times": 2, "costs": PureDP("0.001"), "file": "x.json",
+    "times": 2, "costs": PureDP("0.001"), "file": "x.json", "blocks": iter([CURVES]),
+    "basis": BSplineBasis(n_basis=5, domain_range=(0, 1)),
     "entry": {"neighbours": "replace-one", "privacy_unit": "record"},
 }  # fmt: skip
 # Of one kind of object, or of one of its methods, where the name alone does not say it.
@@ -274,6 +287,10 @@ OWN: dict[str, dict[str, Any]] = {
     "box basis": {
         "points": [[0.2, 0.3]], "values": np.ones((4, 4)), "coefficients": np.ones(2),
         "kinds": "cosine", "domain_range": [(0, 1), (0, 1)],
+    },
+    **{
+        f"{name}.to_fdatagrid": {"points": ([0.2, 0.3], [0.1, 0.5])}
+        for name in ("field", "two-dimensional density", "machine", "regression")
     },
     "kernel basis": {"kernel": dpfda.bases.kernels.default_kernel((0.0, 1.0))},
     "bernstein basis": {"components": 4},
@@ -295,6 +312,8 @@ NEVER = {
     "regression.predict_proba", "stream.merge", "mean estimator.open_session", "session.resume",
     "session.open",
     "memory ledger.raise_budget", "file ledger.raise_budget",
+    "field.to_basis", "covariance.to_basis", "two-dimensional density.to_basis", "machine.to_basis",
+    "regression.to_basis",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateSurvival,
     load,
     release_function,
 )
@@ -127,6 +128,14 @@ def _answered() -> Any:
         return load(session.export(Path(folder) / "answers.json"))
 
 
+FOLLOWED = np.random.default_rng(4).exponential(0.6, 90)
+
+
+def _survival(**given: Any) -> Any:
+    made = {"domain": (0.0, 1.0), "cells": 4, "unit": "patient"} | given.pop("made", {})
+    return PrivateSurvival(2.0, **made).fit(FOLLOWED, np.arange(90) % 4 > 0, **given).release_
+
+
 CLASSES = np.where(PLACES > 0.5, "high", "low")
 BOTH = {"classes": ("low", "high")}
 # Every kind, where its words, values or pictures differ.
@@ -159,6 +168,13 @@ KINDS: dict[str, Callable[[], Any]] = {
     "comparison": _compared,
     "difference": lambda: _compared().difference("case", "control"),
     "answers": _answered,
+    "survival": _survival,
+    "survival by group": lambda: _survival(
+        by=np.arange(90) % 2, made={"levels": (0, 1), "neighbours": "add-remove"}
+    ),
+    "survival with causes": lambda: _survival(
+        start=FOLLOWED / 3, made={"causes": (0, 1), "delta": 1e-6, "noise": "gaussian", "cells": 5}
+    ),
     "regression": lambda: _machine(PrivateKernelRegressor, PLACES, target_bounds=(-1, 2)),
     "regression on two inputs": lambda: _machine(
         PrivateKernelRegressor, PLANE[:, 0], PLANE, target_bounds=(-1, 2)

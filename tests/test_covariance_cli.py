@@ -214,3 +214,38 @@ class TestShow:
         assert "direction 1, 0.5-differential privacy (pure); variances, 0.5-differential" in words
         assert "how many draws are rejected depends on the data" in words
         assert "the center: released with a part of the budget" in words
+
+
+class TestComponents:
+    """`dpfda fpca`."""
+
+    arguments = ("--columns", "p_*", "--epsilon", "40", "--center", "0.1", "--radius", "0.6")
+
+    def test_components_are_published_with_one_charge(self, run, table):
+        Ledger("l.ledger").create("waves", dpfda.privacy.guarantees.PureDP(50), unit="person")
+        result = run(
+            "fpca", table, *self.arguments, "--groups", "person", "--n-components", 1, "--out", "p.json",
+            "--plot", "p.png", "--ledger", "l.ledger", "--dataset", "waves",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        release = dpfda.load("p.json")
+        assert (release.count, release.unit, str(release.guarantee)) == (
+            1,
+            "person",
+            "40-differential privacy (pure)",
+        )
+        assert str(Ledger("l.ledger").remaining("waves")) == "epsilon 10"
+        # At so large a budget the first component is the wave that the curves are made of.
+        wave = np.sin(np.pi * GRID)
+        assert abs(np.corrcoef(release.function(0)(GRID), wave)[0, 1]) > 0.9
+
+    def test_the_exponential_mechanism_is_a_choice(self, run, table):
+        result = run("fpca", table, *self.arguments, "--mechanism", "exponential", "--out", "p.json")
+        assert result.exit_code == 0, result.output
+        assert dpfda.load("p.json").mechanism["name"] == "exponential"
+
+    def test_a_refusal_comes_before_noise(self, run, table, monkeypatch):
+        forbid_noise(monkeypatch)
+        result = run("fpca", table, *self.arguments, "--n-components", 0, "--out", "p.json")
+        assert result.exit_code == 2
+        assert "--n-components must be None or a positive integer" in " ".join(result.output.split())

@@ -98,7 +98,7 @@ def test_a_density_is_that_of_one_fit_too(unit):
     release = merge(agreement, parts, lead)
     assert release.unit == "person"
     assert release.integral((-1, -1), (1, 1)) == pytest.approx(1.0)
-    assert release.guarantee == whole.plan.guarantee
+    assert release.guarantee == whole.charged
 
 
 def test_the_command_releases_a_density_of_columns_with_names_of_their_own(tmp_path, monkeypatch):

@@ -341,8 +341,10 @@ class TestRefusals:
             classifier(classes="from-y").fit(X, Z)
 
     def test_probabilities_need_the_logistic_loss(self):
+        fitted = classifier().fit(X, Y)
+        assert not hasattr(fitted, "predict_proba")
         with pytest.raises(ParameterError, match="loss must be 'logistic' for probabilities; found 'hi"):
-            classifier().fit(X, Y).predict_proba(X)
+            fitted.release_.predict_proba(X)
 
     def test_points_must_fit(self):
         release = classifier().fit(X, Y).release_

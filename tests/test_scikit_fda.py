@@ -54,6 +54,25 @@ class TestIn:
         plain = mean(grid_points=GRID, domain_range=(-1, 11)).prepare(CURVES)
         assert plain.total._total == prepared.total._total
 
+    def test_names_of_variables_and_values(self):
+        for estimator in (
+            mean(),
+            PrivateCovariance(1.0, bounds=(-3, 3), center="private"),
+            PrivateFPCA(1.0, bounds=(-3, 3), center="private", n_components=1),
+        ):
+            about = estimator.fit(DATA).release_.about
+            assert about["domain"] == "hours"
+            assert about["value"] == "temperature"
+        stated = mean(domain=Domain(labels={"domain": "hour of the day"})).fit(DATA).release_
+        assert stated.about["domain"] == "hour of the day"
+        assert stated.about["value"] == "temperature"
+        groups = PrivateComparison(1.0, bounds=(-3, 3)).fit(DATA, ["a", "b"] * (COUNT // 2)).release_
+        assert groups.to_fdatagrid().argument_names == ("hours",)
+        surfaces = skfda.FDataGrid(
+            SURFACES.data_matrix, SURFACES.grid_points, argument_names=("row", "column")
+        )
+        assert mean().fit(surfaces).release_.to_fdatagrid().argument_names == ("row", "column")
+
     def test_names_of_samples_are_units_where_asked_for(self):
         assert mean().prepare(DATA).plan.size == COUNT
         assert mean().prepare(DATA, groups="sample_names").plan.size == COUNT // 2
@@ -102,6 +121,17 @@ class TestIn:
         assert prepared.plan.size == 3
         with pytest.raises(DataError, match="row 4"):
             mean(domain=(0, 10)).fit(irregular)
+
+    @pytest.mark.parametrize("missing", ["refuse", "complete"])
+    def test_units_of_irregular_data_are_of_records(self, missing):
+        irregular = skfda.FDataIrregular.from_fdatagrid(DATA, sample_names=DATA.sample_names)
+        for groups in ("sample_names", [f"who {i // 2}" for i in range(COUNT)]):
+            estimator = mean(domain=(0, 10), reading=Reading(missing=missing))
+            release = estimator.fit(irregular, groups=groups).release_
+            assert release.unit == "group"
+            assert release.public_units == COUNT // 2
+        with pytest.raises(DataError, match="one label a record"):
+            mean(domain=(0, 10)).fit(irregular, groups=[1, 2])
 
     def test_irregular_data_of_groups_are_refused(self):
         irregular = skfda.FDataIrregular.from_fdatagrid(DATA)

@@ -7,28 +7,61 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import EstimatorCheckFailedWarning, SkipTestWarning
 from sklearn.gaussian_process.kernels import Matern
+from sklearn.inspection import partial_dependence
 from sklearn.model_selection import ParameterGrid
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import _NotAnArray, check_estimator
 
-from dpfda import Domain, PrivacyUnit, PrivateMean, Reading
+from dpfda import (
+    Domain,
+    PrivacyUnit,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateFPCA,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+    Reading,
+)
 from dpfda.bounds import L2Ball
-from dpfda.errors import ParameterError
+from dpfda.errors import ParameterError, RepeatedReleaseWarning
 
 CURVES = np.random.default_rng(0).normal(size=(40, 9))
 
+# It wants numpy's own TypeError for a cell that is no number. Ours is a DataError, a ValueError,
+# because numpy's error would carry the private cell in its traceback.
 EXPECTED_FAILURES = {
-    # It wants numpy's own TypeError for a cell that is no number. Ours is a DataError, a ValueError,
-    # because numpy's error would carry the private cell in its traceback.
     "check_dtype_object": "a cell that is no number is a DataError, which never shows the cell",
 }
+TWO_FITS = "two fits of the same records differ by their noise"
+NOISE = dict.fromkeys(
+    [
+        "check_fit_idempotent",
+        "check_supervised_y_2d",
+        "check_regressors_int",
+        "check_regressor_data_not_an_array",
+        "check_classifier_data_not_an_array",
+    ],
+    TWO_FITS,
+)
 SKIPPED = {
     "check_array_api_input": "wants SCIPY_ARRAY_API to be set in the environment",
-    "check_pipeline_consistency": "skipped by scikit-learn for estimators tagged as non-deterministic",
+    **dict.fromkeys(
+        [
+            "check_pipeline_consistency",
+            "check_transformer_general",
+            "check_transformer_data_not_an_array",
+        ],
+        "skipped by scikit-learn for estimators tagged as non-deterministic",
+    ),
 }
+CURVES_OF_TEN = {"bounds": (-10, 10), "center": "private"}
 
 
 class TestChecks:
@@ -38,23 +71,52 @@ class TestChecks:
             PrivateMean(1.0, bounds=(-10, 10)),
             PrivateMean(1.0, bounds=(-10, 10), delta=1e-6, unit=PrivacyUnit(neighbours="add-remove")),
             PrivateMean(1.0, bounds=(-10, 10), reading=Reading(missing="complete")),
+            PrivateCovariance(1.0, **CURVES_OF_TEN),
+            PrivateFPCA(1.0, n_components=1, **CURVES_OF_TEN),
+            PrivateComparison(1.0, bounds=(-10, 10)),
+            PrivateKernelRegressor(1.0, bounds=(-10, 10), target_bounds=(-100, 100)),
+            PrivateKernelClassifier(1.0, bounds=(-10, 10), classes="from-y"),
+            PrivateKernelClassifier(1.0, bounds=(-10, 10), classes="from-y", loss="logistic"),
         ],
-        ids=["plain", "approximate, add-remove", "missing values"],
+        ids=[
+            "plain",
+            "approximate, add-remove",
+            "missing values",
+            "covariance",
+            "components",
+            "groups",
+            "regression",
+            "hinge",
+            "logistic",
+        ],
     )
-    def test_scikit_learns_own(self, estimator: PrivateMean) -> None:
+    def test_scikit_learns_own(self, estimator: Any) -> None:
+        expected = EXPECTED_FAILURES | NOISE
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EstimatorCheckFailedWarning)
             warnings.simplefilter("ignore", SkipTestWarning)
-            results = check_estimator(estimator, expected_failed_checks=EXPECTED_FAILURES, on_fail=None)
+            # Columns that hold a constant, and targets of one column.
+            warnings.simplefilter("ignore", RepeatedReleaseWarning)
+            results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None)
         by_status: dict[str, set[str]] = {}
         for result in results:
             by_status.setdefault(result["status"], set()).add(result["check_name"])
         reasons = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
         assert not reasons
-        # The list holds nothing that would pass, or is not checked any more.
-        assert by_status["xfail"] == set(EXPECTED_FAILURES)
+        # What noise makes fail may pass by chance; the rest of the list holds nothing that would.
+        assert EXPECTED_FAILURES.keys() <= by_status["xfail"] <= expected.keys()
         assert by_status.get("skipped", set()) <= SKIPPED.keys()
         assert len(by_status["passed"]) > 30
+        noisy = {r["check_name"]: str(r["exception"]) for r in results if r["check_name"] in NOISE}
+        assert all("Not equal to tolerance" in why for why in noisy.values() if why != "None")
+
+    def test_an_array_of_another_class_is_read(self) -> None:
+        # As check_transformer_data_not_an_array, which is skipped where there is noise.
+        other = _NotAnArray(CURVES)
+        mean = PrivateMean(1.0, bounds=(-10, 10))
+        assert mean.prepare(other).total._total == mean.prepare(CURVES).total._total
+        fpca = PrivateFPCA(1.0, n_components=1, **CURVES_OF_TEN).fit(CURVES)
+        assert np.array_equal(fpca.transform(other), fpca.transform(CURVES))
 
     def test_tags(self) -> None:
         tags = get_tags(PrivateMean(1.0))
@@ -65,6 +127,11 @@ class TestChecks:
         assert not tags.input_tags.sparse
         assert get_tags(PrivateMean(1.0, reading=Reading(missing="complete"))).input_tags.allow_nan
         assert get_tags(PrivateMean(1.0, reading=Reading(invalid="repair"))).input_tags.allow_nan
+        assert get_tags(PrivateKernelRegressor(1.0)).regressor_tags.poor_score
+        assert get_tags(PrivateKernelClassifier(1.0)).classifier_tags.poor_score
+        assert not get_tags(PrivateKernelRegressor(1.0)).input_tags.allow_nan
+        repairing = PrivateKernelRegressor(1.0, reading=Reading(invalid="repair"))
+        assert get_tags(repairing).input_tags.allow_nan
 
 
 class TestParameters:
@@ -158,3 +225,67 @@ class TestFeatures:
     def test_y_is_ignored(self) -> None:
         estimator = PrivateMean(1.0, bounds=(-9, 9))
         assert estimator.fit(CURVES, y=["anything"] * 3) is estimator
+
+
+INPUTS = np.random.default_rng(1).uniform(size=(300, 2))
+CLASSES = (INPUTS[:, 0] > 0.5).astype(int)
+
+
+def classifier(**parameters: Any) -> PrivateKernelClassifier:
+    return PrivateKernelClassifier(100.0, bounds=(0, 1), classes=(0, 1), **parameters)
+
+
+class TestTools:
+    def test_only_what_has_probabilities_shows_them(self) -> None:
+        for loss in ("hinge", "squared", "nonsense"):
+            assert not hasattr(classifier(loss=loss), "predict_proba")
+        assert classifier(loss="logistic").fit(INPUTS, CLASSES).predict_proba(INPUTS).shape == (300, 2)
+
+    @pytest.mark.parametrize("loss", ["hinge", "logistic"])
+    def test_partial_dependence(self, loss: str) -> None:
+        fitted = classifier(loss=loss).fit(INPUTS, CLASSES)
+        (average,) = partial_dependence(fitted, INPUTS, [0], grid_resolution=5)["average"]
+        assert average[-1] > average[0]
+
+    @pytest.mark.filterwarnings("ignore::dpfda.errors.RepeatedReleaseWarning")
+    def test_one_against_rest(self) -> None:
+        three = (3 * INPUTS[:, 0]).astype(int)
+        fitted = OneVsRestClassifier(classifier()).fit(INPUTS, three)
+        assert set(fitted.predict(INPUTS)) <= {0, 1, 2}
+        assert fitted.score(INPUTS, three) > 0.6
+
+    def test_a_point_that_is_none_is_refused_or_has_no_features(self) -> None:
+        lost = np.array([[0.9, np.nan]])
+        with pytest.raises(ValueError, match="missing"):
+            classifier().fit(INPUTS, CLASSES).predict(lost)
+        reading = Reading(invalid="repair")
+        fitted = classifier(loss="logistic", reading=reading).fit(INPUTS, CLASSES)
+        assert fitted.decision_function(lost).tolist() == [0.0]
+        assert fitted.predict_proba(lost).tolist() == [[0.5, 0.5]]
+        machine = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(2, 6), reading=reading)
+        assert machine.fit(INPUTS, CLASSES + 3.0).predict(lost).tolist() == [4.0]
+
+    def test_scores_in_a_frame(self) -> None:
+        fpca = PrivateFPCA(10.0, n_components=2, **CURVES_OF_TEN).set_output(transform="pandas")
+        scores = fpca.fit_transform(pd.DataFrame(CURVES, index=range(5, 45)))
+        assert list(scores.columns) == ["privatefpca0", "privatefpca1"]
+        assert list(scores.index) == list(range(5, 45))
+        assert list(fpca.get_feature_names_out()) == list(scores.columns)
+
+    def test_columns_of_other_names_are_refused(self) -> None:
+        frame = pd.DataFrame(CURVES, columns=[f"c{i}" for i in range(9)])
+        fpca = PrivateFPCA(1.0, n_components=1, **CURVES_OF_TEN).fit(frame)
+        with pytest.raises(ParameterError, match="feature names should match"):
+            fpca.transform(frame.rename(columns={"c0": "other"}))
+
+    @pytest.mark.filterwarnings("ignore::dpfda.errors.FittedStepWarning")
+    @pytest.mark.filterwarnings("ignore::dpfda.errors.RepeatedReleaseWarning")
+    def test_groups_are_routed(self) -> None:
+        groups, labels = np.arange(40) // 2, np.arange(40) % 2
+        with config_context(enable_metadata_routing=True):
+            line = make_pipeline(
+                PrivateFPCA(1.0, n_components=1, **CURVES_OF_TEN).set_fit_request(groups=True),
+                classifier().set_fit_request(groups=True),
+            ).fit(CURVES, labels, groups=groups)
+        for step in (line[0], line[1]):
+            assert step.release_.unit == "group"

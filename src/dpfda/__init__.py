@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpfda.summaries.mean import PrivateMean
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.settings import Domain, PrivacyUnit, Reading
+    from dpfda.summaries.survival import PrivateSurvival
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ _HOMES = {
     "PrivateCovariance": "summaries.covariance",
     "PrivateFPCA": "summaries.fpca",
     "PrivateDensity": "summaries.density",
+    "PrivateSurvival": "summaries.survival",
     "PrivateKernelRegressor": "summaries.regression",
     "PrivateKernelClassifier": "summaries.classification",
     "release_function": "summaries.bernstein",
@@ -49,6 +51,7 @@ __all__ = [
     "PrivateCovariance",
     "PrivateFPCA",
     "PrivateDensity",
+    "PrivateSurvival",
     "PrivateKernelRegressor",
     "PrivateKernelClassifier",
     "release_function",

@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 NUMBERS_A_THREAD = 2**20
 # NumPy adds up fewer numbers than this in about a millisecond; loading numba takes longer.
 WORTHWHILE = 2**18
+# Integers of 30 bits that add up exactly in float64.
+ROWS_AT_ONCE = 2**22
+# Numbers that stay in the processor's cache from one loop to the next.
+NUMBERS_AT_ONCE = 2**16
 
 
 class Rule(Protocol):
@@ -92,6 +96,114 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
     with ThreadPoolExecutor(count) as pool:
         parts = list(pool.map(work, np.array_split(values, count)))
     return np.sum([part for part, _ in parts], axis=0), sum(bad for _, bad in parts)
+
+
+def read_and_sum(
+    values: NDArray[Any],
+    rule: Rule,
+    reading: tuple[bool, bool, Floats, float, float],
+    units: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    unusable: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], int, int]:
+    """Sum of the integers of units, each an average of records that are filled or standardised first.
+
+    Parameters
+    ----------
+    values : array (n, m) of float64 or float32, contiguous
+        Private.
+    rule : Rule
+        Public.
+    reading : (complete, standardized, grid, whole, flat)
+        Public; see `dpfda.numerics.numba_units`.
+    units : (order, starts, sizes)
+        Which records are whose; `starts` is empty where every record is a unit.
+    unusable : array (n,) of bool
+        Records that are left out; more of them are marked.
+
+    Returns
+    -------
+    totals : array (m,) of int64
+    refused, found : int
+        Records that are not finite, and those that were found unusable now.
+    """
+    order, starts, sizes = units
+    count = len(values) if starts.size == 0 else sizes.size
+    parts = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
+    parts = min(count, max(parts, -(-count // ROWS_AT_ONCE)))
+    if starts.size:
+        ends = np.searchsorted(starts, np.linspace(0, starts[-1], parts + 1).astype(np.int64)[1:-1])
+        ends = np.unique(np.concatenate([[0], ends, [count]]))
+    else:
+        ends = np.linspace(0, count, parts + 1).astype(np.int64)
+
+    def work(first: int, last: int) -> tuple[NDArray[np.int64], int, int]:
+        if not starts.size:
+            return _read_part(values[first:last], rule, reading, units, unusable[first:last])
+        rows = slice(int(starts[first]), int(starts[last]))
+        own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
+        if order.size:
+            return _read_part(values, rule, reading, own, unusable)
+        return _read_part(values[rows], rule, reading, own, unusable[rows])
+
+    if len(ends) == 2:
+        return work(0, count)
+    with ThreadPoolExecutor(_threads()) as pool:
+        made = list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
+    totals, refused, found = zip(*made, strict=True)
+    return np.sum(totals, axis=0), sum(refused), sum(found)
+
+
+def _read_part(
+    values: NDArray[Any],
+    rule: Rule,
+    reading: tuple[bool, bool, Floats, float, float],
+    units: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    unusable: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], int, int]:
+    """`read_and_sum` in one thread, as much at a time as stays in the processor's cache.
+
+    Loop by loop, called from here: together in one function they are not made vectors.
+    """
+    from dpfda.numerics import numba_loops, numba_units
+
+    complete, standardize, grid, whole, flat = reading
+    order, starts, sizes = units
+    loop = numba_loops.shrink_and_add if math.isfinite(rule.limit) else numba_loops.clip_and_add
+    numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
+    totals, points = np.zeros(rule.center.size), rule.center.size
+    records = order.size or values.shape[0]
+    step = max(1, NUMBERS_AT_ONCE // points)
+    rows, usable = np.empty((step, points)), np.empty(step, dtype=np.bool_)
+    averages = np.zeros((step + 1 if starts.size else 0, points))
+    refused = found = unit = 0
+    for first in range(0, records, step):
+        some = min(step, records - first)
+        places = order[first : first + some] if order.size else slice(first, first + some)
+        block, good = rows[:some], usable[:some]
+        data = values if order.size else values[places]
+        refused += numba_units.read(data, order[first : first + some], complete, grid, block, good)
+        if standardize:
+            numba_units.standardize(block, good, rule.weights, whole, flat)
+        if not good.all():
+            numba_units.spoil(block, good)
+            found += int(np.count_nonzero(~good & ~unusable[places]))
+            unusable[places] = ~good
+        if not starts.size:
+            loop(block, *numbers, totals)
+            continue
+        made = numba_units.average(block, good, first, starts, sizes, unit, averages)
+        loop(averages[:made], *numbers, totals)
+        unit += made
+        averages[0] = averages[made]
+        averages[1 : made + 1] = 0.0
+    return totals.astype(np.int64), refused, found
+
+
+def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows by the number of their unit, in the order of the rows within it; units start at `starts`."""
+    from dpfda.numerics import numba_units
+
+    return np.asarray(numba_units.sorted_order(codes, starts))
 
 
 def project_clip_l1(

@@ -120,7 +120,8 @@ def _compiled(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
     if is_direct(values):
         return compiled.clip_round_sum(values, rule)
     totals, unusable = np.zeros(rule.center.size), 0
-    step = max(1, 2**20 // rule.center.size)
+    # As much as stays in the processor's cache: the data are read once, at their own width.
+    step = max(1, NUMBERS_AT_ONCE // rule.center.size)
     with np.errstate(all="ignore"):
         for start in range(0, values.shape[0], step):
             block = doubles(values[start : start + step])
@@ -165,26 +166,31 @@ def _scaled(rows: Floats, rule: GridRule) -> Floats:
 
 def _shrunk(rows: Floats, rule: GridRule) -> Floats:
     scaled = rows * rule.scale
-    squares = _square_lengths(scaled, rule.weights)
+    squares = square_lengths(scaled, rule.weights)
     huge = ~np.isfinite(squares)
     if huge.any():
         # Their squares overflow: they are first divided by a power of two, to entries of at most one.
         chosen = rows[huge]
         exponents = np.frexp(np.max(np.abs(chosen), axis=1))[1]
         scaled[huge] = np.ldexp(chosen, -exponents[:, None])
-        squares[huge] = _square_lengths(scaled[huge], rule.weights)
+        squares[huge] = square_lengths(scaled[huge], rule.weights)
     factors = np.where(huge | (squares > rule.limit * rule.limit), rule.limit / np.sqrt(squares), 1.0)
     scaled *= factors[:, None]
     return np.asarray(np.trunc(scaled, out=scaled))
 
 
-def _square_lengths(rows: Floats, weights: Floats) -> Floats:
-    """Sums of w_k y_k^2 in lanes: column k is added to lane k mod 32, then lanes are paired."""
+def square_lengths(rows: Floats, weights: Floats) -> Floats:
+    """Sums of w_k y_k^2, each in the fixed order of `lane_sums`."""
     squares = rows * rows
     squares *= weights
+    return lane_sums(squares)
+
+
+def lane_sums(rows: Floats) -> Floats:
+    """Sums of each row in a fixed order: column k is added to lane k mod 32, then lanes are paired."""
     lanes = np.zeros((rows.shape[0], LANES))
     for start in range(0, rows.shape[1], LANES):
-        part = squares[:, start : start + LANES]
+        part = rows[:, start : start + LANES]
         lanes[:, : part.shape[1]] += part
     while lanes.shape[1] > 1:
         half = lanes.shape[1] // 2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -14,11 +16,28 @@ Floats = NDArray[np.float64]
 LARGEST = float(np.finfo(np.float64).max)
 UNSIGNED = np.uintp
 LANES = 32
-# Rows between two looks at whether all their numbers were finite.
-CHUNK = 512
+# Rows that are looked at twice, and stay in the processor's cache between.
+CHUNK = 64
+# Shifts from here on could overflow where the number itself would not.
+FAR = 2.0**900
 
-# Compiled on first use and kept on disk; without the interpreter's lock, so that threads run at once.
-compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+
+def _compile(function: Callable[..., Any], **settings: Any) -> Any:
+    """Compile on first use, without the interpreter's lock, so that threads run at once.
+
+    What is made is kept on disk, where a folder for it can be written.
+    """
+    settings |= {"nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(cache=True, **settings)(function)
+    except RuntimeError:
+        return numba.njit(**settings)(function)
+
+
+compiled = _compile
+# Where the result does not depend on whether operations are fused, or on the order of a sum either.
+fusing = partial(_compile, fastmath={"contract"})
+in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
 
 
 @compiled
@@ -62,6 +81,63 @@ def _hard_factors(row: NDArray[Any], weights: Floats, limit: float) -> Any:
     return first, limit / math.sqrt(square[0])
 
 
+@in_any_order
+def is_finite(row: NDArray[Any]) -> bool:
+    """Whether all numbers of a row are finite."""
+    total = 0.0
+    for k in range(row.size):
+        total += np.float64(row[k]) * 0.0
+    return total == 0.0
+
+
+@fusing
+def _clip_rows(
+    values: NDArray[Any],
+    chosen: NDArray[np.intp],
+    shift: Floats,
+    half_widths: Floats,
+    scale: float,
+    totals: Floats,
+) -> None:
+    """Clip, round and add these rows, four at a time: public numbers and totals are read once for four.
+
+    x 2^e - (c 2^e) is (x - c) 2^e to the last bit, with one rounding or two, since a product with a
+    power of two rounds nothing: so the compiler may make one operation of it.
+    """
+    points, fours = totals.size, chosen.size - chosen.size % 4
+    for n in range(0, fours, 4):
+        first, second = values[chosen[n]], values[chosen[n + 1]]
+        third, fourth = values[chosen[n + 2]], values[chosen[n + 3]]
+        for k in range(points):
+            high, low, middle = half_widths[k], -half_widths[k], shift[k]
+            a = max(min(np.float64(first[k]) * scale - middle, high), low)
+            b = max(min(np.float64(second[k]) * scale - middle, high), low)
+            c = max(min(np.float64(third[k]) * scale - middle, high), low)
+            d = max(min(np.float64(fourth[k]) * scale - middle, high), low)
+            totals[k] += (np.rint(a) + np.rint(b)) + (np.rint(c) + np.rint(d))
+    for n in range(fours, chosen.size):
+        row = values[chosen[n]]
+        for k in range(points):
+            number = np.float64(row[k]) * scale - shift[k]
+            totals[k] += np.rint(max(min(number, half_widths[k]), -half_widths[k]))
+
+
+@compiled
+def _clip_far_rows(
+    values: NDArray[Any],
+    chosen: NDArray[np.intp],
+    center: Floats,
+    half_widths: Floats,
+    scale: float,
+    totals: Floats,
+) -> None:
+    """The same where c 2^e is not a float, or near the largest."""
+    for i in chosen:
+        for k in range(totals.size):
+            number = (np.float64(values[i, k]) - center[k]) * scale
+            totals[k] += np.rint(max(min(number, half_widths[k]), -half_widths[k]))
+
+
 @compiled
 def clip_and_add(
     values: NDArray[Any],
@@ -74,42 +150,22 @@ def clip_and_add(
 ) -> int:
     """Clip, round and add entry by entry; returns the number of unusable rows.
 
-    Rows are taken four at a time, so that the public numbers and the totals are read once for four. Any
-    number that is not finite shows in `spoilt`; its chunk of rows is then taken again, row by row.
+    Rows are looked at in chunks that stay in the processor's cache: which are finite, then their sum.
     """
-    unusable = 0
-    points = totals.size
-    part, spoilt = np.empty(points), np.empty(points)
+    unusable, near = 0, True
+    shift, chosen = center * scale, np.empty(CHUNK, dtype=np.intp)
+    for k in range(center.size):
+        near = near and abs(shift[k]) < FAR and shift[k] / scale == center[k]
     for start in range(0, values.shape[0], CHUNK):
-        stop = min(start + CHUNK, values.shape[0])
-        fours = stop - (stop - start) % 4
-        part[:] = 0.0
-        spoilt[:] = 0.0
-        for i in range(start, fours, 4):
-            for k in range(points):
-                high, low, middle = half_widths[k], -half_widths[k], center[k]
-                a, b = np.float64(values[i, k]), np.float64(values[i + 1, k])
-                c, d = np.float64(values[i + 2, k]), np.float64(values[i + 3, k])
-                spoilt[k] += (a - a) + (b - b) + ((c - c) + (d - d))
-                a = max(min((a - middle) * scale, high), low)
-                b = max(min((b - middle) * scale, high), low)
-                c = max(min((c - middle) * scale, high), low)
-                d = max(min((d - middle) * scale, high), low)
-                part[k] += (np.rint(a) + np.rint(b)) + (np.rint(c) + np.rint(d))
-        if np.isfinite(spoilt.sum()):
-            totals += part
+        stop, count = min(start + CHUNK, values.shape[0]), 0
+        for i in range(start, stop):
+            chosen[count] = i
+            count += int(is_finite(values[i]))
+        unusable += stop - start - count
+        if near:
+            _clip_rows(values, chosen[:count], shift, half_widths, scale, totals)
         else:
-            fours = start
-        for i in range(fours, stop):
-            finite = 0
-            for k in range(points):
-                finite += int(abs(np.float64(values[i, k])) <= LARGEST)
-            if finite < points:
-                unusable += 1
-                continue
-            for k in range(points):
-                number = (np.float64(values[i, k]) - center[k]) * scale
-                totals[k] += np.rint(max(min(number, half_widths[k]), -half_widths[k]))
+            _clip_far_rows(values, chosen[:count], center, half_widths, scale, totals)
     return unusable
 
 
@@ -129,8 +185,8 @@ def shrink_and_add(
     """
     unusable = 0
     points = totals.size
-    size = min(64, 4 + 4096 // points)
-    first, second = np.zeros(size), np.zeros(size)
+    size = min(CHUNK, 4 + 4096 // points)
+    first, second, chosen = np.zeros(size), np.zeros(size), np.empty(size, dtype=np.intp)
     for start in range(0, values.shape[0], size):
         chunk = values[start : start + size]
         _square_lengths(chunk, weights, scale, second)
@@ -143,24 +199,26 @@ def shrink_and_add(
                 second[i] = limit / math.sqrt(second[i])
             else:
                 first[i], second[i] = _hard_factors(chunk[i], weights, limit)
+            chosen[usable] = i
             usable += int(first[i] > 0.0)
         unusable += chunk.shape[0] - usable
-        fours = chunk.shape[0] - chunk.shape[0] % 4 if usable == chunk.shape[0] else 0
-        for i in range(0, fours, 4):
+        fours = usable - usable % 4
+        for n in range(0, fours, 4):
+            i, j, p, q = chosen[n], chosen[n + 1], chosen[n + 2], chosen[n + 3]
             for k in range(points):
                 high, low = half_widths[k], -half_widths[k]
                 a = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
-                b = np.trunc(np.float64(chunk[i + 1, k]) * first[i + 1] * second[i + 1])
-                c = np.trunc(np.float64(chunk[i + 2, k]) * first[i + 2] * second[i + 2])
-                d = np.trunc(np.float64(chunk[i + 3, k]) * first[i + 3] * second[i + 3])
+                b = np.trunc(np.float64(chunk[j, k]) * first[j] * second[j])
+                c = np.trunc(np.float64(chunk[p, k]) * first[p] * second[p])
+                d = np.trunc(np.float64(chunk[q, k]) * first[q] * second[q])
                 a, b = max(min(a, high), low), max(min(b, high), low)
                 c, d = max(min(c, high), low), max(min(d, high), low)
                 totals[k] += (a + b) + (c + d)
-        for i in range(fours, chunk.shape[0]):
-            if first[i] > 0.0:
-                for k in range(points):
-                    number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
-                    totals[k] += max(min(number, half_widths[k]), -half_widths[k])
+        for n in range(fours, usable):
+            i = chosen[n]
+            for k in range(points):
+                number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
+                totals[k] += max(min(number, half_widths[k]), -half_widths[k])
     return unusable
 
 

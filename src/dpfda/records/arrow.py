@@ -1,10 +1,19 @@
-"""Tables and arrays of Arrow, recognised by their module, not imported."""
+"""Tables and columns that speak Arrow, recognised by what they offer, not imported.
+
+Whatever hands itself over as a stream of Arrow becomes an Arrow table, once: frames of polars (eager
+and lazy) and narwhals, relations of DuckDB, tables of Ibis, readers of IPC streams and files, data sets.
+What a column's type is, the container says as it is handed over.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from dpfda.errors import DataError, MissingExtraError
+from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
 
 NUMERIC = frozenset(
     {
@@ -15,26 +24,151 @@ NUMERIC = frozenset(
     }
 )
 COPY = {"zero_copy_only": False}
+# Rows of a block, where a source does not have blocks of its own.
+BLOCK_ROWS = 65536
 
 
 def is_arrow_table(values: Any) -> bool:
-    """Whether this is a table or a batch of records."""
-    return _of_arrow(values) and hasattr(values, "column_names") and hasattr(values, "num_rows")
+    """Whether this is a table or a batch of records, or rows with named columns."""
+    arrow = _root(values) == "pyarrow" and hasattr(values, "column_names")
+    return (arrow and hasattr(values, "num_rows")) or isinstance(values, NamedRows)
 
 
 def is_arrow_array(values: Any) -> bool:
     """Whether this is a column."""
-    return _of_arrow(values) and hasattr(values, "to_pylist") and not is_arrow_table(values)
+    return (
+        _root(values) == "pyarrow"
+        and hasattr(values, "to_pylist")
+        and not hasattr(values, "column_names")
+    )
 
 
 def arrow_column(table: Any, place: int) -> Any:
     """A column: an array, with nulls masked, where its type is numeric; else the cells as they are."""
     column = table.column(place)
-    if str(column.type) in NUMERIC:
+    if str(getattr(column, "type", "")) in NUMERIC:
         numbers = column.fill_null(0).to_numpy(**COPY)
         return np.ma.masked_array(numbers, mask=column.is_null().to_numpy(**COPY))
     return column
 
 
-def _of_arrow(values: Any) -> bool:
-    return type(values).__module__.partition(".")[0] == "pyarrow"
+def is_tabular(values: Any) -> bool:
+    """Whether `arrow_table` makes a table of this that is none yet: a query, a stream, a frame."""
+    if _root(values) in ("pandas", "dask", "dask_expr", "numpy") or is_arrow_table(values):
+        return False
+    if is_cursor(values) or _is_lazy(values):
+        return True
+    if _root(values) == "pyarrow":
+        return any(hasattr(values, name) for name in ("read_all", "to_table", "iter_batches"))
+    return hasattr(values, "columns") and hasattr(values, "__arrow_c_stream__")
+
+
+def arrow_table(values: Any) -> Any:
+    """The table that something tabular holds; other things as they are.
+
+    A query is run, and a stream is read, here and once.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read; the other library's message may hold cells and is not shown.
+    MissingExtraError
+        Without pyarrow.
+    """
+    if not is_tabular(values):
+        return values
+    if is_cursor(values):
+        return _guarded(lambda: rows_of(values))
+    if _is_lazy(values):
+        return arrow_table(_guarded(values.collect))
+    if hasattr(values, "__arrow_c_stream__"):
+        return _guarded(lambda: _pyarrow().table(values))
+    readers = (getattr(values, name, None) for name in ("read_all", "to_table", "read"))
+    return _guarded(next(reader for reader in readers if reader is not None))
+
+
+def arrow_array(values: Any) -> Any:
+    """A column of another library that speaks Arrow, as an array of Arrow; other things as they are."""
+    foreign = _root(values) not in ("pandas", "pyarrow", "numpy")
+    if foreign and hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
+        return _guarded(lambda: _pyarrow().chunked_array(values))
+    return values
+
+
+def names_in(values: Any) -> list[Any] | None:
+    """Labels of the columns of something tabular, without reading it; None where it does not say."""
+    if hasattr(values, "collect_schema"):
+        return list(values.collect_schema().names())
+    if is_cursor(values):
+        return labels_of(values)
+    for name in ("schema", "schema_arrow"):
+        found = getattr(getattr(values, name, None), "names", None)
+        if found is not None and not callable(found):
+            return list(found)
+    return list(values.columns) if hasattr(values, "columns") else None
+
+
+def blocks_of(source: Any) -> Iterator[Any]:
+    """The blocks of a source, one at a time: batches of a stream, a file or a query, or what it yields.
+
+    Raises
+    ------
+    DataError
+        If it is a container of all records already, or cannot be read.
+    """
+    blocks = _guarded(lambda: _blocks(source))
+    if blocks is None:
+        raise DataError(
+            "Blocks must come one after the other, from a stream, a query or an iterator; found "
+            "something else. Use fit for records that are all at hand."
+        )
+    if blocks is source:
+        # An iterator of one's own: what it raises is for whoever wrote it.
+        yield from source
+        return
+    nothing = object()
+    while (block := _guarded(lambda: next(blocks, nothing))) is not nothing:
+        yield block
+
+
+def _blocks(source: Any) -> Any:
+    if hasattr(source, "num_record_batches"):
+        return (source.get_batch(i) for i in range(source.num_record_batches))
+    if is_cursor(source):
+        return blocks_of_rows(source, BLOCK_ROWS)
+    for name in ("to_batches", "iter_batches", "collect_batches"):
+        if hasattr(source, name):
+            return iter(getattr(source, name)())
+    if hasattr(source, "__arrow_c_stream__") and _root(source) != "pandas":
+        return iter(_pyarrow().RecordBatchReader.from_stream(source))
+    return source if hasattr(source, "__next__") else None
+
+
+def _guarded(read: Any) -> Any:
+    try:
+        return read()
+    except MissingExtraError:
+        raise
+    except Exception:
+        raise DataError(
+            "X must be a table that can be read; found one that cannot, or a query that fails. Run it by"
+            " itself to see why: the message may hold cells, so that it is not repeated here."
+        ) from None
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", "tables", "Reading tables of other libraries") from None
+    return pyarrow
+
+
+def _is_lazy(values: Any) -> bool:
+    return (
+        hasattr(values, "collect") and hasattr(values, "collect_schema") and not hasattr(values, "shape")
+    )
+
+
+def _root(values: Any) -> str:
+    return type(values).__module__.partition(".")[0]

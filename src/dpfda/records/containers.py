@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from dpfda.errors import DataError
 from dpfda.numerics.native_arrays import doubles, is_native, is_plain
-from dpfda.records.arrow import arrow_column, is_arrow_array, is_arrow_table
+from dpfda.records.arrow import (
+    arrow_array,
+    arrow_column,
+    arrow_table,
+    is_arrow_array,
+    is_arrow_table,
+    is_tabular,
+    names_in,
+)
 from dpfda.records.cells import NO_NUMBER, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.labelled_arrays import is_labelled, unlabelled
 
@@ -36,9 +44,11 @@ def is_frame(values: Any) -> bool:
 
 
 def column_labels(values: Any) -> list[Any] | None:
-    """Labels of the columns of a frame or an Arrow table; None where there are none. Public."""
+    """Labels of the columns of a frame or a table; None where there are none. Public."""
     if is_arrow_table(values):
         return list(values.column_names)
+    if is_tabular(values):
+        return names_in(values)
     return list(values.columns) if hasattr(values, "columns") else None
 
 
@@ -51,14 +61,15 @@ def opened(values: Any) -> Any:
         values = unlabelled(values)
     if hasattr(values, "dask") and hasattr(values, "compute"):
         values = values.compute()
+    values = arrow_array(arrow_table(values))
     if isinstance(values, np.ndarray | list | tuple) or is_frame(values) or is_arrow_table(values):
         return values
     if hasattr(values, "tocsr") or hasattr(values, "iloc") or is_arrow_array(values):
         return values
     if hasattr(values, "columns"):
         raise DataError(
-            "X must be an array, a list of rows, a data frame of pandas or a table of Arrow; found a "
-            "frame of another library. Use X.to_pandas() or X.to_arrow()."
+            "X must be an array, a list of rows, a data frame of pandas, or a table that speaks Arrow; "
+            "found a frame of another library. Use X.to_pandas() or X.to_arrow()."
         )
     return values.__array__() if hasattr(values, "__array__") else values
 
@@ -74,7 +85,7 @@ def refuse_kinds(values: Any, name: str = "X") -> None:
     """
     if hasattr(values, "tocsr"):
         raise DataError(f"{name} must be dense; found a sparse matrix. Use {name}.toarray().")
-    if is_arrow_table(values):
+    if is_arrow_table(values) and hasattr(values, "schema"):
         for kind in map(str, values.schema.types):
             if kind.startswith(("date", "time", "duration")):
                 _refuse_kind(np.dtype("M8[s]"), name)
@@ -292,7 +303,7 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
         return list(values)
     if hasattr(values, "__array__") and hasattr(values, "shape"):
         array = opened(values)
-        return cells_of(array) if isinstance(array, np.ndarray) else None
+        return cells_of(array) if isinstance(array, np.ndarray) or is_arrow_array(array) else None
     return None
 
 

@@ -36,6 +36,7 @@ from dpfda.records.lines import (
     split_cells,
     undecodable,
 )
+from dpfda.records.standard_input import StandardInput
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -75,7 +76,7 @@ class TextFile:
 
     Parameters
     ----------
-    path : Path
+    path : Path or StandardInput
         The file; one that ends in .gz is decompressed while it is read.
     header : tuple of str
         Column labels. Numbers with the decimal comma that is stated are labels with a point.
@@ -87,14 +88,14 @@ class TextFile:
         How numbers are written.
     """
 
-    path: Path
+    path: Path | StandardInput
     header: tuple[str, ...]
     delimiter: str
     first: int = 2
     notation: Notation = field(default_factory=Notation)
 
     @classmethod
-    def open(cls, path: Path, notation: Notation | None = None) -> TextFile:
+    def open(cls, path: Path | StandardInput, notation: Notation | None = None) -> TextFile:
         """Read the header line.
 
         The delimiter is the one of comma, semicolon and tab that is in the header, outside quotes. A
@@ -225,7 +226,7 @@ def read_text(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def _opened(path: Path | StandardInput) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The decompressed bytes of a file, and the raw file whose position is the progress."""
     with path.open("rb") as raw:
         if path.suffix.lower() == ".gz":
@@ -234,7 +235,7 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
             yield raw, raw
 
 
-def _broken(path: Path) -> DataError:
+def _broken(path: Path | StandardInput) -> DataError:
     return DataError(f"{path.name} must be a complete file; found one that breaks off or is damaged.")
 
 

@@ -6,6 +6,7 @@ fixed order, so that what a row becomes never depends, even in its last bit, on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import DataError, OrientationError
-from dpfda.numerics.embedding import sum_columns
+from dpfda.numerics.gridsums import lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.records.cells import TOO_LARGE_INTEGER
@@ -26,6 +27,8 @@ Missing = Literal["refuse", "complete"]
 
 # A curve whose deviations from its mean are this small relative to its size has no shape.
 FLAT = 1e-12
+# Units of up to so many records are added up side by side, larger ones by themselves.
+RANKS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,12 +122,23 @@ def check_orientation(shape: tuple[int, ...], points: int) -> None:
 
 
 def _completed(matrix: Floats, grid_points: Floats) -> Floats:
-    """Fill NaN by linear interpolation, row by row and in place; rows without any number stay NaN."""
+    """Fill NaN by straight lines, row by row and in place; rows without any number stay NaN."""
     for index in np.flatnonzero(np.isnan(matrix).any(axis=1)):
         row = matrix[index]
-        known = ~np.isnan(row)
-        if known.any() and np.isfinite(row[known]).all():
-            row[~known] = np.interp(grid_points[~known], grid_points[known], row[known])
+        known = np.flatnonzero(~np.isnan(row))
+        if known.size and np.isfinite(row[known]).all():
+            # Operation by operation, so that compiled code can do the same to the last bit.
+            gaps = np.flatnonzero(np.isnan(row))
+            after = np.searchsorted(known, gaps)
+            left, right = known[np.maximum(after - 1, 0)], known[np.minimum(after, known.size - 1)]
+            inside = left < right
+            with np.errstate(all="ignore"):
+                slopes = (row[right] - row[left]) / np.where(
+                    inside, grid_points[right] - grid_points[left], 1.0
+                )
+                filled = slopes * (grid_points[gaps] - grid_points[left]) + row[left]
+            outside = np.where(after == 0, row[right], row[left])
+            row[gaps] = np.where((after > 0) & (after < known.size), filled, outside)
     return matrix
 
 
@@ -165,10 +179,11 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     # Halving by the row's power of two first keeps the squares of huge values finite.
     exponents = np.frexp(np.max(np.abs(values), axis=1))[1]
     scaled = np.ldexp(values, -exponents[:, None])
-    means = sum_columns(weights * scaled) / sum_columns(weights[None, :])
+    whole, flat = shape_limits(weights)
+    means = lane_sums(weights * scaled) / whole
     centered = scaled - means[:, None]
-    norms = np.sqrt(sum_columns(weights * centered**2))
-    shaped = curves.usable & (norms > FLAT * np.sqrt(sum_columns(weights[None, :])))
+    norms = np.sqrt(square_lengths(centered, weights))
+    shaped = curves.usable & (norms > flat)
     safe = np.where(shaped, norms, 1.0)
     return Curves(np.where(shaped[:, None], centered / safe[:, None], 0.0), shaped)
 
@@ -187,10 +202,33 @@ def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
     order = np.argsort(codes, kind="stable")
     order = order[curves.usable[order]]
     total = np.zeros((count, curves.values.shape[1]))
-    ranks = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     with np.errstate(all="ignore"):
-        for rank in range(int(sizes.max(initial=0))):
-            rows = order[ranks == rank]
-            total[codes[rows]] += curves.values[rows] / sizes[codes[rows]][:, None]
+        parts = curves.values[order] / sizes[codes[order]][:, None]
+        total[sizes > 0] = sums_in_order(parts, np.append(0, np.cumsum(sizes[sizes > 0])))
     largest = np.finfo(np.float64).max
     return Curves(np.clip(total, -largest, largest), sizes > 0)
+
+
+def sums_in_order(rows: Floats, starts: NDArray[np.int64]) -> Floats:
+    """Sums (units, m) of the rows from each start to the next, each added up from its first row on.
+
+    Parameters
+    ----------
+    rows : array (n, m)
+    starts : array (units + 1,) of int
+        Increasing, from 0 to n.
+    """
+    sizes = np.diff(starts)
+    total = rows[starts[:-1]]
+    for unit in np.flatnonzero(sizes > RANKS):
+        total[unit] = np.add.accumulate(rows[starts[unit] : starts[unit + 1]], axis=0)[-1]
+    for rank in range(1, min(RANKS, int(sizes.max(initial=0)))):
+        some = np.flatnonzero((sizes > rank) & (sizes <= RANKS))
+        total[some] += rows[starts[some] + rank]
+    return total
+
+
+def shape_limits(weights: Floats) -> tuple[float, float]:
+    """The sum of quadrature weights, and the norm up to which a standardised curve has no shape."""
+    whole = float(lane_sums(weights[None, :])[0])
+    return whole, FLAT * math.sqrt(whole)

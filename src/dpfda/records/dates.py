@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.records.cells import MISSING, UnreadableCellError
@@ -12,6 +17,22 @@ DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1)
 ISO = "iso"
 NO_DATE = "no date as stated"
+
+
+# Labels that are dates whatever is stated: a month, a day, or a moment, as in ISO 8601.
+MOMENT = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?)?")
+
+
+def moments(labels: Sequence[str]) -> tuple[NDArray[np.float64], str] | None:
+    """Public labels that are all dates as days since the first, and this in words; else None."""
+    if not labels or not all(MOMENT.fullmatch(label) for label in labels):
+        return None
+    try:
+        found = np.array(labels, dtype="M8[us]")
+    except ValueError:
+        return None
+    first = str(found[0]).removesuffix(".000000").replace("T", " ").removesuffix(" 00:00:00")
+    return (found - found[0]) / np.timedelta64(1, "D"), f"days since {first}"
 
 
 @dataclass(frozen=True)

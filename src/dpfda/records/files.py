@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_grid
 from dpfda.errors import DataError, MissingExtraError, OrientationError, ParameterError
+from dpfda.records.arrow_files import ENDINGS, open_arrow
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
 from dpfda.records.curves import check_choice
 from dpfda.records.dates import Dates
@@ -30,6 +31,7 @@ from dpfda.records.headers import (
 from dpfda.records.lines import Notation
 from dpfda.records.long import LongCurves
 from dpfda.records.parquet_tables import open_parquet, read_parquet
+from dpfda.records.standard_input import NAME, StandardInput, standard_input
 
 Floats = NDArray[np.float64]
 
@@ -177,7 +179,8 @@ def read_curves(
     Parameters
     ----------
     path : path
-        A file that ends in .csv, .tsv or .txt (each also with .gz), or in .parquet or .pq. Text is
+        A file that ends in .csv, .tsv or .txt (each also with .gz), in .parquet or .pq, or in .feather,
+        .arrow, .arrows or .ipc; or "-" for any of these on standard input. Text is
         UTF-8 with a header line; its delimiter is the one of comma, semicolon and tab that the header
         holds. Numbers have no thousands separator. A record is one line, and what a line means depends
         on that line alone. Cells that are empty or read NA, NaN, nan, null, None or N/A are missing
@@ -257,15 +260,18 @@ def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
     return source
 
 
-def _checked_path(path: str | os.PathLike[str]) -> Path:
+def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
+    if str(path) == NAME:
+        return standard_input()
     file = Path(path)
     suffixes = [suffix.lower() for suffix in file.suffixes]
     packed = suffixes[-1:] == [".gz"]
     ending = suffixes[-2:-1] if packed else suffixes[-1:]
-    if not ending or ending[0] not in (TEXT if packed else TEXT + PARQUET):
+    if not ending or ending[0] not in (TEXT if packed else TEXT + PARQUET + ENDINGS):
         raise ParameterError(
             "path",
-            f"end in {', '.join(TEXT)} (or these with .gz), {' or '.join(PARQUET)}",
+            f"end in {', '.join(TEXT)} (or these with .gz), {' or '.join(PARQUET)}, or one of "
+            f"{', '.join(ENDINGS)}",
             repr(str(file)),
             "Rename the file, or export it as CSV or Parquet.",
         )
@@ -282,13 +288,16 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _opened(path: Path, stated: Stated) -> Source:
+def _opened(path: Path | StandardInput, stated: Stated) -> Source:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtraError("pyarrow", "cli", "Reading CSV and Parquet files") from None
     if path.suffix.lower() in PARQUET:
         file = open_parquet(path)
+        return Source(tuple(file.schema_arrow.names), file, stated)
+    if path.suffix.lower() in ENDINGS:
+        file = open_arrow(path)
         return Source(tuple(file.schema_arrow.names), file, stated)
     text = TextFile.open(path, stated.notation)
     return Source(text.header, text, stated)

@@ -16,11 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import OrientationError, ParameterError
+from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import column_labels, is_frame
+from dpfda.records.dates import moments
 from dpfda.records.handed import Handed
 from dpfda.records.headers import ARGUMENTS, check_labels, curve_columns, find_column, grid_points
-from dpfda.records.labelled_arrays import coordinate_beside, coordinates, is_labelled
-from dpfda.records.scikit_fda import functional_handed, is_functional
+from dpfda.records.labelled_arrays import (
+    coordinate_beside,
+    coordinates,
+    is_labelled,
+    labelled_words,
+)
+from dpfda.records.scikit_fda import functional_handed, functional_words, is_functional
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +58,7 @@ def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
     ParameterError
         If there is no column called `groups`.
     """
+    X = arrow_table(X)
     if is_functional(X):
         return functional_handed(X, groups, stated)
     if is_labelled(X):
@@ -67,8 +75,10 @@ def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
         return Handed(values, own)
     try:
         check_labels(words)
-        chosen = curve_columns(words, None, unit)
-        grid = grid_points(words, chosen)
+        dated = moments([words[place] for place in chosen])
+        if dated is None:
+            chosen = curve_columns(words, None, unit)
+        grid = grid_points(words, chosen) if dated is None else _of_dates(dated[0])
     except OrientationError as refused:
         found = str(refused)
     else:
@@ -87,12 +97,33 @@ def cells_handed(X: Any, groups: Any = None) -> Handed:
     ParameterError
         If there is no column called `groups`.
     """
+    X = arrow_table(X)
     labels = column_labels(X)
     if labels is None:
         return Handed(X, groups)
     words = [_word(label) for label in labels]
     _point_out([word for word in words if not isinstance(groups, str) or word != groups])
     return Handed(*_split(X, words, groups))
+
+
+def words_of(X: Any, groups: Any = None) -> dict[str, str]:
+    """What a container calls its variables and values, by the keys of a domain's labels. Public."""
+    if is_functional(X):
+        found = functional_words(X)
+    elif is_labelled(X) and hasattr(X, "coords"):
+        found = labelled_words(X)
+        _, along = coordinates(X)
+        dated = moments([str(label) for label in along[1]]) if _dated(along[1:2]) else None
+        found |= {} if dated is None else {"domain": dated[1]}
+    else:
+        words = [_word(label) for label in column_labels(X) or ()]
+        dated = moments([word for word in words if not isinstance(groups, str) or word != groups])
+        found = {} if dated is None else {"domain": dated[1]}
+    return {key: str(name) for key, name in found.items() if name is not None}
+
+
+def _dated(along: Sequence[Any]) -> bool:
+    return any(found is not None and found.dtype.kind in "MOUT" for found in along)
 
 
 def names_of(X: Any, groups: Any = None) -> NDArray[Any] | None:
@@ -102,6 +133,15 @@ def names_of(X: Any, groups: Any = None) -> NDArray[Any] | None:
         return None
     unit = groups if isinstance(groups, str) else None
     return np.array([label for label in labels if label != unit], dtype=object)
+
+
+def _of_dates(grid: Floats) -> Floats:
+    if (np.diff(grid) > 0).all():
+        return grid
+    raise OrientationError(
+        "Labels that are dates are the grid and must strictly increase; found some that do not. Reorder "
+        "the columns."
+    )
 
 
 def _word(label: Any) -> str:
@@ -161,8 +201,7 @@ def _grid_along(X: Any, stated: bool) -> Floats | None:
             return None
         raise OrientationError(
             f"The coordinate of {second!r} must be numbers that increase, since it is the grid; found "
-            f"others. Sort X.sortby({second!r}), turn dates into numbers of a public unit, or pass "
-            f"X.drop_vars({second!r})."
+            f"others. Sort X.sortby({second!r}), or pass X.drop_vars({second!r})."
         )
     beside = coordinate_beside(X, 1) if along[1] is None else None
     if beside is not None:
@@ -180,8 +219,13 @@ def _grid_along(X: Any, stated: bool) -> Floats | None:
 
 
 def _increasing(along: Any) -> Floats | None:
-    """A coordinate as points of a grid, where it is real numbers that increase."""
-    if along is None or along.ndim != 1 or along.dtype.kind not in "biuf" or along.size < 2:
+    """A coordinate as points of a grid, where it is real numbers, or dates, that increase."""
+    if along is None or along.ndim != 1 or along.size < 2:
+        return None
+    if along.dtype.kind in "MOUT":
+        dated = moments([str(label) for label in along])
+        along = np.zeros(0) if dated is None else dated[0]
+    if along.dtype.kind not in "biuf" or along.size < 2:
         return None
     points = along.astype(np.float64)
     return points if np.isfinite(points).all() and (np.diff(points) > 0).all() else None
@@ -211,4 +255,4 @@ def check_axes(X: Any, axes: Sequence[Any]) -> None:
             )
 
 
-__all__ = ["Handed", "cells_handed", "check_axes", "curves_handed", "names_of"]
+__all__ = ["Handed", "cells_handed", "check_axes", "curves_handed", "names_of", "words_of"]

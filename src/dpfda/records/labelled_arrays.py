@@ -37,6 +37,24 @@ def coordinates(values: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     return names, tuple(None if found is None else np.asarray(found.data) for found in along)
 
 
+def labelled_words(values: Any) -> dict[str, Any]:
+    """What the dimensions after the first and the values are called, with their units. Public."""
+    found = {
+        key: _spoken(dim, values.coords[dim].attrs if dim in set(values.coords) else {})
+        for key, dim in zip(("domain", "domain_2", "domain_3"), values.dims[1:], strict=False)
+        # What xarray calls a dimension that has no name.
+        if not str(dim).startswith("dim_")
+    }
+    return {**found, "value": _spoken(values.name, values.attrs)}
+
+
+def _spoken(name: Any, attributes: Any) -> str | None:
+    called, units = attributes.get("long_name", name), attributes.get("units")
+    if called is None:
+        return None
+    return str(called) if units is None else f"{called} ({units})"
+
+
 def coordinate_beside(values: Any, place: int) -> str | None:
     """Name of a numeric coordinate along a dimension that is not called as the dimension; else None."""
     dim = values.dims[place]

@@ -30,13 +30,14 @@ from dpfda.records.cells import TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellErro
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table
 from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, cell_label
+from dpfda.records.standard_input import StandardInput
 
 Floats = NDArray[np.float64]
 BATCH_ROWS = 8192
 TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def open_parquet(path: Path) -> Any:
+def open_parquet(path: Path | StandardInput) -> Any:
     """Open a file and read its schema.
 
     Raises
@@ -48,7 +49,7 @@ def open_parquet(path: Path) -> Any:
     from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(path if isinstance(path, Path) else path.open())
     except (pa.ArrowException, OSError):
         raise DataError(f"{path.name} must be a Parquet file; found one that cannot be read.") from None
 
@@ -67,7 +68,7 @@ def read_parquet(
 
     Parameters
     ----------
-    file : pyarrow.parquet.ParquetFile
+    file : pyarrow.parquet.ParquetFile or ArrowFile
         Private but for its schema.
     numbers, labels : sequences of int
         Positions of the columns to read as numbers and as labels.
@@ -133,7 +134,7 @@ def _check_types(schema: Any, numbers: Sequence[int], labels: Sequence[int], dat
 
     for position in numbers:
         kind = _value_type(schema.field(position).type)
-        text = types.is_string(kind) or types.is_large_string(kind)
+        text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
         moment = types.is_date(kind) or types.is_timestamp(kind)
         if position in dated:
             if not (text or moment or types.is_null(kind)):
@@ -149,7 +150,8 @@ def _check_types(schema: Any, numbers: Sequence[int], labels: Sequence[int], dat
             )
     for position in labels:
         kind = _value_type(schema.field(position).type)
-        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+        if types.is_nested(kind) or binary:
             raise DataError(
                 f"Column {schema.names[position]!r} must hold one label a row; found the type {kind}."
             )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpfda.bases.grids import equally_spaced
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.native_arrays import doubles
-from dpfda.records.containers import matrix_of
+from dpfda.records.containers import cells_in, matrix_of
 from dpfda.records.handed import Handed
 from dpfda.records.long import LongCurves
 
@@ -70,8 +70,17 @@ def functional_handed(data: Any, groups: Any, stated: Any) -> Handed:
             "Pass fd.to_grid(grid_points) with public points."
         )
     if hasattr(data, "start_indices"):
-        return Handed(_observations(data), units)
+        return Handed(_observations(data, units), None)
     return _in_basis(data, units, stated)
+
+
+def functional_words(data: Any) -> dict[str, Any]:
+    """Names of the variables and of the values, where the data have them. Public."""
+    arguments = zip(
+        ("domain", "domain_2", "domain_3"), getattr(data, "argument_names", ()), strict=False
+    )
+    coordinates: Any = getattr(data, "coordinate_names", ())
+    return {**dict(arguments), "value": coordinates[0] if len(coordinates) == 1 else None}
 
 
 def _units(data: Any, groups: Any) -> Any:
@@ -120,7 +129,7 @@ def _in_basis(data: Any, units: Any, stated: Any) -> Handed:
     return Handed(values, units, grid, ends)
 
 
-def _observations(data: Any) -> LongCurves:
+def _observations(data: Any, units: Any) -> LongCurves:
     """Observations of each record, named by its number; one without any has one that is missing."""
     starts = np.asarray(data.start_indices, dtype=np.int64)
     sizes = np.diff(np.append(starts, len(data.values)))
@@ -129,4 +138,10 @@ def _observations(data: Any) -> LongCurves:
     times = np.concatenate([np.asarray(data.points)[:, 0], nothing])
     values = np.concatenate([np.asarray(data.values)[:, 0], nothing])
     order = np.argsort(ids, kind="stable")
-    return LongCurves(ids[order], times[order], values[order])
+    long = ids[order], times[order], values[order]
+    if units is None:
+        return LongCurves(*long)
+    labels = cells_in(units, "groups")
+    if len(labels) != starts.size:
+        raise DataError(f"groups must hold one label a record ({starts.size}); found {len(labels)}.")
+    return LongCurves(*long, [labels[record] for record in long[0]])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpfda.bases.grids import product_points
 from dpfda.errors import MissingExtraError, ParameterError
-from dpfda.numerics.parameters import reals
+from dpfda.numerics.parameters import reals, shown
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
@@ -45,6 +45,8 @@ def to_basis(release: Release, basis: Any) -> Any:
         raise ParameterError(
             "release", "be of one variable", f"{len(ends)}", "release.to_fdatagrid().to_basis(...)"
         )
+    if getattr(basis, "dim_domain", 0) != 1:
+        raise ParameterError("basis", "be a basis of scikit-fda of one variable", shown(basis))
     fine = np.linspace(*ends[0], FINE)
     return to_fdatagrid(release, np.union1d(fine, _axes(release, None)[0])).to_basis(basis)
 
@@ -74,16 +76,26 @@ def _ends(release: Release) -> list[tuple[float, float]]:
     return [(float(a), float(b)) for a, b in np.reshape(release.domain_range, (-1, 2))]
 
 
-def _axes(release: Release, points: ArrayLike | None) -> tuple[Floats, ...]:
+def _inside(points: Any, ends: tuple[float, float]) -> Floats:
+    axis = reals(points, "points")
+    inside = axis.ndim == 1 and axis.size > 0 and ends[0] <= axis[0] and axis[-1] <= ends[1]
+    if not (inside and np.all(np.diff(axis) > 0)):
+        words = f"increase, inside the domain from {ends[0]:g} to {ends[1]:g}"
+        raise ParameterError("points", words, shown(points))
+    return axis
+
+
+def _axes(release: Release, points: Any) -> tuple[Floats, ...]:
     if not callable(release) and not hasattr(release, "means"):
         words = "be a function of numbers"
         raise ParameterError("release", words, type(release).__name__, "Use release.to_frame().")
     ends = _ends(release)
     if points is not None:
-        given = points if isinstance(points, list | tuple) and len(ends) > 1 else [points] * len(ends)
+        several = len(ends) > 1 and isinstance(points, list | tuple) and np.ndim(points[:1]) != 1
+        given = points if several else [points] * len(ends)
         if len(given) != len(ends):
             raise ParameterError("points", f"be one array, or {len(ends)}", f"{len(given)}")
-        return tuple(np.atleast_1d(reals(axis, "points")) for axis in given)
+        return tuple(_inside(axis, limits) for axis, limits in zip(given, ends, strict=True))
     own = getattr(release, "grid_points", None)
     if isinstance(own, np.ndarray):
         return (own,) * len(ends)

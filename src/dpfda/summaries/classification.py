@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
@@ -17,13 +18,20 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.machine_plan import MachinePlan
-from dpfda.summaries.machines import KernelMachine, column
+from dpfda.summaries.machines import KernelMachine, PreparedMachine, column
+from dpfda.summaries.minimiser import read_loss
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
 LOSSES = ("hinge", "logistic", "squared")
 FROM_Y = "from-y"
+
+
+def _has_probabilities(machine: Any) -> bool:
+    try:
+        return read_loss(machine.loss, machine.losses).name == "logistic"
+    except ParameterError:
+        return False
 
 
 class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -55,8 +63,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
-        and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
-        maps: `LinearFeatures.of_curves` takes curves and images.
+        and a seed in a `dpfda.summaries.machines.Features`; see `dpfda.records.features` for the maps:
+        `LinearFeatures.of_curves` takes curves and images.
     penalty : float, optional
         On the squared norm; by default from public numbers.
     domain : Domain, optional
@@ -162,29 +170,19 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def decision_function(self, X: Any) -> Floats:
         """Values (q,) of the released function; positive for the second class."""
-        release, points = self._released(X)
-        return release(points)
+        points, usable = self.decision_points(X)
+        return np.where(usable, self.release_(points), 0.0)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicted classes (q,)."""
-        release, points = self._released(X)
-        return release.predict(points)
+        second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[second.astype(np.intp)])
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities (q, 2) of the classes, for the logistic loss.
-
-        Raises
-        ------
-        ParameterError
-            For another loss.
-        """
-        release, points = self._released(X)
-        return release.predict_proba(points)
-
-    def _released(self, X: Any) -> tuple[ReleasedPredictor, Floats]:
-        points = self.decision_points(X)
-        release: ReleasedPredictor = self.release_
-        return release, points
+        """Probabilities (q, 2) of the classes; there is such a method for the logistic loss alone."""
+        points, usable = self.decision_points(X)
+        return np.where(usable[:, None], self.release_.predict_proba(points), 0.5)
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
@@ -223,20 +221,21 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         return pair[0], pair[1]
 
     def _release(
-        self, plan: MachinePlan, coefficients: Floats, certificate: Certificate
+        self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate
     ) -> ReleasedPredictor:
         return ReleasedPredictor(
             task="classification",
             coefficients=coefficients,
             center=0.0,
             half_width=1.0,
-            classes=plan.classes,
-            **plan.shared(certificate),
+            classes=prepared.classes,
+            **self._shared(prepared, certificate),
         )
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
+        """Two classes only; with the few records of a check, the score is that of the noise."""
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_class = False
         return tags
 

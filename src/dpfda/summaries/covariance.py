@@ -69,9 +69,7 @@ class SecondMoments(Estimator):
         guarantee, asked = check_choices(self), self._deviations()
         whole(n, "n", 2)
         basis = public_basis(self.settings, self.basis, columns)
-        return self._plan(
-            guarantee, n, asked, basis, None, planned=self.settings.unit.public_size is None
-        )
+        return self._plan(guarantee, n, asked, basis, None, self.settings)
 
     def prepare(self, X: Any, groups: Any = None) -> Prepared[CovariancePlan, Curves]:
         """Check everything that is public, and read the curves. Nothing is charged or drawn.
@@ -81,10 +79,11 @@ class SecondMoments(Estimator):
         """
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            guarantee, settings, asked = check_choices(self), self.settings, self._deviations()
+            guarantee, asked = check_choices(self), self._deviations()
+            settings = self.settings_for(X, groups)
             values, basis, own = read_curves(settings, self.basis, X, groups)
             curves, own = unit_curves(settings, basis, values, own)
-            plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own)
+            plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own, settings)
             if asked.word == "pairs":
                 # A file of observations may be sorted by time: which record comes first is then private.
                 labels = values.ids if own is None and isinstance(values, LongCurves) else own
@@ -112,13 +111,13 @@ class SecondMoments(Estimator):
         asked: Deviations,
         basis: Basis,
         groups: Any,
-        planned: bool = False,
+        settings: Settings,
     ) -> CovariancePlan:
-        unit = self.settings.unit.name or ("record" if groups is None else "group")
+        unit = settings.unit.name or ("record" if groups is None else "group")
         return covariance_plan(
             guarantee,
             count,
-            settings=self.settings,
+            settings=settings,
             asked=asked,
             basis=basis,
             unit=unit,
@@ -278,7 +277,6 @@ def covariance_plan(
     strategy: MatrixNoise | Exponential,
     summary: str = "covariance",
     components: int | None = None,
-    planned: bool = False,
 ) -> CovariancePlan:
     """The plan of a covariance, or of components, checked.
 
@@ -295,17 +293,13 @@ def covariance_plan(
         For the ledger's history.
     components : int, optional
         Number of components that are wanted.
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
 
     Raises
     ------
     ParameterError, RefusedMechanismError
         If something cannot be given.
     """
-    size, expected = public_size(settings.unit, count, settings.reading.invalid), None
-    if planned:
-        size, expected = (None if size is None else count), count
+    size = public_size(settings.unit, count, settings.reading.invalid)
     counted, size = size is None, size // 2 if size and asked.word == "pairs" else size
     SymmetricTensorBasis(basis)
     center, private = asked.center_on(basis.grid_points), asked.word == "private"
@@ -329,9 +323,8 @@ def covariance_plan(
         summary,
         partial(
             covariance_plan, settings=settings, asked=asked, basis=basis, unit=unit, strategy=strategy,
-            summary=summary, components=components, planned=True,
+            summary=summary, components=components,
         ),
-        expected,
     )  # fmt: skip
     plan.check()
     if subspace is None and components is not None and size is not None:

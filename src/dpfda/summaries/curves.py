@@ -24,6 +24,7 @@ from dpfda.records import (
     standardized,
     units,
 )
+from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import refuse_kinds, shape_of
 from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
@@ -90,6 +91,7 @@ def handed_curves(X: Any, groups: Any = None, stated: Any = None) -> Handed:
     """
     if isinstance(X, LongCurves):
         return Handed(X, groups)
+    X = arrow_table(X)
     refuse_kinds(X)
     return curves_handed(X, groups, stated)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,7 +15,8 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
-from dpfda.records.frames import names_of
+from dpfda.records.containers import column_labels
+from dpfda.records.frames import names_of, words_of
 from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
 
 # What else a parameter is called in this field.
@@ -63,6 +64,12 @@ class Estimator(_Base):  # type: ignore[misc]
             PrivacyUnit.of(getattr(self, "unit", None)),
             Reading.of(getattr(self, "reading", None)),
         )
+
+    def settings_for(self, X: Any, groups: Any = None) -> Settings:
+        """The settings, with what X calls its variables and values where no other words are stated."""
+        settings = self.settings
+        words = words_of(X, groups) | dict(settings.domain.labels or {})
+        return replace(settings, domain=settings.domain.but(labels=words)) if words else settings
 
     def asked(self) -> Guarantee:
         """The guarantee that is asked for, by epsilon and delta or by rho.
@@ -151,6 +158,13 @@ class Estimator(_Base):  # type: ignore[misc]
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _check_feature_names(self, X: Any) -> None:
+        names, labels = getattr(self, "feature_names_in_", None), column_labels(X)
+        if names is not None and labels and list(names) != labels:
+            raise ParameterError(
+                "X", "have the columns of fit, in their order: feature names should match", "others"
+            )
 
 
 def _load_base() -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.errors import ParameterError, RefusedMechanismError
@@ -15,6 +15,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.publication import charge
 from dpfda.publication.covariances import release_covariance, release_subspace
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
+from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
 from dpfda.releases.components import ReleasedComponents
 from dpfda.releases.covariance import ReleasedCovariance
@@ -54,7 +55,7 @@ class Strategy(MatrixNoise):
         return Exponential() if exponential else MatrixNoise.of(value)
 
 
-class PrivateFPCA(TransformerMixin, SecondMoments):  # type: ignore[misc]
+class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoments):  # type: ignore[misc]
     """Functional principal components under differential privacy.
 
     Two strategies. A covariance's noise (the default) releases the covariance function (see
@@ -209,7 +210,13 @@ class PrivateFPCA(TransformerMixin, SecondMoments):  # type: ignore[misc]
         )
         self.noise_floor_ = release.floor
         self.n_features_in_ = int(release.grid_points.size)
+        self._set_feature_names(X, groups)
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of scores, which are columns of what `transform` gives."""
+        return self.release_.count
 
     def _sought(self) -> dict[str, Any]:
         if self.n_components is not None:
@@ -226,6 +233,8 @@ class PrivateFPCA(TransformerMixin, SecondMoments):  # type: ignore[misc]
             As in `fit`, which reads the curves as `transform` does: what that could not read is refused
             before anything is charged, and repaired where ``invalid="repair"``.
         """
+        # A stream or a query is read once.
+        X = arrow_table(X)
         self.fit(X, groups=groups)
         return self._scores(X, groups)
 
@@ -243,6 +252,7 @@ class PrivateFPCA(TransformerMixin, SecondMoments):  # type: ignore[misc]
             Unless repairing, if a curve cannot be used.
         """
         check_is_fitted(self, "release_")
+        self._check_feature_names(X)
         return self._scores(X, None)
 
     def _scores(self, X: Any, groups: Any) -> Floats:

@@ -19,7 +19,9 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.session import Session
 from dpfda.records import Curves, LongCurves
+from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.dask_arrays import is_dask
+from dpfda.records.labels import unit_codes
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
@@ -243,6 +245,7 @@ class PrivateMean(Estimator):
         >>> mean.finish().release_.count
         100.0
         """
+        X = arrow_table(X)
         stream: MeanStream | None = self.__dict__.get("_stream")
         shape = tuple(getattr(X, "shape", ()))
         if stream is not None and len(shape) == 2 and shape[1] != stream.columns:
@@ -258,6 +261,45 @@ class PrivateMean(Estimator):
             stream.add(X)
         self.n_features_in_ = stream.columns
         return self
+
+    def fit_blocks(self, blocks: Any) -> Self:
+        """Release the mean of records that come in blocks, from a source larger than memory.
+
+        Parameters
+        ----------
+        blocks : iterable of containers, or a source that has blocks
+            A reader of Arrow's IPC streams or files, a data set or Parquet file of Arrow, a relation of
+            DuckDB, a table of Ibis, a lazy frame of polars, a result of SQLAlchemy or a cursor of the
+            DB-API; or any iterator of what `partial_fit` takes. All columns are the curve. Private.
+
+        Returns
+        -------
+        self
+            With `release_`, as one `fit` on all records would have released it.
+
+        Raises
+        ------
+        DataError
+            If there are blocks of `partial_fit` that wait for `finish`; or as `partial_fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> blocks = (np.full((50, 8), day / 10) for day in range(3))
+        >>> PrivateMean(1.0, bounds=(-1, 1)).fit_blocks(blocks).release_.count
+        150.0
+        """
+        if hasattr(self, "_stream"):
+            raise DataError("There are blocks that wait: call finish() first, or take a new estimator.")
+        try:
+            for block in blocks_of(blocks):
+                if getattr(block, "num_rows", 1):
+                    self.partial_fit(block)
+            return self.finish()
+        except BaseException:
+            # Nothing of a source that broke off may be taken for the beginning of another.
+            self.__dict__.pop("_stream", None)
+            raise
 
     def finish(self) -> Self:
         """Charge the ledger, draw the noise and publish the mean of all blocks of `partial_fit`.
@@ -290,7 +332,7 @@ class PrivateMean(Estimator):
         """
         check_choices(self)
         whole(n, "n", 2)
-        plan = self._plan(public_basis(self.settings, self.basis, columns), n, None, n)
+        plan = self._plan(public_basis(self.settings, self.basis, columns), n, None, self.settings)
         return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
 
     def prepare_stages(self, X: Any, groups: Any = None) -> Prepared[StagedPlan, Curves]:
@@ -299,12 +341,12 @@ class PrivateMean(Estimator):
             check_choices(self)
             if is_dask(X):
                 raise self.mechanism.refusal("Dask arrays")
-            settings = self.settings
+            settings = self.settings_for(X, groups)
             values, basis, groups = read_curves(settings, self.basis, X, groups)
             if not isinstance(values, LongCurves):
                 values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             curves, groups = unit_curves(settings, basis, values, groups)
-            single = self._plan(basis, curves.usable.size, groups)
+            single = self._plan(basis, curves.usable.size, groups, settings)
             return Prepared(staged_plan(single, self.mechanism), curves)
 
     def prepare(
@@ -350,28 +392,33 @@ class PrivateMean(Estimator):
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
-        return self._plan(basis, 2, groups)
+        return self._plan(basis, 2, groups, self.settings_for(X, groups))
 
     def _prepare(
         self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
     ) -> Prepared[MeanPlan, IntegerSum]:
-        settings = self.settings
+        settings = self.settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-            if groups is None:
-                # Nothing needs all records at once: they are read block by block, where they lie.
-                summation = Summation.of(self._plan(basis, len(values), None))
-                total = summation.empty()
+            # Nothing needs all records at once: they are read block by block, where they lie.
+            codes = None
+            if groups is not None:
+                codes = unit_codes(groups, len(values), settings.reading.invalid, in_order=False)
+            count = len(values) if codes is None else int(codes.max(initial=-1)) + 1
+            summation = Summation.of(self._plan(basis, count, groups, settings))
+            total = summation.empty()
+            if codes is None:
                 summation.add(total, values)
-                return summation.prepared(total)
+            else:
+                summation.add_units(total, values, codes)
+            return summation.prepared(total)
         curves, groups = unit_curves(settings, basis, values, groups, progress)
-        return Summation.of(self._plan(basis, curves.usable.size, groups)).over(curves)
+        return Summation.of(self._plan(basis, curves.usable.size, groups, settings)).over(curves)
 
-    def _plan(self, basis: Any, count: int, groups: Any, expected_size: int | None = None) -> MeanPlan:
+    def _plan(self, basis: Any, count: int, groups: Any, settings: Settings) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
-        settings = self.settings
         return mean_plan(
             self.asked(),
             settings,
@@ -381,7 +428,6 @@ class PrivateMean(Estimator):
             settings.unit.name or ("record" if groups is None else "group"),
             "auto" if isinstance(self.mechanism, TwoStages) else self.mechanism,
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
-            expected_size,
         )
 
 
@@ -394,7 +440,6 @@ def mean_plan(
     unit: str,
     mechanism: Any = "auto",
     centers: Floats | None = None,
-    expected_size: int | None = None,
 ) -> MeanPlan:
     """The plan of a mean; parameters as in `MeanPlan`."""
     about = {
@@ -405,7 +450,7 @@ def mean_plan(
     neighbours = Neighbours.parse(settings.unit.neighbours)
     made = MeanPlan.of(
         basis, bound, guarantee, neighbours, mechanism, size, unit, about,
-        centers=centers, reading=settings.reading, expected_size=expected_size,
+        centers=centers, reading=settings.reading,
     )  # fmt: skip
     if centers is not None and not made.answers_with_line:
         raise ParameterError(

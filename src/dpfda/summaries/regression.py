@@ -14,8 +14,7 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.machine_plan import MachinePlan
-from dpfda.summaries.machines import KernelMachine, column, numbers
+from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
@@ -49,8 +48,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
-        and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
-        maps: `LinearFeatures.of_curves` takes curves and images.
+        and a seed in a `dpfda.summaries.machines.Features`; see `dpfda.records.features` for the maps:
+        `LinearFeatures.of_curves` takes curves and images.
     penalty : float, optional
         On the squared norm; by default from public numbers.
     domain : Domain, optional
@@ -148,9 +147,15 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     def predict(self, X: Any) -> Floats:
         """Values (q,) of the released function, inside the target bounds."""
-        points = self.decision_points(X)
+        points, usable = self.decision_points(X)
         release: ReleasedPredictor = self.release_
-        return np.asarray(release.predict(points))
+        return np.where(usable, release.predict(points), release.center)
+
+    def __sklearn_tags__(self) -> Any:
+        """With the few records of a check, the score is that of the noise."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
 
     def _middle(self) -> tuple[float, float]:
         """Center and half width of the target bounds."""
@@ -177,7 +182,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         return np.where(np.isfinite(values), scaled, np.nan), ()
 
     def _release(
-        self, plan: MachinePlan, coefficients: Floats, certificate: Certificate
+        self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate
     ) -> ReleasedPredictor:
         center, half = self._middle()
         return ReleasedPredictor(
@@ -186,5 +191,5 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             center=center,
             half_width=half,
             classes=(),
-            **plan.shared(certificate),
+            **self._shared(prepared, certificate),
         )

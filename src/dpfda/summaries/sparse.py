@@ -80,7 +80,7 @@ def prepare_pooled(estimator: Any, X: Any, groups: Any) -> PreparedPooled:
     """
     check_choices(estimator)
     bounds = _bounds(estimator)
-    settings = estimator.settings
+    settings = estimator.settings_for(X, groups)
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         found, ends, labelled = _observations(settings, X, groups)

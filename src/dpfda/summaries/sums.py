@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,12 +18,17 @@ from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import Rows, project, quantised, transform
 from dpfda.numerics.gridsums import grid_sum
-from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.means import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
-from dpfda.records.curves import check_orientation, refuse_unusable
+from dpfda.records.curves import (
+    check_orientation,
+    refuse_unusable,
+    shape_limits,
+    sums_in_order,
+)
 from dpfda.records.frames import check_axes
 from dpfda.summaries.settings import Reading
 
@@ -31,6 +36,9 @@ Floats = NDArray[np.float64]
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
 NUMBERS_AT_ONCE = 2**20
+# Of another type than the compiled loops read, made doubles in the processor's cache.
+CONVERTED_AT_ONCE = 2**17
+LARGEST = np.finfo(np.float64).max
 # Of integers below 2^31, so that sums stay below 2^63.
 ROWS_AT_ONCE = 2**22
 
@@ -109,14 +117,116 @@ class Summation:
                 block = matrix[start : start + ROWS_AT_ONCE]
                 self._check(self._add_l1(total, block), block, first_row + start)
             return
-        grid, missing, invalid = flat_grid(self.plan.basis), self.reading.missing, self.reading.invalid
-        step = max(1, NUMBERS_AT_ONCE // matrix.shape[1])
-        for start in range(0, matrix.shape[0], step):
-            block = matrix[start : start + step]
-            curves = curves_from_array(block, grid, missing, invalid, first_row + start)
-            if self.reading.standardize:
-                curves = standardized(curves, self.plan.basis.weights)
+        if self._compiled(matrix):
+            step = matrix.shape[0] if is_direct(matrix) else max(1, CONVERTED_AT_ONCE // matrix.shape[1])
+            for start in range(0, matrix.shape[0], step):
+                block = matrix[start : start + step]
+                self._add_read(total, block if is_direct(block) else doubles(block), first_row + start)
+            return
+        for rows in self._blocks(matrix.shape[0]):
+            self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
+
+    def add_units(self, total: IntegerSum, matrix: NDArray[Any], codes: NDArray[np.int64]) -> None:
+        """Add privacy units, each the average of its usable records in the order of the rows.
+
+        Parameters
+        ----------
+        total : IntegerSum
+        matrix : array (n, m)
+            Records of any real type.
+        codes : array (n,) of int
+            Number of each record's unit: from 0 on, none left out.
+
+        Raises
+        ------
+        DataError
+            As `add` does.
+        """
+        sizes = np.bincount(codes)
+        if self._compiled(matrix) and is_direct(matrix):
+            totals = self._sum_of_units(matrix, codes, sizes)
+            total.add_totals(totals, sizes.size)
+            return
+        usable = np.concatenate(
+            [self._curves(matrix[rows], rows.start).usable for rows in self._blocks(len(codes))]
+        )
+        for curves in self._averages(matrix, codes, usable):
             self.add_curves(total, curves)
+
+    def _averages(
+        self, matrix: NDArray[Any], codes: NDArray[np.int64], usable: NDArray[np.bool_]
+    ) -> Iterator[Curves]:
+        """Averages of units, as many at a time as end in a block of records sorted by unit."""
+        sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
+        order = np.argsort(codes, kind="stable")
+        order = order[usable[order]]
+        begun = np.zeros((0, matrix.shape[1]))
+        for rows in self._blocks(order.size):
+            block, units = order[rows], codes[order[rows]]
+            with np.errstate(all="ignore"):
+                parts = self._curves(matrix[block], 0).values / sizes[units][:, None]
+                starts = np.append(0, np.flatnonzero(np.diff(units)) + 1)
+                # What a unit had in the block before comes first, as its first record would.
+                starts[1:] += len(begun)
+                parts = np.concatenate([begun, parts])
+                sums = sums_in_order(parts, np.append(starts, len(parts)))
+            ended = rows.stop == order.size or codes[order[rows.stop]] != units[-1]
+            begun = sums[len(sums) if ended else -1 :]
+            made = sums if ended else sums[:-1]
+            yield Curves(np.clip(made, -LARGEST, LARGEST), np.ones(len(made), dtype=np.bool_))
+        empty = int(np.count_nonzero(sizes == 0))
+        yield Curves(np.zeros((empty, matrix.shape[1])), np.zeros(empty, dtype=np.bool_))
+
+    def _blocks(self, count: int) -> Iterator[slice]:
+        step = max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
+        for start in range(0, count, step):
+            yield slice(start, min(start + step, count))
+
+    def _curves(self, block: NDArray[Any], first_row: int) -> Curves:
+        """A block of records, checked, filled and standardised."""
+        reading = self.reading
+        grid = flat_grid(self.plan.basis)
+        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row)
+        return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
+
+    def _compiled(self, matrix: NDArray[Any]) -> bool:
+        """Whether compiled loops read records, and there are enough of them."""
+        if self.plan.on_grid is None or isinstance(self.plan.basis, BoxFunctions):
+            return False
+        return compiled.worthwhile(matrix.size)
+
+    def _add_read(self, total: IntegerSum, matrix: NDArray[Any], first_row: int) -> None:
+        none = np.empty(0, dtype=np.int64)
+        marks = np.zeros(len(matrix), dtype=np.bool_)
+        totals, _ = self._read(matrix, (none, none, none), marks, first_row)
+        total.add_totals(totals, len(matrix))
+
+    def _sum_of_units(
+        self, matrix: NDArray[Any], codes: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
+        if np.any(codes[1:] < codes[:-1]):
+            order = compiled.sorted_order(codes, starts)
+        marks = np.zeros(len(codes), dtype=np.bool_)
+        totals, found = self._read(matrix, (order, starts, sizes), marks, 0)
+        if found:
+            # Averages are over usable records: which are is known only now.
+            usable = np.bincount(codes[~marks], minlength=sizes.size)
+            totals, _ = self._read(matrix, (order, starts, usable), marks, 0)
+        return totals
+
+    def _read(
+        self, matrix: NDArray[Any], units: tuple[Any, Any, Any], marks: NDArray[np.bool_], first_row: int
+    ) -> tuple[NDArray[np.int64], int]:
+        placed, basis = self.plan.on_grid, self.plan.basis
+        assert placed is not None  # noqa: S101
+        complete, standardize = self.reading.missing == "complete", self.reading.standardize
+        reading = (complete, standardize, flat_grid(basis), *shape_limits(basis.weights))
+        totals, refused, found = compiled.read_and_sum(matrix, placed.rule, reading, units, marks)
+        if refused and self.reading.invalid == "refuse":
+            for rows in self._blocks(len(matrix)):
+                self._curves(matrix[rows], first_row + rows.start)
+        return totals, found
 
     @property
     def _plain(self) -> bool:

@@ -142,7 +142,25 @@ def _(view: Curve, axis: Axes) -> None:
             transform=where,
             label=view.foot.label,
         )
+    if view.below is not None:
+        _numbers_below(axis, *view.below)
     axis.legend(fontsize="small", loc="best")
+
+
+def _numbers_below(axis: Axes, points: np.ndarray, rows: tuple[tuple[str, np.ndarray], ...]) -> None:
+    """Rows of whole numbers under the label of the axis, at a distance in points."""
+    across = axis.get_xaxis_transform()
+    for row, (name, numbers) in enumerate(rows):
+        below = -42 - 12 * row
+        for at, count in zip(points, numbers, strict=True):
+            written = axis.annotate(
+                f"{count:,.0f}", (at, 0), (0, below), xycoords=across, textcoords="offset points"
+            )
+            written.set(fontsize="small", va="top", ha="center")
+        label = axis.annotate(
+            name, (0, 0), (-12, below), xycoords="axes fraction", textcoords="offset points"
+        )
+        label.set(fontsize="small", va="top", ha="right")
 
 
 def _logarithmic(axis: Axes, lines: tuple[Line, ...]) -> None:

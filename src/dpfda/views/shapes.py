@@ -68,6 +68,8 @@ class Curve:
         Whether both axes are.
     foot : Line, optional
         Drawn at the foot on a scale of its own, such as where observations are.
+    below : (array (k,), tuple of (str, array (k,))), optional
+        Points, and rows of whole numbers at them to be written under the axis, each with its name.
     """
 
     lines: tuple[Line, ...]
@@ -78,6 +80,7 @@ class Curve:
     baseline: float | None = None
     logarithmic: bool = False
     foot: Line | None = None
+    below: tuple[Floats, tuple[tuple[str, Floats], ...]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

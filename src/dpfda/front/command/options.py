@@ -123,7 +123,8 @@ BOUNDS = (
 )  # fmt: skip
 FILE = Option(
     "file", "", "FILE",
-    "CSV or Parquet file, private: a header of column names, and a row a record.",
+    "CSV, Parquet or Feather file, private, or - for standard input: a header of column names, and a "
+    "row a record.",
     type=Path, default=REQUIRED,
 )  # fmt: skip
 GROUPS = Option(

@@ -69,8 +69,9 @@ LONG = (
 )
 CURVE_FILE = Option(
     "file", "", "FILE",
-    "CSV or Parquet file, private. Wide: a row a curve, the header being the grid where it is numbers. "
-    "Long, where the verb takes it: a row an observation (--id, --time, --value).",
+    "CSV, Parquet or Feather file, private, or - for standard input. Wide: a row a curve, the header "
+    "being the grid where it is numbers. Long, where the verb takes it: a row an "
+    "observation (--id, --time, --value).",
     type=o.FILE.type, default=REQUIRED,
 )  # fmt: skip
 

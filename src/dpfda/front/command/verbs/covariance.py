@@ -49,7 +49,8 @@ def read_center(text: str) -> Any:
     return ReleasedFunction.load(text)
 
 
-def _settings(given: Given) -> dict[str, Any]:
+def covariance_settings(given: Given) -> dict[str, Any]:
+    """What the options say of the center."""
     return {"center": read_center(given.center)}
 
 
@@ -63,7 +64,7 @@ VERB = Publication(
     reader=Curves(),
     trial=try_on_curves,
     options=(o.BOUNDS[0], CENTER),
-    settings=_settings,
+    settings=covariance_settings,
     outputs=((COMPONENTS, lambda release, path: release.components().save(path)),),
     examples=(
         "dpfda covariance demand.csv --epsilon 1 --center mean.json --radius 450 --out cov.json "

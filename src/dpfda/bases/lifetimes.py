@@ -1,0 +1,173 @@
+"""Cells of a follow-up: when it began, when it ended and how, each person in one of each; public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.grids import check_domain, frozen
+from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import integer, number, text
+from dpfda.numerics.parameters import shown, whole
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LARGEST = 512
+CENSORED = -1
+
+
+@dataclass(frozen=True)
+class LifeCells:
+    """Cells of equal width between two public times, for events; wider ones where censoring is counted.
+
+    Behind the cells of events, cause by cause, stand those of censoring, one for whoever was still
+    followed at the end and, where follow-ups begin late, one for a beginning at the start and those of
+    later beginnings. Several groups have as many each.
+
+    Parameters
+    ----------
+    domain_range : (float, float)
+    count : int
+        Number of cells for events. Censoring has half as many where this is even: its times matter only
+        through the numbers at risk.
+    causes : tuple of str
+        What may end a follow-up.
+    levels : tuple of str
+        Names of groups; none where all are together.
+    late : bool
+        Whether follow-ups may begin after the start.
+
+    Examples
+    --------
+    >>> cells = LifeCells((0.0, 12.0), 4)
+    >>> cells.ends(np.array([3.0, 3.5, 3.5, 99.0]), np.array([0, 0, -1, 0]))
+    array([0, 1, 4, 6])
+    """
+
+    domain_range: tuple[float, float]
+    count: int
+    causes: tuple[str, ...] = ("event",)
+    levels: tuple[str, ...] = ()
+    late: bool = False
+
+    @classmethod
+    def of(cls, domain_range: Any, count: Any, **more: Any) -> Self:
+        """Read domain and number of cells.
+
+        Raises
+        ------
+        ParameterError
+            If one is unusable.
+        """
+        if domain_range is None:
+            remedy = "The last observed time is private; state a public one, such as the planned end."
+            raise ParameterError("domain_range", "be given, as (0, top)", "None", remedy)
+        if np.shape(domain_range) != (2,):
+            raise ParameterError("domain_range", "be one pair of ends", shown(domain_range))
+        ends = check_domain(domain_range, None)
+        return cls(ends, whole(count, "cells", 2, LARGEST), **more)
+
+    @property
+    def coarse(self) -> int:
+        """Number of cells of censoring."""
+        return self.count // self.ratio
+
+    @property
+    def ratio(self) -> int:
+        """Cells of events in one of censoring."""
+        return 2 if self.count % 2 == 0 else 1
+
+    @property
+    def groups(self) -> int:
+        """Number of groups, at least one."""
+        return max(1, len(self.levels))
+
+    @property
+    def exits(self) -> int:
+        """Cells of one group in which a follow-up may end."""
+        return len(self.causes) * self.count + self.coarse + 1
+
+    @property
+    def each(self) -> int:
+        """Cells of one group."""
+        return self.exits + (self.coarse + 1 if self.late else 0)
+
+    @property
+    def size(self) -> int:
+        """All cells."""
+        return self.groups * self.each
+
+    @property
+    def parts(self) -> int:
+        """Cells that a person is in: where the follow-up ended and, where that is counted, began."""
+        return 2 if self.late else 1
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Ends of the cells of events, (count + 1,)."""
+        return frozen(np.linspace(*self.domain_range, self.count + 1))
+
+    def ends(self, times: Floats, causes: Integers) -> Integers:
+        """Cell in which each follow-up ended, within its group; entry i depends on person i alone.
+
+        Parameters
+        ----------
+        times : array (n,)
+            No NaN. An event at an edge belongs to the cell before it, censoring to the one after it: at
+            one time, events come first. What comes after the last edge was still followed there.
+        causes : array (n,) of int
+            Number of the cause; -1 where the follow-up was censored.
+        """
+        event = np.clip(np.searchsorted(self.edges, times, "left") - 1, 0, self.count - 1)
+        wide = self.edges[:: self.ratio]
+        censored = np.clip(np.searchsorted(wide, times, "right") - 1, 0, self.coarse - 1)
+        last = self.edges[-1]
+        beyond = (times > last) | ((times >= last) & (causes == CENSORED))
+        events = len(self.causes) * self.count
+        found = np.where(causes == CENSORED, events + censored, causes * self.count + event)
+        return np.asarray(np.where(beyond, self.exits - 1, found), dtype=np.int64)
+
+    def begins(self, starts: Floats) -> Integers:
+        """Cell in which each follow-up began, within its group."""
+        wide = self.edges[:: self.ratio]
+        later = np.clip(np.searchsorted(wide, starts, "right"), 1, self.coarse)
+        return np.asarray(self.exits + np.where(starts <= wide[0], 0, later), dtype=np.int64)
+
+    def describe(self) -> str:
+        """Say in words what is counted."""
+        kinds = f"{len(self.causes)} causes" if len(self.causes) > 1 else "events"
+        groups = f" in each of {len(self.levels)} groups" if self.levels else ""
+        late = ", and of beginnings" if self.late else ""
+        return (
+            f"{self.count} equal cells of time for {kinds}, {self.coarse} for censoring{late}{groups} "
+            f"on [{self.domain_range[0]:g}, {self.domain_range[1]:g}]"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The cells as JSON types."""
+        return {
+            "domain_range": list(self.domain_range),
+            "count": self.count,
+            "causes": list(self.causes),
+            "levels": list(self.levels),
+            "late": self.late,
+        }
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Self:
+        """The cells again; whatever does not fit raises a `ValueError`."""
+        first, last = (number(end) for end in written["domain_range"])
+        count = integer(written["count"], 2, LARGEST)
+        causes, levels = (tuple(text(each) for each in written[key]) for key in ("causes", "levels"))
+        unique = all(len(set(names)) == len(names) for names in (causes, levels))
+        if not first < last or not causes or not unique or len(levels) == 1:
+            raise ValueError("cells of a follow-up that cannot be")
+        if type(written["late"]) is not bool:
+            raise ValueError("not a yes or no")
+        return cls((first, last), count, causes, levels, written["late"])

@@ -1,0 +1,34 @@
+"""`dpfda fpca`: publish the principal components of a file of curves."""
+
+from __future__ import annotations
+
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import Option
+from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.reading import Curves
+from dpfda.front.command.verbs.covariance import CENTER, covariance_settings
+
+VERB = Publication(
+    name="fpca",
+    words="Publish the principal components of a file of private curves under differential privacy.",
+    estimators=(
+        "dpfda.summaries.fpca:PrivateFPCA",
+        "dpfda.summaries.covariance:PrivateCovariance",
+        "dpfda.summaries.mean:PrivateMean",
+    ),
+    reader=Curves(),
+    trial=try_on_curves,
+    options=(
+        o.BOUNDS[0],
+        CENTER,
+        Option("n_components", "--n-components", "K", panel=o.CURVE, type=int),
+        Option("mechanism", "--mechanism", "auto|wishart|knorm|gaussian|exponential", panel=o.PRIVACY),
+    ),
+    settings=covariance_settings,
+    examples=(
+        "dpfda fpca demand.csv --epsilon 1 --center mean.json --radius 450 --out pca.json "
+        "--plot pca.png",
+        "dpfda fpca scans.csv --epsilon 1 --center private --bounds 0.2 0.9 --radius 0.12 "
+        "--columns 'cca_*' --groups ID --missing complete --n-components 2 --out pca.json",
+    ),
+)

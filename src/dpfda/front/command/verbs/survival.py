@@ -1,0 +1,111 @@
+"""`dpfda survival`: publish the survival curve of follow-ups that may be censored."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpfda.errors import ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import REQUIRED, Given, Option
+from dpfda.front.command.publishing import Publication
+from dpfda.front.command.reading import identifier_notes
+from dpfda.front.command.running import progress_bar
+
+USES = ("time", "start", "event", "by", "groups")
+
+
+def _column(name: str, words: str, default: Any = None) -> Option:
+    return Option(name, f"--{name}", "COLUMN", words, o.READING, default=default)
+
+
+@dataclass(frozen=True)
+class FollowUps:
+    """Follow-ups, a row each."""
+
+    @property
+    def options(self) -> Sequence[Option]:
+        return (
+            o.FILE,
+            _column("time", "Column with the end of each follow-up.", REQUIRED),
+            _column("event", "Column that says how it ended: 1 for an event, 0 for censoring; or "
+                    "labels, with --cause. By default all are events."),
+            _column("start", "Column with the beginning of each follow-up (left truncation)."),
+            _column("by", "Column with the group of each person. Needs --level."),
+            Option("top", "--top", "TIME", "Public last time, in the units of the data; never read from "
+                   "the data. Who is followed beyond it counts as still followed there. Example: 1000",
+                   o.CURVE, float, REQUIRED),
+            Option("origin", "--from", "TIME", "Public first time.", o.CURVE, float, 0.0),
+            o.X_LABEL, o.GROUPS, o.DECIMAL,
+        )  # fmt: skip
+
+    def settings(self, given: Given) -> dict[str, Any]:
+        if (given.by is None) == bool(given.levels):
+            remedy = "Who is in which group is private, so the names are stated: --level 1 --level 2"
+            raise ParameterError("--by and --level", "be given together", "one of them", remedy)
+        words = {"domain": given.x_label or given.time}
+        return {
+            "domain_range": (given.origin, given.top),
+            "labels": words,
+            "causes": given.causes or None,
+            "levels": given.levels or None,
+            "unit": given.unit or given.groups,
+        }
+
+    def read(self, given: Given) -> Any:
+        from dpfda.records.followups import read_followups
+
+        with progress_bar(f"reading {given.file.name}") as progress:
+            return read_followups(
+                given.file,
+                _named(given),
+                decimal=given.decimal,
+                invalid=given.invalid,
+                progress=progress,
+            )
+
+    def found(self, given: Given, table: Any) -> dict[str, Any]:
+        return {}
+
+    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+        return estimator.fit(**table.columns)
+
+    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
+        return identifier_notes(table.header, [*_named(given).values()], given.groups)
+
+
+def _named(given: Given) -> dict[str, str]:
+    named = {use: getattr(given, use) for use in USES}
+    return {use: column for use, column in named.items() if column is not None}
+
+
+def _try(estimator: Any) -> None:
+    """Prepare a release of a made-up follow-up."""
+    trial = copy.copy(estimator).set_params(reading__invalid="repair")
+    by = None if trial.levels is None else [trial.levels[0]] * 100
+    trial.prepare([trial.settings.domain.domain_range[1]] * 100, by=by)
+
+
+VERB = Publication(
+    name="survival",
+    words="Publish the survival curve of follow-ups that may be censored, with bands, median, numbers "
+    "at risk and a comparison of groups, under differential privacy.",
+    estimators=("dpfda.summaries.survival:PrivateSurvival",),
+    reader=FollowUps(),
+    trial=_try,
+    without=("missing", "standardize"),
+    options=(
+        Option("causes", "--cause", "LABEL", "Label in --event of what ends a follow-up; any other "
+               "label is censoring. Repeat it where causes compete. Example: --cause 2", o.READING,
+               list[str], None),
+        Option("cells", "--cells", "M", panel=o.CURVE, type=int),
+    ),
+    examples=(
+        "dpfda survival lung.csv --time time --event status --cause 2 --top 1100 --epsilon 1 "
+        "--unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
+        "dpfda survival lung.csv --time time --event status --cause 2 --by sex --level 1 --level 2 "
+        "--top 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Other libraries of differential privacy: measurements for OpenDP, events for dp-accounting."""

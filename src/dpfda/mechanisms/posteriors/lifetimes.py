@@ -1,0 +1,322 @@
+"""What a noisy table of follow-ups says of the table without noise: draws given all that was released.
+
+The table of a group is n p + sampling, seen through noise of a known law. Its expected shares p follow
+from hazards, constant in each cell: of each cause, of censoring and, as shares, of beginnings. Their
+logarithms have Gaussian priors: a level, a slope and a rough path (of Ornstein and Uhlenbeck), of a
+size that the table itself decides among a few. Cell by cell the table deviates from n p like a count,
+so that a smooth hazard is a guess and never forced on it. The noise is taken for what it is, by the
+density of a normal plus a Laplace variable.
+
+Everything here is post-processing of public numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpfda.bases.lifetimes import LifeCells
+
+Floats = NDArray[np.float64]
+
+# Standard deviations of the path: of events, and of censoring.
+EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
+# Correlation length, as a share of the domain; standard deviations of level and slope.
+LENGTH, LEVEL, SLOPE = 0.5, 2.0, 1.0
+LOWEST, HIGHEST = -12.0, 8.0
+STEPS, SHORTEST, ENOUGH = 60, 1e-3, 1e-6
+# Variance of a count beside its mean, so that an empty cell has some.
+SPARE = 0.05
+# Weight of a fit below which it is not drawn from.
+NEGLIGIBLE = 1e-3
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """Noise on a cell, in persons.
+
+    Parameters
+    ----------
+    deviation : float
+    laplace : bool
+        Of a Laplace variable; else of a normal one.
+    """
+
+    deviation: float
+    laplace: bool
+
+    @property
+    def scale(self) -> float:
+        """Scale of a Laplace variable of this deviation."""
+        return self.deviation / math.sqrt(2.0)
+
+    def log_density(self, rest: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """Log density of noise plus a normal variable at `rest`, up to a constant, and its slope."""
+        if not self.laplace:
+            total = variance + self.deviation**2
+            return -(rest**2) / (2 * total) - np.log(total) / 2, -rest / total
+        b, spread = self.scale, np.sqrt(variance)
+        below = -rest / b + scipy.special.log_ndtr(rest / spread - spread / b)
+        above = rest / b + scipy.special.log_ndtr(-rest / spread - spread / b)
+        both = np.logaddexp(below, above)
+        return both + variance / (2 * b * b), np.asarray(
+            (np.exp(above - both) - np.exp(below - both)) / b
+        )
+
+    def information(self, variance: Floats) -> Floats:
+        """About the Fisher information of a cell's mean: exact without sampling, and for much of it."""
+        if not self.laplace:
+            return np.asarray(1 / (variance + self.deviation**2))
+        square = self.scale**2
+        return np.asarray(1 / (variance + square * (1 + variance / (variance + square))))
+
+    def given(self, noisy: Floats, means: Floats, generator: np.random.Generator) -> Floats:
+        """Draws of counts N(mean, mean), not negative, given what is seen of them with noise."""
+        variance = means + SPARE
+        if not self.laplace:
+            weight = variance / (variance + self.deviation**2)
+            return _between(
+                means + weight * (noisy - means), np.sqrt(weight) * self.deviation,
+                np.zeros_like(means), np.full_like(means, np.inf), generator,
+            )  # fmt: skip
+        # Below what is seen the Laplace density tilts counts up, above it down: two cut normal laws.
+        b, spread = self.scale, np.sqrt(variance)
+        bend = np.maximum(noisy, 0.0)
+        up, down = means + variance / b, means - variance / b
+        with np.errstate(divide="ignore"):
+            inside = np.log(scipy.special.ndtr((bend - up) / spread) - scipy.special.ndtr(-up / spread))
+        lower = np.where(noisy > 0, (means - noisy) / b + inside, -np.inf)
+        upper = (noisy - means) / b + scipy.special.log_ndtr((down - bend) / spread)
+        odds = 1 / (1 + np.exp(np.clip(upper - lower, -700.0, 700.0)))
+        first = generator.uniform(size=means.shape) < odds
+        ends = np.where(first, 0.0, bend), np.where(first, bend, np.inf)
+        return _between(np.where(first, up, down), spread, *ends, generator)
+
+
+def table_draws(
+    noisy: Floats,
+    cells: LifeCells,
+    noise: CellNoise,
+    size: float | None,
+    generator: np.random.Generator,
+    draws: int,
+) -> Floats:
+    """Draws (draws, groups, each) of the table without noise.
+
+    Parameters
+    ----------
+    noisy : array (cells.size,)
+        Numbers of persons, with noise.
+    cells : LifeCells
+    noise : CellNoise
+        On each cell.
+    size : float or None
+        Number of persons in all groups, where it is public.
+    """
+    seen = noisy.reshape(cells.groups, cells.each)
+    tables, rooms = [], []
+    for group in seen:
+        known = size if cells.groups == 1 else None
+        means = _means(group, cells, noise, known, generator, draws)
+        tables.append(noise.given(np.broadcast_to(group, means.shape), means, generator))
+        rooms.append(means * noise.deviation**2 / (means + noise.deviation**2))
+    table, room = np.stack(tables, axis=1), np.stack(rooms, axis=1)
+    if size is None:
+        return table
+    # The total is known without noise: what is missing goes where there is room for error.
+    for part in (slice(0, cells.exits), slice(cells.exits, cells.each))[: cells.parts]:
+        total, space = (x[..., part].sum(axis=(1, 2), keepdims=True) for x in (table, room))
+        table[..., part] += room[..., part] * (size - total) / space
+    return np.maximum(table, 0.0)
+
+
+def _means(
+    noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None,
+    generator: np.random.Generator, draws: int,
+) -> Floats:  # fmt: skip
+    """Draws of expected tables (draws, each) of one group given its noisy one."""
+    fits = _fits(noisy, cells, noise, size)
+    weights = np.exp([fit[0] - max(each[0] for each in fits) for fit in fits])
+    weights = np.where(weights < NEGLIGIBLE * weights.sum(), 0.0, weights)
+    counts = generator.multinomial(draws, weights / weights.sum())
+    parts = []
+    for (_, mode, precision), count in zip(fits, counts, strict=True):
+        if count:
+            root = np.linalg.cholesky(precision)
+            normal = generator.standard_normal((count, mode.size))
+            parts.append(mode + np.linalg.solve(root.T, normal.T).T)
+    return expected(np.concatenate(parts), cells)
+
+
+def _fits(
+    noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None
+) -> list[tuple[float, Floats, Floats]]:
+    """Log evidence, mode and precision under each prior."""
+    theta = np.zeros(_parameters(cells))
+    theta[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
+    centre, found = theta.copy(), []
+    for event in EVENT_SIZES:
+        for censoring in CENSORING_SIZES:
+            precision, log_det = _prior(cells, event, censoring, 1e-6 if size else 1.0)
+            posterior = _Posterior(noisy, cells, noise, centre, precision)
+            # Each mode is looked for from the one before.
+            theta, value, curvature = posterior.mode(theta)
+            log_curvature = float(np.linalg.slogdet(curvature)[1])
+            found.append((-value + (log_det - log_curvature) / 2, theta, curvature))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Posterior:
+    """Of the parameters of one group under one prior."""
+
+    noisy: Floats
+    cells: LifeCells
+    noise: CellNoise
+    centre: Floats
+    precision: Floats
+
+    def objective(self, theta: Floats) -> float:
+        """Minus its log density, up to a constant."""
+        mean, off = expected(theta[None], self.cells)[0], theta - self.centre
+        likely = self.noise.log_density(self.noisy - mean, mean + SPARE)[0].sum()
+        return float(off @ self.precision @ off / 2 - likely)
+
+    def slopes(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of the objective, and about its second ones."""
+        mean, slopes = _with_slopes(theta, self.cells)
+        score = self.noise.log_density(self.noisy - mean, mean + SPARE)[1]
+        known = self.noise.information(mean + SPARE)[:, None] * slopes
+        first = slopes.T @ score + self.precision @ (theta - self.centre)
+        return first, slopes.T @ known + self.precision
+
+    def mode(self, theta: Floats) -> tuple[Floats, float, Floats]:
+        """The mode, the objective there and its second derivatives, by steps that descend."""
+        value = self.objective(theta)
+        first, second = self.slopes(theta)
+        for _ in range(STEPS):
+            step = np.linalg.solve(second, -first)
+            length, found = 1.0, self.objective(theta + step)
+            while not found < value and length > SHORTEST:
+                length /= 2
+                found = self.objective(theta + length * step)
+            if not found < value:
+                break
+            gained, theta, value = value - found, theta + length * step, found
+            first, second = self.slopes(theta)
+            if gained < ENOUGH:
+                break
+        return theta, value, second
+
+
+def _parameters(cells: LifeCells) -> int:
+    return len(cells.causes) * cells.count + cells.coarse + (cells.coarse + 1) * cells.late + 1
+
+
+def _prior(cells: LifeCells, event: float, censoring: float, size: float) -> tuple[Floats, float]:
+    """Precision of the parameters, and the logarithm of its determinant."""
+    blocks = [_path(cells.count, event) for _ in cells.causes] + [_path(cells.coarse, censoring)]
+    blocks += [_path(cells.coarse + 1, 1.0)] * cells.late + [np.array([[size**2]])]
+    covariance = scipy.linalg.block_diag(*blocks)
+    return np.linalg.inv(covariance), -float(np.linalg.slogdet(covariance)[1])
+
+
+def _path(count: int, size: float) -> Floats:
+    at = (np.arange(count) + 0.5) / count
+    rough = size**2 * np.exp(-np.abs(at[:, None] - at) / LENGTH)
+    return np.asarray(rough + LEVEL**2 + SLOPE**2 * np.outer(at - 0.5, at - 0.5))
+
+
+def hazards_of(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats, Floats]:
+    """Hazards a cell of causes (.., causes, count) and censoring (.., count), and beginnings' shares."""
+    events = len(cells.causes) * cells.count
+    rates = np.exp(np.clip(theta[..., : events + cells.coarse], LOWEST, HIGHEST)) / cells.count
+    causes = rates[..., :events].reshape(*theta.shape[:-1], len(cells.causes), cells.count)
+    starts = (
+        scipy.special.softmax(theta[..., events + cells.coarse : -1], axis=-1) if cells.late else None
+    )
+    if starts is None:
+        starts = np.zeros((*theta.shape[:-1], cells.coarse + 1))
+        starts[..., 0] = 1.0
+    return causes, np.repeat(rates[..., events:], cells.ratio, axis=-1), starts
+
+
+def expected(theta: Floats, cells: LifeCells) -> Floats:
+    """Expected tables (q, each) for parameters (q, p)."""
+    return expected_shares(*hazards_of(theta, cells), cells) * np.exp(theta[:, -1:])
+
+
+def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: LifeCells) -> Floats:
+    """Shares (q, each) of the cells, for hazards (q, causes, count), (q, count) and shares of starts.
+
+    Within a cell hazards compete at constant rates; who begins in a cell is there for half of it.
+    """
+    ratio, risk = cells.ratio, starts[:, 0]
+    events, ended = np.zeros_like(causes), np.zeros((len(causes), cells.coarse))
+    for j in range(cells.count):
+        new = starts[:, 1 + j // ratio] / ratio
+        total = causes[:, :, j].sum(axis=1) + censoring[:, j]
+        there = (risk + new / 2) * -np.expm1(-total) / total
+        events[:, :, j] = there[:, None] * causes[:, :, j]
+        ended[:, j // ratio] += there * censoring[:, j]
+        risk = np.maximum(risk + new - there * total, 0.0)
+    parts = [events.reshape(len(causes), -1), ended, risk[:, None]]
+    return np.concatenate([*parts, starts] if cells.late else parts, axis=1)
+
+
+def _with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
+    """The expected table of one set of parameters, and its derivatives (each, p)."""
+    causes, censoring, starts = (part[0] for part in hazards_of(theta[None], cells))
+    kinds, count, ratio, size = len(causes), cells.count, cells.ratio, theta.size
+    events = kinds * count
+    table, slopes = np.zeros(cells.each), np.zeros((cells.each, size))
+    born = np.zeros((cells.coarse + 1, size))
+    if cells.late:
+        place = slice(events + cells.coarse, size - 1)
+        born[:, place] = np.diag(starts) - np.outer(starts, starts)
+        table[cells.exits :], slopes[cells.exits :] = starts, born
+    risk, moved = starts[0], born[0]
+    for j in range(count):
+        wide = j // ratio
+        new, newly = starts[1 + wide] / ratio, born[1 + wide] / ratio
+        total = causes[:, j].sum() + censoring[j]
+        rises = np.zeros(size)
+        rises[np.arange(kinds) * count + j] = causes[:, j]
+        rises[events + wide] = censoring[j]
+        left = -np.expm1(-total) / total
+        bent = (np.exp(-total) - left) / total
+        there = (risk + new / 2) * left
+        moves = (moved + newly / 2) * left + (risk + new / 2) * bent * rises
+        for kind in range(kinds):
+            row = kind * count + j
+            table[row] = there * causes[kind, j]
+            slopes[row] = moves * causes[kind, j]
+            slopes[row, row] += table[row]
+        table[events + wide] += there * censoring[j]
+        slopes[events + wide] += moves * censoring[j]
+        slopes[events + wide, events + wide] += there * censoring[j]
+        risk, moved = risk + new - there * total, moved + newly - moves * total - there * rises
+    table[cells.exits - 1], slopes[cells.exits - 1] = risk, moved
+    scale = np.exp(theta[-1])
+    slopes[:, -1] = table
+    return table * scale, slopes * scale
+
+
+def _between(
+    means: Floats, spread: Floats, low: Floats, high: Floats, generator: np.random.Generator
+) -> Floats:
+    """Draws of normal variables between two ends, by the tail in which they lie."""
+    turned = np.where((low + np.minimum(high, low + 1e9)) / 2 > means, -1.0, 1.0)
+    first = np.where(turned > 0, (low - means) / spread, -(high - means) / spread)
+    last = np.where(turned > 0, (high - means) / spread, -(low - means) / spread)
+    log_last = scipy.special.log_ndtr(last)
+    part = np.exp(scipy.special.log_ndtr(first) - log_last)
+    uniform = generator.uniform(size=means.shape)
+    drawn = scipy.special.ndtri_exp(
+        np.minimum(log_last + np.log(uniform + (1 - uniform) * part), -1e-300)
+    )
+    return np.asarray(np.clip(means + turned * spread * drawn, low, high))

@@ -1,0 +1,76 @@
+"""Rows with named columns, as results of SQL come: of SQLAlchemy, or of any cursor of the DB-API.
+
+Every cell is read by itself, whatever the others of its column are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedRows:
+    """Rows of cells under labels; it answers as a table of Arrow does.
+
+    Parameters
+    ----------
+    column_names : sequence of str
+        Public.
+    rows : sequence of sequences
+        Private.
+    """
+
+    column_names: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        return len(self.column_names)
+
+    def column(self, place: int) -> list[Any]:
+        """The cells of a column."""
+        return [row[place] for row in self.rows]
+
+    def select(self, names: Sequence[str]) -> NamedRows:
+        """The columns with these labels."""
+        places = [list(self.column_names).index(name) for name in names]
+        return NamedRows(names, [[row[place] for place in places] for row in self.rows])
+
+    def take(self, rows: Any) -> NamedRows:
+        """These rows."""
+        return NamedRows(self.column_names, [self.rows[row] for row in rows])
+
+    def __repr__(self) -> str:
+        return "NamedRows(content private)"
+
+
+def is_cursor(values: Any) -> bool:
+    """Whether this is a result of SQLAlchemy, or a cursor of the DB-API on which a query has run."""
+    asked = hasattr(values, "keys") or hasattr(values, "description")
+    # A relation of DuckDB can be fetched from too, but speaks Arrow.
+    return asked and hasattr(values, "fetchmany") and not hasattr(values, "__arrow_c_stream__")
+
+
+def labels_of(cursor: Any) -> list[str]:
+    """Labels of the columns that were asked for."""
+    return list(cursor.keys()) if hasattr(cursor, "keys") else [part[0] for part in cursor.description]
+
+
+def rows_of(cursor: Any) -> NamedRows:
+    """All rows that are left."""
+    return NamedRows(labels_of(cursor), cursor.fetchall())
+
+
+def blocks_of_rows(cursor: Any, size: int) -> Iterator[NamedRows]:
+    """The rows that are left, so many at a time."""
+    labels = labels_of(cursor)
+    while rows := cursor.fetchmany(size):
+        yield NamedRows(labels, rows)

@@ -1,0 +1,66 @@
+"""A table on standard input (the file name "-"), held in memory and never written to a disk."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from types import SimpleNamespace
+from typing import Any
+
+from dpfda.errors import ParameterError
+
+NAME = "-"
+# What is handed over says itself what it is: CSV says nothing.
+BEGINNINGS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrow",
+    b"\x1f\x8b": ".gz",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class StandardInput:
+    """What readers ask of a file's path. The content is private."""
+
+    content: bytes
+    suffix: str
+    name: str = "standard input"
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The ending that the content calls for."""
+        return [self.suffix]
+
+    def open(self, mode: str = "rb") -> BytesIO:
+        """The content, from its beginning."""
+        return BytesIO(self.content)
+
+    def stat(self) -> Any:
+        """The size in bytes."""
+        return SimpleNamespace(st_size=len(self.content))
+
+    def __repr__(self) -> str:
+        return "StandardInput(content private)"
+
+
+def standard_input() -> StandardInput:
+    """What is on standard input, however often it is asked for.
+
+    Raises
+    ------
+    ParameterError
+        If nothing was piped into it.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ParameterError("FILE", "be '-' only where a table is piped in", "a terminal")
+    return _read(sys.stdin)
+
+
+@lru_cache(maxsize=1)
+def _read(stream: Any) -> StandardInput:
+    content = stream.buffer.read()
+    ending = (ending for start, ending in BEGINNINGS.items() if content.startswith(start))
+    return StandardInput(content, next(ending, ".csv"))

@@ -1,0 +1,369 @@
+"""Survival curves of follow-ups that may be censored, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.lifetimes import CENSORED, LifeCells
+from dpfda.errors import DataError, ParameterError
+from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import choice, shown
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import stamp
+from dpfda.publication.shares import ShareTable
+from dpfda.records.cells import is_missing, read_cell
+from dpfda.records.containers import cells_in, column_of
+from dpfda.records.labels import Key, label_key, read_keys, unit_codes
+from dpfda.records.points import cell_weights
+from dpfda.releases.shares import NoisyShares
+from dpfda.releases.survival import BOUND, ReleasedSurvival
+from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.labels import read_labels
+from dpfda.summaries.settings import Reading
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
+# outweighs the noise. The factor is that of the data sets on the page on survival.
+GROWTH, FEWEST, MOST = 0.265, 4, 64
+# Deviation of the noise at epsilon 1 under replace-one, for which the factor was found.
+USUAL = 8.0**0.5
+OUTSIDE = "This check is outside the privacy guarantee."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedSurvival:
+    """All that is known before anything is charged or drawn: the public side, and the private sum."""
+
+    cells: LifeCells
+    total: IntegerSum
+    table: ShareTable
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+class PrivateSurvival(Estimator):
+    """Survival curve of persons whose follow-up may be censored, under differential privacy.
+
+    Each person is counted in a public cell of time, by how the follow-up ended. Noise is added to the
+    counts, and survival, hazard, median, number at risk and the comparison of groups are made of them;
+    all after the noise is free.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, positive.
+    delta : float
+        Failure mass; 0 means pure differential privacy.
+    rho : float, optional
+        Zero-concentrated privacy loss, in the place of epsilon.
+    domain : (a, top) or Domain
+        Public first and last time, in the units of the data. No default: the last observed time is
+        private. Whoever is followed beyond `top` counts as still followed there.
+    causes : sequence of labels, optional
+        Public labels of what may end a follow-up; any other label is censoring. By default an event is
+        1 (or True) and censoring 0. With several, each competes with the others.
+    levels : sequence of labels, optional
+        Public names of the groups in `by`; needed with it, because who is in which group is private.
+    cells : int, optional
+        Number of cells of time. By default chosen from public numbers (size, epsilon, groups).
+    noise : {"auto", "laplace", "gaussian"}
+        On the counts, as in `dpfda.PrivateDensity`.
+    unit : str or PrivacyUnit, optional
+        Who is protected. Under add/remove a public size is needed for the choice of cells, unless
+        `cells` is given.
+    reading : Reading, optional
+        Whether unusable follow-ups are refused, or left out: `dpfda.Reading`.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn, as in `dpfda.PrivateMean`.
+
+    Attributes
+    ----------
+    release_ : ReleasedSurvival
+        The published curve.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), one unit being one follow-up, or all of
+    one label of `groups`. A unit's record is the vector of the shares of cells in its follow-ups, in
+    units of 2^-20 and rounded down: integers that are not negative, in all at most 2^20. A cell is
+    (group, time, cause or censoring); with `start`, half of a follow-up's share is in the cell of its
+    beginning and half in that of its end. Neighbours differ by at most 2^21 in the l1 norm (replace
+    one), 2^20 (add or remove one), however many cells there are: `dpfda.mechanisms.design.shares`.
+    Replacing a unit may move it to another group: membership is private, and groups cost nothing.
+    Independent Laplace noise of scale 2^21 / epsilon (2^20 / epsilon) on each cell gives pure epsilon.
+    In persons its standard deviation is 8^(1/2) / epsilon (2^(1/2) / epsilon); twice that with `start`.
+
+    `time`, `event`, `start`, `by` and `groups` are private; so is the number of persons in a group.
+
+    **Error.** See the page on survival: the root mean square distance to the Kaplan-Meier curve of the
+    same persons at epsilon 1 was .026 for 228 persons, .014 for 863.
+
+    References
+    ----------
+    Kaplan & Meier (1958); Cutler & Ederer (1958), the life table; Aalen & Johansen (1978), incidences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(1)
+    >>> died, left = generator.exponential(400, 900), generator.uniform(100, 1500, 900)
+    >>> survival = PrivateSurvival(epsilon=1, domain=(0, 1000), unit="patient")
+    >>> release = survival.fit(np.minimum(died, left), died <= left).release_
+    >>> bool(np.all(np.diff(release([0, 100, 400, 1000])) <= 0))
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float | Fraction | None = None,
+        delta: float | Fraction = 0.0,
+        *,
+        rho: float | Fraction | None = None,
+        causes: Sequence[Any] | None = None,
+        levels: Sequence[Any] | None = None,
+        cells: int | None = None,
+        noise: str = "auto",
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
+        ledger: Any = None,
+        **fields: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.causes = causes
+        self.levels = levels
+        self.cells = cells
+        self.noise = noise
+        self.domain = domain
+        self.unit = unit
+        self.reading = reading
+        self.ledger = ledger
+        self._take(fields)
+
+    def fit(
+        self, time: Any, event: Any = None, start: Any = None, by: Any = None, groups: Any = None
+    ) -> Self:
+        """Release the survival curve.
+
+        Parameters
+        ----------
+        time : array (n,)
+            End of each follow-up, in the units of the domain. Private.
+        event : array (n,), optional
+            How it ended: 1 or True for an event, 0 or False for censoring, or labels of `causes`; by
+            default all are events. Private.
+        start : array (n,), optional
+            Beginning of each follow-up (left truncation), before its end; by default all begin at the
+            start of the domain. Private.
+        by : array (n,), optional
+            Group of each person, one of `levels`. Private.
+        groups : array (n,), optional
+            Privacy unit of each follow-up, where a person has several. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; the row, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        prepared = self.prepare(time, event, start, by, groups)
+        shares, certificate = prepared.table.publish(prepared.total, *self.paying())
+        self.release_ = self.assemble(prepared, shares, certificate)
+        return self
+
+    def prepare(
+        self, time: Any, event: Any = None, start: Any = None, by: Any = None, groups: Any = None
+    ) -> PreparedSurvival:
+        """Everything before the noise: read, check, count. The result is private."""
+        settings = self.settings
+        guarantee, invalid = check_choices(self), settings.reading.invalid
+        choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
+        causes, levels = self._causes(), self._levels(by is not None)
+        names = tuple(str(cause) for cause in causes) or ("event",)
+        named = {"causes": names, "levels": tuple(map(str, levels)), "late": start is not None}
+        # Refused before anything is read.
+        LifeCells.of(settings.domain.domain_range, self.cells or FEWEST, **named)
+        times = _numbers(time, "time")
+        count = len(times)
+        ends = _causes_of(event, causes, count)
+        starts = None if start is None else _numbers(start, "start")
+        member = np.zeros(count, dtype=np.int64) if by is None else _members(by, levels)
+        for column, name in ((ends, "event"), (starts, "start"), (member, "by")):
+            if column is not None and len(column) != count:
+                raise DataError(
+                    f"{name} must have one entry a follow-up ({count}); found {len(column)}."
+                )
+        usable = _usable(times, ends, starts, member, invalid)
+        codes = None if groups is None else unit_codes(groups, count, invalid)
+        units = count if codes is None else int(codes.max(initial=-1)) + 1
+        neighbours = Neighbours.parse(settings.unit.neighbours)
+        size = public_size(settings.unit, units, invalid)
+        cells = self._cells(named, size, guarantee, neighbours)
+        unit = settings.unit.name or ("record" if groups is None else "group")
+        found = _counted(cells, np.where(usable, times, 0.0), ends, starts, member, usable, codes)
+        known = None if neighbours is Neighbours.ADD_REMOVE else size
+        table = self._share_table(cells, guarantee, neighbours, unit, known)
+        labels = read_labels(settings.domain.labels)
+        about = {"summary": "survival curve", **labels, **stamp()}
+        return PreparedSurvival(cells, IntegerSum.of(found), table, about)
+
+    def assemble(
+        self, prepared: PreparedSurvival, shares: NoisyShares, certificate: Certificate
+    ) -> ReleasedSurvival:
+        """The released curve around the mechanism's output: post-processing."""
+        return ReleasedSurvival(prepared.cells, shares, certificate, prepared.about)
+
+    def _share_table(
+        self, cells: LifeCells, guarantee: Guarantee, neighbours: Neighbours, unit: str, size: int | None
+    ) -> ShareTable:
+        words = {"summary": "survival curve", "bound": BOUND, "basis": cells.describe()}
+        tuning = {"name": "life table", "cells": cells.count}
+        return ShareTable(
+            cells.size, guarantee, neighbours, unit, size, self.noise, words=words, tuning=tuning
+        )
+
+    def _causes(self) -> list[Any]:
+        return [] if self.causes is None else _labels(self.causes, "causes", 1)
+
+    def _levels(self, given: bool) -> list[Any]:
+        if given != (self.levels is not None):
+            words = "be given with by, and only then: who is in which group is private"
+            raise ParameterError("levels", words, shown(self.levels))
+        return _labels(self.levels, "levels", 2) if given else []
+
+    def _cells(
+        self, named: dict[str, Any], size: int | None, guarantee: Guarantee, neighbours: Neighbours
+    ) -> LifeCells:
+        domain = self.settings.domain.domain_range
+        if self.cells is not None:
+            return LifeCells.of(domain, self.cells, **named)
+        if size is None:
+            words = "be given under add/remove neighbours, where the number of units is private"
+            raise ParameterError(
+                "cells", words, "None", "Or give public_size, such as the size planned."
+            )
+        one = LifeCells.of(domain, FEWEST, **named)
+        deviation = self._share_table(one, guarantee, neighbours, "unit", None).deviation * one.parts
+        each = size / one.groups
+        count = 2 * round(GROWTH * (each * USUAL / deviation) ** 0.5)
+        return LifeCells.of(domain, min(MOST, max(FEWEST, count)), **named)
+
+
+def _labels(given: Any, name: str, least: int) -> list[Any]:
+    """Public labels, each different from the others."""
+    try:
+        labels = [] if isinstance(given, str | bytes) else list(given)
+    except TypeError:
+        labels = []
+    keys = [_key(label) for label in labels]
+    words = {str(label) for label in labels}
+    if len(labels) < least or None in keys or len({*keys}) < len(keys) or len(words) < len(keys):
+        words_ = f"be a list of at least {least} different labels"
+        raise ParameterError(name, words_, shown(given))
+    return labels
+
+
+def _key(cell: Any) -> Key:
+    """What a label is compared by: a number by its value, also where it is written as text."""
+    value, offence = read_cell(cell)
+    return label_key(cell) if offence or not np.isfinite(value) else label_key(value)
+
+
+def _numbers(values: Any, name: str) -> Floats:
+    """A column of numbers; what is none is not finite."""
+    return column_of(values, name)[0]
+
+
+def _causes_of(event: Any, causes: list[Any], count: int) -> Integers:
+    """Number of each follow-up's cause; -1 where it was censored, -2 where that cannot be read."""
+    if event is None:
+        return np.zeros(count, dtype=np.int64)
+    if not causes:
+        values = _numbers(event, "event")
+        return np.select([values == 1, values == 0], [0, CENSORED], CENSORED - 1).astype(np.int64)
+    places = {_key(cause): place for place, cause in enumerate(causes)}
+    return np.array([_place(cell, places) for cell in cells_in(event, "event")], dtype=np.int64)
+
+
+def _place(cell: Any, places: dict[Key, int]) -> int:
+    value, offence = read_cell(cell)
+    if is_missing(cell) or (not offence and np.isnan(value)):
+        return CENSORED - 1
+    return places.get(_key(cell), CENSORED)
+
+
+def _members(by: Any, levels: list[Any]) -> Integers:
+    """Number of each person's group; -1 where it is none of the levels."""
+    places = {_key(level): place for place, level in enumerate(levels)}
+    keys = read_keys(by, "by", "repair")
+    cells = cells_in(by, "by")
+    found = [
+        -1 if key is None else places.get(_key(cell), -1) for key, cell in zip(keys, cells, strict=True)
+    ]
+    return np.array(found, dtype=np.int64)
+
+
+def _usable(
+    times: Floats, ends: Integers, starts: Floats | None, member: Integers, invalid: str
+) -> NDArray[np.bool_]:
+    """Which follow-ups can be counted.
+
+    Raises
+    ------
+    DataError
+        If one cannot and nothing is to be repaired: its row, and of which kind.
+    """
+    offences = {
+        "a time that is missing or no finite number": ~np.isfinite(times),
+        "an event that is neither 0 nor 1 (name labels as causes)": ends < CENSORED,
+        "a group that is none of `levels`": member < 0,
+    }
+    if starts is not None:
+        with np.errstate(invalid="ignore"):
+            offences["a start that is missing or not before its end"] = ~(
+                np.isfinite(starts) & (starts < times)
+            )
+    broken = np.any([*offences.values()], axis=0)
+    if invalid == "refuse" and broken.any():
+        row = int(np.argmax(broken))
+        kind = next(words for words, where in offences.items() if where[row])
+        raise DataError(
+            f"Follow-ups must have a time, an end and a group; found {kind} in row {row}. Use "
+            f"invalid='repair' to leave such follow-ups out. {OUTSIDE}"
+        )
+    return np.asarray(~broken)
+
+
+def _counted(
+    cells: LifeCells, times: Floats, ends: Integers, starts: Floats | None, member: Integers,
+    usable: NDArray[np.bool_], codes: Integers | None,
+) -> list[int]:  # fmt: skip
+    """Exact sums of all units' shares of the cells, in units of 2^-20."""
+    shift = np.where(usable, member, 0) * cells.each
+    index = shift + cells.ends(times, np.where(usable, ends, CENSORED))
+    if starts is None:
+        return cell_weights(index, usable, codes, cells.size, EXPONENT)
+    begins = shift + cells.begins(np.where(usable, starts, 0.0))
+    owners = np.arange(len(times)) if codes is None else codes
+    both = np.concatenate([index, begins])
+    return cell_weights(both, np.tile(usable, 2), np.tile(owners, 2), cells.size, EXPONENT)

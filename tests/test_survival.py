@@ -1,0 +1,365 @@
+"""Survival curves: against lifelines and scikit-survival, shapes, groups, causes, late beginnings."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dpfda import PrivateSurvival, Reading, load
+from dpfda.bases.lifetimes import LifeCells
+from dpfda.errors import DataError, ParameterError
+from dpfda.mechanisms.posteriors.lifetables import equality, life_table
+from dpfda.mechanisms.posteriors.lifetimes import (
+    CellNoise,
+    _parameters,
+    _with_slopes,
+    expected,
+    table_draws,
+)
+from dpfda.releases.survival import ReleasedSurvival
+from dpfda.summaries.survival import PreparedSurvival
+
+lifelines = pytest.importorskip("lifelines")
+LARGE = 10**6
+
+
+def lung() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Time in days, death, and sex: 228 patients with advanced lung cancer."""
+    from lifelines.datasets import load_lung
+
+    data = load_lung()
+    return data["time"].to_numpy(float), data["status"].to_numpy(), data["sex"].to_numpy()
+
+
+def kaplan_meier(time: np.ndarray, event: np.ndarray, at: np.ndarray, **more: object) -> np.ndarray:
+    fitted = lifelines.KaplanMeierFitter().fit(time, event, **more)
+    return np.asarray(fitted.predict(at), dtype=float)
+
+
+# Agreement with other people's estimates where the noise is nothing.
+
+
+def test_without_noise_it_is_kaplan_and_meiers_curve() -> None:
+    time, event, _ = lung()
+    release = PrivateSurvival(LARGE, domain=(0, 1100), cells=220).fit(time, event).release_
+    at = release.cells.edges[:205]
+    assert np.abs(release(at) - kaplan_meier(time, event, at)).max() < 0.006
+    fitted = lifelines.KaplanMeierFitter().fit(time, event)
+    assert abs(release.median().value - fitted.median_survival_time_) < 5
+    mean = lifelines.utils.restricted_mean_survival_time(fitted, t=1000)
+    assert abs(release.restricted_mean(1000).value - mean) < 3
+    hazards = lifelines.NelsonAalenFitter().fit(time, event).predict([200, 400, 600])
+    assert np.abs(release.cumulative_hazard([200, 400, 600]) - hazards).max() < 0.02
+    followed = [(time >= t).sum() for t in (200, 400, 600)]
+    assert np.abs(release.at_risk([200, 400, 600]) - followed).max() < 2
+
+
+def test_without_noise_it_is_scikit_survivals_curve() -> None:
+    sksurv = pytest.importorskip("sksurv.nonparametric")
+    time, event, _ = lung()
+    release = PrivateSurvival(LARGE, domain=(0, 1100), cells=110).fit(time, event).release_
+    at, survival = sksurv.kaplan_meier_estimator(event == 1, time)
+    other = survival[np.searchsorted(at, release.cells.edges[1:100], "right") - 1]
+    assert np.abs(release(release.cells.edges[1:100]) - other).max() < 0.01
+
+
+def test_late_beginnings_are_left_truncation() -> None:
+    generator = np.random.default_rng(2)
+    died, start = generator.weibull(2, 4000) * 0.6, generator.uniform(0, 0.5, 4000)
+    seen = died > start
+    died, start = died[seen], start[seen]
+    left = start + generator.uniform(0.1, 1, died.size)
+    time, event = np.minimum(died, left), died <= left
+    made = PrivateSurvival(LARGE, domain=(0, 1), cells=64)
+    at = np.linspace(0.05, 0.9, 18)
+    truth = kaplan_meier(time, event, at, entry=start)
+    assert np.abs(made.fit(time, event, start).release_(at) - truth).max() < 0.02
+    # Without the beginnings the curve is another one, by much.
+    assert np.abs(made.fit(time, event).release_(at) - truth).max() > 0.05
+
+
+def test_competing_causes_are_aalen_and_johansens_incidences() -> None:
+    generator = np.random.default_rng(3)
+    times = generator.exponential([0.5, 0.8, 1.0], (3000, 3))
+    time, kind = times.min(axis=1), np.array(["heart", "cancer", "left"])[times.argmin(axis=1)]
+    made = PrivateSurvival(LARGE, domain=(0, 1), cells=64, causes=["heart", "cancer"])
+    release = made.fit(time, kind).release_
+    at = np.linspace(0.1, 0.9, 9)
+    for number, cause in enumerate(("heart", "cancer"), 1):
+        codes = np.select([kind == "heart", kind == "cancer"], [1, 2], 0)
+        fitted = lifelines.AalenJohansenFitter(calculate_variance=False).fit(time, codes, number)
+        other = fitted.predict(at).to_numpy()
+        assert np.abs(release.incidence(at, cause) - other).max() < 0.01
+    total = release(at) + release.incidence(at, "heart") + release.incidence(at, "cancer")
+    assert np.abs(total - 1).max() < 0.01
+    with pytest.raises(ParameterError, match="cause must be one of"):
+        release.incidence(at, "age")
+
+
+# The posterior's parts.
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_slopes_of_the_expected_table(late: bool) -> None:
+    cells = LifeCells((0.0, 1.0), 6, ("a", "b"), (), late)
+    theta = np.random.default_rng(0).normal(0, 0.5, _parameters(cells))
+    table, slopes = _with_slopes(theta, cells)
+    steps = 1e-6 * np.eye(theta.size)
+    each = [
+        (expected(theta[None] + s, cells) - expected(theta[None] - s, cells))[0] / 2e-6 for s in steps
+    ]
+    assert np.allclose(slopes, np.transpose(each), atol=1e-7)
+    assert np.isclose(table[: cells.exits].sum(), np.exp(theta[-1]))
+
+
+@pytest.mark.parametrize("laplace", [True, False])
+def test_the_density_of_what_is_seen_and_the_counts_given_it(laplace: bool) -> None:
+    """Density and slope by quadrature; the mean of draws by Bayes's rule on a fine grid."""
+    noise, x = CellNoise(3.0, laplace), np.linspace(-60, 90, 150_001)
+    step = x[1] - x[0]
+    law = np.exp(-np.abs(x) / noise.scale) if laplace else np.exp(-(x**2) / 18)
+    law /= law.sum() * step
+    for seen, mean in ((-4.0, 2.0), (1.0, 9.0), (30.0, 12.0)):
+        counts = np.exp(-((x - mean) ** 2) / (2 * (mean + 0.05)))
+        joint = counts * np.interp(seen - x, x, law)
+        values = []
+        for rest in (seen - mean, seen - mean + 1):
+            exact = (counts * np.interp(mean + rest - x, x, law)).sum()
+            found, slope = noise.log_density(np.array([rest]), np.array([mean + 0.05]))
+            near, _ = noise.log_density(np.array([rest + 1e-5]), np.array([mean + 0.05]))
+            assert np.isclose((near - found)[0] / 1e-5, slope[0], atol=1e-4)
+            values.append(np.log(exact) - found[0])
+        assert np.isclose(*values, atol=1e-6)
+        joint[x < 0] = 0
+        drawn = noise.given(np.full(40_000, seen), np.full(40_000, mean), np.random.default_rng(1))
+        assert drawn.min() >= 0
+        spread = np.sqrt((joint * x**2).sum() / joint.sum() - ((joint * x).sum() / joint.sum()) ** 2)
+        # Five standard errors.
+        assert abs(drawn.mean() - (joint * x).sum() / joint.sum()) < 5 * spread / 200 + 0.01
+
+
+def test_a_life_table_by_hand() -> None:
+    """Cutler and Ederer's: in the first cell 20 events and 10 censored of 100, then 10 of 70."""
+    cells = LifeCells((0.0, 3.0), 3)
+    made = life_table(np.array([[20.0, 10, 0, 10, 0, 0, 60]]), cells)
+    assert made.at_risk.tolist() == [[100, 70, 60, 60]]
+    assert np.allclose(made.survival[0], [1, 15 / 19, 15 / 19 * 6 / 7, 15 / 19 * 6 / 7])
+
+
+def test_draws_keep_the_public_number_and_are_not_negative() -> None:
+    cells = LifeCells((0.0, 1.0), 8)
+    generator = np.random.default_rng(5)
+    noisy = generator.laplace(0, 2, cells.size) + 200 / cells.size
+    drawn = table_draws(noisy, cells, CellNoise(8**0.5, True), 200.0, generator, 300)
+    assert drawn.shape == (300, 1, cells.size)
+    assert drawn.min() >= 0
+    assert np.abs(drawn.sum(axis=(1, 2)) - 200).mean() < 2
+
+
+# Shapes, bands and accuracy.
+
+
+def test_at_epsilon_one_lung_is_within_three_hundredths() -> None:
+    """Twenty releases: the root mean square is .026, standard error .002."""
+    time, event, _ = lung()
+    at = np.linspace(0, 1022, 200)
+    truth = kaplan_meier(time, event, at)
+    made = PrivateSurvival(1, domain=(0, 1100))
+    errors = [np.mean((made.fit(time, event).release_(at) - truth) ** 2) for _ in range(20)]
+    assert np.sqrt(np.mean(errors)) < 0.036
+
+
+@pytest.fixture(scope="module")
+def release() -> ReleasedSurvival:
+    time, event, _ = lung()
+    return PrivateSurvival(1, domain=(0, 1100), unit="patient").fit(time, event).release_
+
+
+def test_it_is_monotone_and_within_limits_whatever_the_noise(release: ReleasedSurvival) -> None:
+    tiny = PrivateSurvival(0.01, domain=(0, 1), cells=12).fit([0.2, 0.4, 0.9, 0.9]).release_
+    for each in (release, tiny):
+        at = np.linspace(*each.domain_range, 301)
+        assert np.all(np.diff(each(at)) <= 0)
+        assert each(0.0) == 1
+        assert np.all((each(at) >= 0) & np.isfinite(each.hazard(at)) & (each.hazard(at) >= 0))
+        for kind in ("mean", "confidence"):
+            band = each.band(points=at, kind=kind)
+            assert np.all((band.lower <= each(at)) & (each(at) <= band.upper))
+            assert np.all(np.diff(band.lower) <= 0)
+            assert np.all(np.diff(band.upper) <= 0)
+            assert band.lower.min() >= 0
+            assert band.upper.max() <= 1
+
+
+def test_intervals_contain_their_estimates_and_sampling_widens_them(release: ReleasedSurvival) -> None:
+    for made in (release.median, lambda **k: release.restricted_mean(1000, **k)):
+        inner, outer = made(), made(kind="confidence")
+        assert inner.lower <= inner.value <= inner.upper
+        assert outer.upper - outer.lower > inner.upper - inner.lower
+        assert inner.value == outer.value
+    assert np.isclose(release(release.median().value), 0.5, atol=0.01)
+    assert release.quantile(0.999).value == np.inf
+    assert "not reached" in str(release.quantile(0.999))
+
+
+def test_bands_hold_as_often_as_they_say() -> None:
+    """60 populations: where .95 hold, fewer than .8 of them do with a chance below 1e-4."""
+    generator = np.random.default_rng(11)
+    held = np.zeros(2)
+    at = np.linspace(0, 1, 9)
+    for _ in range(60):
+        died, left = 0.6 * generator.weibull(0.8, 300), generator.uniform(0.2, 1.5, 300)
+        time, event = np.minimum(died, left), died <= left
+        made = PrivateSurvival(1, domain=(0, 1), cells=8).fit(time, event).release_
+        prepared = PrivateSurvival(1, domain=(0, 1), cells=8).prepare(time, event).total
+        table = np.ldexp(np.array(prepared.with_noise([0] * made.cells.size), dtype=float), -20)
+        truth = life_table(table[None], made.cells).survival[0]
+        held += [
+            made.band(points=at).contains(truth),
+            made.band(points=at, kind="confidence").contains(np.exp(-((at / 0.6) ** 0.8))),
+        ]
+    assert np.all(held / 60 > 0.8)
+
+
+# Groups.
+
+
+def test_groups_and_their_test() -> None:
+    time, event, sex = lung()
+    made = PrivateSurvival(LARGE, domain=(0, 1100), cells=40, levels=(1, 2))
+    release = made.fit(time, event, by=sex).release_
+    for level in (1, 2):
+        own = sex == level
+        other = kaplan_meier(time[own], event[own], release.cells.edges[:38])
+        assert np.abs(release[str(level)](release.cells.edges[:38]) - other).max() < 0.02
+    found = release.test()
+    peer = lifelines.statistics.logrank_test(
+        time[sex == 1], time[sex == 2], event[sex == 1], event[sex == 2]
+    )
+    # The log-rank test says .0013; weights and simulation differ a little.
+    assert found.differ
+    assert found.p_value < 0.01
+    assert abs(found.statistic - peer.test_statistic) < 0.3 * peer.test_statistic
+    assert "rejected at level 0.05" in str(found)
+    with pytest.raises(ParameterError, match="two or more for a test"):
+        PrivateSurvival(1, domain=(0, 1100)).fit(time, event).release_.test()
+    with pytest.raises(ParameterError, match="group must be one of"):
+        release["3"]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.0])
+def test_level_and_power_of_the_test(ratio: float) -> None:
+    """40 pairs of groups of 200. At level .1, 14 rejections or more of a true hypothesis are rarer than
+    1e-4; a hazard ratio of two is found in more than three of four."""
+    generator = np.random.default_rng(7)
+    cells, noise = LifeCells((0.0, 1.0), 8, ("event",), ("a", "b")), CellNoise(8**0.5, True)
+    found = 0
+    for _ in range(40):
+        member = generator.integers(0, 2, 400)
+        died = generator.exponential(0.5, 400) / np.where(member == 1, ratio, 1)
+        # Censoring differs between the groups, which is no difference of hazards.
+        left = np.where(member == 1, generator.uniform(0.2, 1.4, 400), 9.0)
+        ends = cells.ends(np.minimum(died, left), np.where(died <= left, 0, -1))
+        table = np.bincount(member * cells.each + ends, minlength=cells.size)
+        noisy = table + generator.laplace(0, 2, cells.size)
+        means = table_draws(noisy, cells, noise, 400.0, generator, 60).mean(axis=0)
+        found += equality(noisy.reshape(2, -1), means, cells, noise, None, 499)[1] <= 0.1
+    assert found < 14 if ratio == 1 else found > 30
+
+
+# What is read, and what is refused.
+
+
+def test_cells_of_ends_and_beginnings() -> None:
+    cells = LifeCells((0.0, 12.0), 4, ("a", "b"), (), True)
+    ends = cells.ends(
+        np.array([0.0, 3.0, 3.1, 12.0, 12.1, 12.0, 6.0, 5.9]), np.array([0, 0, 1, 0, 0, -1, -1, -1])
+    )
+    assert ends.tolist() == [0, 0, 5, 3, 10, 10, 9, 8]
+    assert cells.begins(np.array([-1.0, 0.0, 0.1, 6.0, 99.0])).tolist() == [11, 11, 12, 13, 13]
+
+
+def _whole(prepared: PreparedSurvival) -> int:
+    """How many units a private sum holds."""
+    return sum(prepared.total.with_noise([0] * prepared.cells.size)) >> 20
+
+
+def test_events_are_read_cell_by_cell() -> None:
+    made = PrivateSurvival(1, domain=(0, 10), cells=4, reading=Reading(invalid="repair"))
+
+    def sums(*given: object, made: PrivateSurvival = made) -> list[int]:
+        prepared = made.prepare(*given)
+        return [s >> 20 for s in prepared.total.with_noise([0] * prepared.cells.size)]
+
+    time = [1, 4, 6, 9]
+    expected = sums(time, [1, 0, 1, 0])
+    for same in ([True, False, True, False], ["1", "0", "1", "0"], [1.0, "0", True, 0]):
+        assert sums(time, same) == expected
+    named = PrivateSurvival(1, domain=(0, 10), cells=4, causes=[2])
+    assert sums(time, [2, 1, 2, 1], made=named) == expected
+    assert sums(time, ["2", "1", "2", "x"], made=named) == expected
+    # What cannot be used is left out.
+    assert sum(sums([1, None, "x", np.inf], [1, 1, 1, 1])) == 1
+    assert sum(sums(time, [1, 2, None, 0])) == 2
+    assert _whole(made.prepare(time, [1, 0, 1, 0], [0, 5, 0, 0])) == 3
+    late = made.prepare(time, [1, 0, 1, 0], [0, 1, 5, 0], None, ["a", "a", "b", "b"])
+    assert _whole(late) == 2
+
+
+def test_what_is_refused() -> None:
+    made = PrivateSurvival(1, domain=(0, 10), cells=4)
+    for given, words in (
+        (([1, None, 3], [1, 1, 1]), "missing or no finite number in row 1"),
+        (([1, 2, 3], [1, 2, 1]), "neither 0 nor 1 .* in row 1"),
+        (([1, 2, 3], [1, 1]), "event must have one entry a follow-up"),
+        (([1, 2, 3], [1, 1, 1], [0, 3, 0]), "not before its end in row 1"),
+        (([1],), "at least two privacy units"),
+    ):
+        with pytest.raises(DataError, match=words):
+            made.fit(*given)
+    with pytest.raises(DataError, match="none of `levels` in row 2"):
+        PrivateSurvival(1, domain=(0, 10), cells=4, levels=["a", "b"]).fit([1, 2, 3], by=["a", "b", "c"])
+    for parameters, words in (
+        ({}, r"domain_range must be given, as \(0, top\).*last observed time is private"),
+        ({"domain": [(0, 1), (0, 1)]}, "be one pair of ends"),
+        ({"domain": (0, 1), "cells": 1}, "cells must be"),
+        ({"domain": (0, 1), "causes": "dead"}, "causes must be a list"),
+        ({"domain": (0, 1), "causes": [1, "1"]}, "causes must be a list"),
+        ({"domain": (0, 1), "levels": ["a", "b"]}, "levels must be given with by"),
+        ({"domain": (0, 1), "neighbours": "add-remove"}, "cells must be given under add/remove"),
+        ({"domain": (0, 1), "public_size": 9}, "public_size must be None under replace-one"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            PrivateSurvival(1, **parameters).fit([0.1, 0.2, 0.3])
+
+
+def test_cells_grow_with_people_and_budget() -> None:
+    def count(people: int, epsilon: float, **more: object) -> int:
+        made = PrivateSurvival(epsilon, domain=(0, 1), **more)
+        return made.prepare(np.linspace(0.1, 0.9, people)).cells.count
+
+    assert count(228, 1) == 8
+    assert count(228, 0.01) == 4
+    assert count(228, 1) < count(2000, 1) == count(1000, 2) < count(16000, 1)
+    add = {"neighbours": "add-remove", "public_size": 1000}
+    assert count(50, 1, **add) == count(2000, 1)
+
+
+def test_a_damaged_file_is_refused(release: ReleasedSurvival, tmp_path) -> None:
+    path = release.save(tmp_path / "a.json")
+    assert load(path)(300.0) == release(300.0)
+    written = json.loads(path.read_text())
+    for key, value in (("count", 9), ("count", 10**9), ("late", 1), ("causes", []), ("levels", ["a"])):
+        damaged = json.loads(path.read_text())
+        damaged["cells"][key] = value
+        path.write_text(json.dumps(damaged))
+        with pytest.raises(Exception, match=r"damaged|cannot be read"):
+            load(path)
+        path.write_text(json.dumps(written))
+
+
+def test_a_picture_has_the_numbers_at_risk(release: ReleasedSurvival) -> None:
+    times, ((name, numbers),) = release.view().below
+    assert name == "patients at risk"
+    assert times[0] == 0
+    assert abs(numbers[0] - 228) < 2

@@ -1,0 +1,182 @@
+"""Records to units to integers: the compiled loops and NumPy agree bit for bit, however units lie."""
+
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from dpfda import PrivateMean
+from dpfda.bounds import L2Ball
+from dpfda.errors import DataError
+from dpfda.numerics import compiled
+from dpfda.records.curves import curves_from_array, sums_in_order, units
+from dpfda.summaries import sums
+from dpfda.summaries.sums import Summation
+
+POINTS = 37
+GRID = np.sort(np.random.default_rng(0).uniform(size=POINTS))
+hostile = st.sampled_from(
+    [
+        0.0,
+        -0.0,
+        5e-324,
+        -1e-310,
+        1e-200,
+        0.5,
+        1.0,
+        -3.75,
+        1e10,
+        1e300,
+        -1.7e308,
+        sys.float_info.max,
+        np.nan,
+        np.inf,
+        -np.inf,
+    ]
+)
+
+
+def total_of(mean: PrivateMean, X: Any, codes: Any, road: bool, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Exact sum and count by one of the roads."""
+    monkeypatch.setattr(compiled, "worthwhile", lambda numbers: road)
+    request = mean.prepare(np.full((2, X.shape[1]), 0.25)).plan
+    summation = Summation.of(request)
+    total = summation.empty()
+    if codes is None:
+        summation.add(total, X)
+    else:
+        summation.add_units(total, X, codes)
+    return total._total, total._count
+
+
+def both(mean: PrivateMean, X: Any, codes: Any = None) -> Any:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        # Blocks of a few records on one road, and of all on the other.
+        monkeypatch.setattr(sums, "NUMBERS_AT_ONCE", 3 * POINTS)
+        monkeypatch.setattr(compiled, "NUMBERS_AT_ONCE", 5 * POINTS)
+        monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 7 * POINTS)
+        return [total_of(mean, X, codes, road, monkeypatch) for road in (False, True)]
+
+
+@st.composite
+def records(draw: Any) -> Any:
+    n = draw(st.integers(1, 30))
+    X = np.random.default_rng(draw(st.integers(0, 999))).normal(0.5, 0.4, (n, POINTS))
+    X *= 10.0 ** draw(st.sampled_from([0, 0, 0, 200, -200, 3]))
+    for value in draw(st.lists(hostile, max_size=12)):
+        X[draw(st.integers(0, n - 1)), draw(st.integers(0, POINTS - 1))] = value
+    for row in draw(st.lists(st.integers(0, n - 1), max_size=3)):
+        X[row] = draw(hostile)
+    codes = np.unique(draw(arrays.arrays(np.int64, n, elements=st.integers(0, n))), return_inverse=True)[
+        1
+    ]
+    kind = draw(st.sampled_from([np.float64, np.float64, np.float32, np.float16]))
+    with np.errstate(all="ignore"):
+        return X.astype(kind), codes, draw(st.booleans()), draw(st.booleans())
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+@settings(max_examples=150, deadline=None)
+@given(made=records(), bound=st.sampled_from([(0.0, 1.0), (-4.0, 1e9), L2Ball(0.7)]))
+def test_both_roads_make_the_same_integers_of_any_records(made: Any, bound: Any) -> None:
+    X, codes, complete, standardize = made
+    mean = PrivateMean(
+        1.0, bounds=bound, grid_points=GRID, missing="complete" if complete else "refuse",
+        invalid="repair", standardize=standardize,
+    )  # fmt: skip
+    for units_ in (None, codes, np.sort(codes)):
+        slow, fast = both(mean, X, units_)
+        assert slow == fast
+        assert fast[1] == (len(X) if units_ is None else codes.max() + 1)
+
+
+@given(data=st.data(), n=st.integers(1, 80))
+def test_units_are_added_up_from_their_first_record_on(data: Any, n: int) -> None:
+    rows = np.random.default_rng(n).normal(size=(n, 3)) * 10.0 ** np.arange(n)[:, None] % 17
+    ends = sorted(data.draw(st.sets(st.integers(1, n), max_size=6)) | {n})
+    expected = []
+    for first, last in zip([0, *ends[:-1]], ends, strict=True):
+        total = rows[first].copy()
+        for row in rows[first + 1 : last]:
+            total += row
+        expected.append(total)
+    assert np.array_equal(sums_in_order(rows, np.array([0, *ends])), expected)
+
+
+def test_a_sum_over_units_is_that_of_their_averages(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(1).normal(0.5, 0.4, (200, POINTS))
+    codes = np.random.default_rng(2).integers(0, 30, 200)
+    codes[:30] = np.arange(30)
+    mean = PrivateMean(1.0, bounds=(0, 1), grid_points=GRID)
+    averages = units(curves_from_array(X, GRID), codes).values
+    alone = total_of(mean, averages, None, False, monkeypatch)
+    assert total_of(mean, X, codes, False, monkeypatch) == alone
+    np.testing.assert_allclose(averages[7], X[codes == 7].mean(axis=0), rtol=1e-12)
+
+
+def test_labels_in_any_order_of_any_kind_name_the_same_units() -> None:
+    X = np.random.default_rng(1).normal(0.5, 0.4, (60, POINTS))
+    labels = np.random.default_rng(2).integers(-5, 5, 60)
+    mean = PrivateMean(1.0, bounds=(0, 1), grid_points=GRID)
+    totals = [
+        (made.total._total, made.total._count)
+        for groups in (labels, labels.astype(np.int8), labels * 2**55, [f"{each}" for each in labels])
+        for made in [mean.prepare(X, groups)]
+    ]
+    assert all(total == totals[0] for total in totals)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_refusals_say_where_a_value_is_not_finite(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if large and not compiled.available():
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(compiled, "worthwhile", lambda numbers: large)
+    X = np.full((50, POINTS), 0.5)
+    X[3, 4], X[31, 7] = np.nan, np.inf
+    groups = np.arange(50)[::-1] // 2
+    with pytest.raises(DataError, match=r"infinity \(inf\) in row 31, column 7"):
+        PrivateMean(1.0, bounds=(0, 1), missing="complete").fit(X, groups=groups)
+    X[31] = 0.5
+    PrivateMean(1.0, bounds=(0, 1), missing="complete").fit(X, groups=groups)
+    with pytest.raises(DataError, match=r"missing value \(NaN\) in row 3, column 4"):
+        PrivateMean(1.0, standardize=True).fit(X, groups=groups)
+
+
+@pytest.mark.parametrize("road", [False, True])
+def test_units_take_little_memory_beside_the_data(road: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "worthwhile", lambda numbers: road and compiled.available())
+    monkeypatch.setattr(sums, "NUMBERS_AT_ONCE", 2**16)
+    X = np.full((40_000, 100), 0.5)
+    groups = np.random.default_rng(0).integers(0, 30_000, 40_000)
+    mean = PrivateMean(1.0, bounds=(0, 1), missing="complete")
+    mean.prepare(X[:500], groups[:500])
+    tracemalloc.start()
+    mean.prepare(X, groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The data have 32 MB; labels, numbers and places of records about 20 bytes each.
+    assert peak < 8e6
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+def test_loops_compile_where_no_folder_for_them_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    from dpfda.numerics import numba_loops
+
+    real = numba.njit
+
+    def refusing(**words: Any) -> Any:
+        if words.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(**words)
+
+    monkeypatch.setattr(numba, "njit", refusing)
+    assert numba_loops.compiled(lambda x: x + 1)(2) == 3
+    assert Path(numba_loops.__file__).exists()
