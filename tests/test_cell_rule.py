@@ -16,6 +16,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doors import CELLS, HOSTILE, LOST, NUMBERS
 from dpfda import (
     PrivateComparison,
     PrivateCovariance,
@@ -45,7 +46,6 @@ from dpfda.records.containers import matrix_of
 from dpfda.records.labels import label_key, read_label
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.streams import MeanStream
-from tests.doors import CELLS, HOSTILE, LOST, NUMBERS
 
 GRID = np.linspace(0.0, 1.0, 5)
 CURVES = np.random.default_rng(0).uniform(-1, 1, (12, 5))

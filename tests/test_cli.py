@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import Matern
 from typer.testing import CliRunner
 
 import dpfda
+from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
 from dpfda.bounds import ValueBounds
@@ -28,7 +29,6 @@ from dpfda.numerics import drawing
 from dpfda.privacy.guarantees import PureDP
 from dpfda.testing import simulate_releases
 from dpfda.views import draw
-from tests.csv_rows import csv_rows
 
 POINTS = np.linspace(0.0, 23.0, 24)
 DAYS = 60

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from csv_rows import csv_rows
 from dpfda.errors import LedgerError
 from dpfda.front.command.app import app
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
-from tests.csv_rows import csv_rows
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from csv_rows import csv_rows
 from dpfda import PrivateDensity, PrivateKernelRegressor, PrivateMean, load
 from dpfda.bases import BoxBasis
 from dpfda.errors import ParameterError
 from dpfda.front.command import verbs
 from dpfda.front.command.app import app, build
 from dpfda.front.command.documented import documented
-from tests.csv_rows import csv_rows
 
 FILES = sorted(
     path for path in (Path(__file__).parent / "golden" / "v1").glob("*.json") if path.stem != "readings"

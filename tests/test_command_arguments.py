@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda.front.command.app import app, declared_verbs
-from tests.odd_values import SECONDS, TooSlowError, at_most
+from odd_values import SECONDS, TooSlowError, at_most
 
 TEXTS = (
     "", " ", "x", "-1", "0", "1", "2.5", "1e13", "1e300", "1e-320", "1e999999999", "9" * 400, "1/3",

@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 import dpfda
+from csv_rows import csv_rows
 from dpfda import PrivateMean
 from dpfda.front.command.app import app
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
 from dpfda.summaries.matrix_noise import Center
-from tests.csv_rows import csv_rows
 
 GRID = np.linspace(0, 1, 12)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from csv_rows import csv_rows
 from dpfda import load
 from dpfda.errors import ParameterError
 from dpfda.front.command.app import app
@@ -15,7 +16,6 @@ from dpfda.front.command.reading import parse_points, parse_ranges
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import KNormNoise
 from dpfda.privacy.ledger import Ledger
-from tests.csv_rows import csv_rows
 
 
 def run(*arguments):

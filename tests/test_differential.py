@@ -14,10 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpfda import PrivacyUnit, PrivateDensity, PrivateMean, Reading
-from dpfda.errors import DataError
-from dpfda.records.labels import label_key, read_keys
-from tests.doors import (
+from doors import (
     CELLS,
     DOORS,
     HOSTILE,
@@ -34,6 +31,9 @@ from tests.doors import (
     long_curves,
     targets,
 )
+from dpfda import PrivacyUnit, PrivateDensity, PrivateMean, Reading
+from dpfda.errors import DataError
+from dpfda.records.labels import label_key, read_keys
 
 PAIRS = int(os.environ.get("DPFDA_PAIRS", "3000"))
 SEED = int(os.environ.get("DPFDA_SEED", "20261122"))

@@ -14,8 +14,8 @@ from dpfda import load
 from dpfda.releases.kinds import kinds
 from dpfda.releases.plain import AT_MOST, ON_LINE, plain, thinned
 from dpfda.views import Table
-from tests.sample_releases import KINDS, RELEASES
-from tests.test_golden import FILES
+from sample_releases import KINDS, RELEASES
+from test_golden import FILES
 
 SCHEMA = json.loads((files("dpfda.releases") / "schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)

@@ -28,7 +28,7 @@ from dpfda.privacy.composition import (
     compose,
 )
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
-from tests.sample_releases import KINDS, certificate_of
+from sample_releases import KINDS, certificate_of
 
 RELATION = dp_accounting.NeighboringRelation
 GRID = np.linspace(0, 1, 8)

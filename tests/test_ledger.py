@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from csv_rows import csv_rows
 from dpfda import Domain, PrivateMean
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import (
@@ -42,7 +43,6 @@ from dpfda.privacy.composition import (
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import Ledger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_until_killed, race
-from tests.csv_rows import csv_rows
 
 ADD_REMOVE = {"neighbours": "add-remove", "privacy_unit": "record"}
 GRID = np.linspace(0.0, 1.0, 12)

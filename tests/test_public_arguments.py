@@ -11,8 +11,8 @@ import pytest
 
 import dpfda
 from dpfda.errors import DpfdaError
-from tests.odd_values import POOL, complaint
-from tests.public_surface import (
+from odd_values import POOL, complaint
+from public_surface import (
     CALLS,
     ESTIMATORS,
     MODULES,

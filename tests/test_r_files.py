@@ -9,7 +9,7 @@ import pytest
 from scipy.interpolate import RegularGridInterpolator
 
 from dpfda import load
-from tests.test_file_format import VALID
+from test_file_format import VALID
 
 PACKAGE = Path(__file__).parents[1] / "r"
 FILES = sorted((PACKAGE / "inst" / "extdata").glob("*.json"))
