@@ -145,6 +145,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mean in a ball": lambda: _fit(bounds=L2Ball(3.0), mechanism="laplace"),
     "mean of a private number": lambda: _fit(neighbours="add-remove", delta=1e-6),
     "pooled mean": lambda: _fit(basis=None, missing="pooled", unit="person", labels=LABELS),
+    "mean and variance": lambda: _fit(basis=None, variance=0.2, unit="home", labels=LABELS),
     "two stages": lambda: (
         PrivateMean(1.0, bounds=(-3, 3), domain=Domain(GRID), mechanism=TwoStages(spread="private"))
         .fit(CURVES)

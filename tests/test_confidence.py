@@ -7,8 +7,13 @@ from scipy import stats
 from dpfda import PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
+from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, within
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records import Curves
 from dpfda.releases.bands import Band
 from dpfda.releases.confidence import BOUNDED, STATED, for_population
+from dpfda.releases.spread import RELEASED
+from dpfda.summaries.spread import both_plans, squares_of
 
 T = np.linspace(0, 1, 30)
 TRUTH = 1.25 * np.sin(2 * np.pi * T)
@@ -108,3 +113,80 @@ def test_tables_have_it() -> None:
     release = PrivateMean(1, bounds=(-4, 4)).fit(people(np.random.default_rng(3), 80, "skewed")).release_
     usual, wide = release.table(), release.table(kind="confidence")
     assert np.all(wide.columns["upper"] >= usual.columns["upper"])
+
+
+# A share of the budget for the variance.
+
+
+def test_both_stages_cost_what_was_asked_for_together() -> None:
+    curves = people(np.random.default_rng(4), 300, "gaussian")
+    ledger = MemoryLedger().create("visits", PureDP(2), unit="record")
+    mean = PrivateMean(1, bounds=(-4, 4), variance=0.25, ledger=ledger.of("visits"))
+    release = mean.fit(curves).release_
+    assert release.guarantee == PureDP(1)
+    assert within(release.achieved, PureDP(1))
+    assert not within(release.achieved, PureDP("0.99"))
+    costs = dict(zip(release.certificate.stages, release.certificate.costs, strict=True))
+    assert costs["variance"].guarantee == PureDP("1/4")
+    assert costs["mean"].guarantee == PureDP("3/4")
+    assert within(release.squares.achieved, PureDP("1/4"))
+    assert len(ledger.releases("visits")) == 1
+    # The noise is that of a mean with three quarters: box noise of the bounds' width, for 30 places.
+    alone = PrivateMean(0.75, bounds=(-4, 4)).fit(curves).release_
+    assert release.noise == alone.noise
+    concentrated = PrivateMean(rho=0.5, bounds=(-4, 4), variance=0.25).fit(curves).release_
+    assert concentrated.guarantee == ZeroConcentratedDP("1/2")
+
+
+def test_squares_lie_between_zero_and_one_and_are_of_one_record() -> None:
+    plan = PrivateMean(1, bounds=(-2, 6)).plan(3, 4)
+    values = np.array([[-9.0, -2.0, 2.0, 4.0], [6.0, 8.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
+    made = squares_of(Curves(values, np.array([True, True, False])), plan)
+    expected = [[1, 1, 0, 0.25], [1, 1, 0.25, 0.0625], [0, 0, 0, 0]]
+    np.testing.assert_array_equal(made.values, expected)
+    # What cannot be used counts as the middle of the bounds in the mean: its square is nothing.
+    assert made.usable.all()
+    assert both_plans(plan, 0.5)[1].bound.to_json()["upper"] == 1.0
+
+
+def test_the_variance_is_that_of_the_records() -> None:
+    rng = np.random.default_rng(6)
+    curves = TRUTH + 0.6 * (1 + T) * rng.standard_normal((3000, 1))
+    release = PrivateMean(1000, bounds=(-4, 4), variance=0.3).fit(curves).release_
+    at = np.linspace(0.1, 0.9, 9)
+    np.testing.assert_allclose(release.variance(at), np.interp(at, T, curves.var(axis=0)), atol=0.08)
+    assert np.all(release.variance(at, 0.95) >= release.variance(at))
+    band = release.band(kind="confidence", points=at)
+    assert band.covers == RELEASED
+    free = PrivateMean(700, bounds=(-4, 4)).fit(curves).release_.band(kind="confidence", points=at)
+    assert np.all(band.upper - band.lower < 0.7 * (free.upper - free.lower))
+
+
+def test_it_holds_with_a_variance_that_was_paid_for() -> None:
+    rng = np.random.default_rng(9)
+    target = np.clip(people(rng, 100_000, "skewed"), -4, 4).mean(axis=0)
+    mean = PrivateMean(20, bounds=(-4, 4), variance=0.2)
+    bands = [
+        mean.fit(people(rng, 150, "skewed")).release_.band(points=T, kind="confidence") for _ in range(8)
+    ]
+    assert sum(band.contains(target) for band in bands) >= 7
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"variance": 0.9}, "variance must be None, or a share of the budget above 0 and at most 0.5"),
+        ({"variance": 0}, "variance must be None, or a share"),
+        (
+            {"variance": 0.1, "bounds": L2Ball(3.0)},
+            "variance must be None but for curves between bounds",
+        ),
+        ({"variance": 0.1, "missing": "pooled"}, "variance must be None but for curves between bounds"),
+        ({"variance": 0.1, "neighbours": "add-remove"}, "public_size must be given with a private var"),
+    ],
+)
+def test_a_share_that_buys_nothing_is_refused(given, words) -> None:
+    with pytest.raises(ParameterError, match=words):
+        PrivateMean(**{"epsilon": 1, "bounds": (-4, 4), **given}).fit(np.zeros((20, 6)))
+    with pytest.raises(ParameterError, match="variance must be None where one sum is wanted"):
+        PrivateMean(1, bounds=(-4, 4), variance=0.1).partial_fit(np.zeros((20, 6)))

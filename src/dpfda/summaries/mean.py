@@ -14,7 +14,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, read_bounds
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import whole
+from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.session import Session
@@ -25,6 +25,7 @@ from dpfda.records.labels import unit_codes
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
+from dpfda.releases.spread import MeanAndVariance
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
@@ -32,6 +33,7 @@ from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
 from dpfda.summaries.sparse import is_pooled, prepare_pooled, publish_pooled
+from dpfda.summaries.spread import both_plans, check_share, publish_both
 from dpfda.summaries.streams import MeanStream, finished, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
@@ -72,6 +74,9 @@ class PrivateMean(Estimator):
         Public curves that the mean may be near to: last year's mean, another hospital's release, a
         function. For the default with bounds on values. Where one is near the error falls by up to half,
         where all are far it grows by a few hundredths. Never made from these data.
+    variance : float, optional
+        Share of the budget, at most a half, that is spent on the variance function of the records. For
+        curves between bounds; the release then knows how far its band for the population reaches.
     domain : (a, b) or Domain, optional
         Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
     unit : str or PrivacyUnit, optional
@@ -131,6 +136,7 @@ class PrivateMean(Estimator):
         basis: Any = None,
         mechanism: Any = "auto",
         prior: Any = None,
+        variance: Any = None,
         domain: Any = None,
         unit: Any = None,
         reading: Reading | None = None,
@@ -144,6 +150,7 @@ class PrivateMean(Estimator):
         self.basis = basis
         self.mechanism = mechanism
         self.prior = prior
+        self.variance = variance
         self.domain = domain
         self.unit = unit
         self.reading = reading
@@ -183,6 +190,8 @@ class PrivateMean(Estimator):
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)
             made, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
+        elif self.variance is not None:
+            made = self._fit_with_variance(X, groups)
         elif is_pooled(self, X):
             made = publish_pooled(prepare_pooled(self, X, groups), *self.paying())
         else:
@@ -194,6 +203,21 @@ class PrivateMean(Estimator):
         )
         self._set_feature_names(X, groups)
         return self
+
+    def _fit_with_variance(self, X: Any, groups: Any) -> MeanAndVariance:
+        check_choices(self)
+        settings = self.settings_for(X, groups)
+        check_share(self.variance)
+        if is_dask(X) or is_pooled(self, X) or settings.reading.standardize:
+            words = "be None but for curves between bounds, on a grid and in memory"
+            raise ParameterError("variance", words, shown(self.variance))
+        with np.errstate(all="ignore"):
+            values, basis, groups = read_curves(settings, self.basis, X, groups)
+            if not isinstance(values, LongCurves):
+                values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
+            curves, groups = unit_curves(settings, basis, values, groups)
+            plans = both_plans(self._plan(basis, curves.usable.size, groups, settings), self.variance)
+            return publish_both(plans, curves, *self.paying())
 
     def open_session(self, X: Any, path: str | Path, groups: Any = None) -> Session:
         """Answer functionals of the mean one at a time, instead of releasing the whole function.
@@ -333,6 +357,9 @@ class PrivateMean(Estimator):
         check_choices(self)
         whole(n, "n", 2)
         plan = self._plan(public_basis(self.settings, self.basis, columns), n, None, self.settings)
+        if self.variance is not None:
+            # Of the mean, with what the variance leaves.
+            return both_plans(plan, self.variance)[0]
         return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
 
     def prepare_stages(self, X: Any, groups: Any = None) -> Prepared[StagedPlan, Curves]:
@@ -376,6 +403,9 @@ class PrivateMean(Estimator):
     def _refuse_stages(self) -> None:
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
+        if self.variance is not None:
+            words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
+            raise ParameterError("variance", words, shown(self.variance))
 
     def _prepare_on_cluster(self, X: Any, groups: Any) -> Prepared[MeanPlan, IntegerSum]:
         from dpfda.records.dask_arrays import sample

@@ -1,0 +1,111 @@
+"""The release of a mean and of the variance function around it, each for a share of one budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import check_points, piecewise
+from dpfda.errors import ParameterError
+from dpfda.releases.bands import Band
+from dpfda.releases.confidence import Variance
+from dpfda.releases.costs import certified
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
+
+Floats = NDArray[np.float64]
+
+# Stages that are paid for.
+MEAN, VARIANCE = "mean", "variance"
+RELEASED = "sampling with the variance function that was released beside it"
+# The variance is taken from the upper end of a pointwise band of this level.
+LEVEL = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class MeanAndVariance(ReleasedFunction):
+    """A mean curve between bounds, with the mean of its records' squared distances from their middle.
+
+    Values, bands and coefficients are those of the mean; `variance` is made of both. The certificate is
+    that of both together.
+
+    Parameters
+    ----------
+    squares : ReleasedFunction
+        Mean of ((x - middle) / half-width of the bounds)^2, between 0 and 1.
+        The others: see `ReleasedFunction`.
+    """
+
+    FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
+    CALLED: ClassVar[str] = "released mean and variance"
+
+    squares: ReleasedFunction | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.squares is None or self.limits is None:
+            raise ParameterError("release", "have bounds on values and a mean of squares", "none")
+
+    def variance(self, points: ArrayLike, level: float | None = None) -> Any:
+        """Variance of a unit's clipped value at points, in squared units of the data.
+
+        Parameters
+        ----------
+        points : float or array (k,)
+        level : float, optional
+            Of the pointwise band of the mean square whose upper end is taken, at least .9; by default
+            its line.
+        """
+        assert self.squares is not None  # noqa: S101
+        assert self.limits is not None  # noqa: S101
+        at = check_points(points, self.domain_range)
+        lower, upper = (piecewise(self.grid_points, end, at, 0) for end in self.limits)
+        squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
+        line = np.asarray(replace(self, order=0)(at))
+        found = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2
+        found = np.clip(found, 0.0, (upper - line) * (line - lower))
+        return float(found[0]) if np.ndim(points) == 0 else found
+
+    def band(
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str = "mean",
+        variance: Variance | None = None,
+    ) -> Band:
+        """As of any mean; the band for the population takes the variance that was released."""
+        if kind != "confidence" or variance is not None:
+            return super().band(level, simultaneous, points, kind, variance)
+        found = super().band(level, simultaneous, points, kind, lambda at: self.variance(at, LEVEL))
+        return replace(found, covers=RELEASED)
+
+    # Its file.
+
+    def to_entries(self) -> dict[str, Any]:
+        assert self.squares is not None  # noqa: S101
+        return {**super().to_entries(), "squares": self.squares.to_json()}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        squares = part_from_json(written["squares"], ReleasedFunction, kernel)
+        made = cls.entries(written, kernel, certified(written))
+        return cls.checked(**made, squares=squares)
+
+    # Words.
+
+    def words(self) -> Words:
+        own = super().words()
+        more = (
+            "With it, for a share of the same promise, the variance of the records around it was "
+            "released: the band for the population (kind='confidence') uses it."
+        )
+        return replace(own, published=[*own.published, more])
+
+    def lines(self) -> dict[str, str]:
+        assert self.squares is not None  # noqa: S101
+        return super().lines() | {"variance": f"{self.squares.guarantee}"}
