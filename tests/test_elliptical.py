@@ -160,7 +160,8 @@ def mixed_delta(mixing, degrees, epsilon, ratio):
 @pytest.mark.parametrize("ratio", ["1/20", "1/5", "1"])
 def test_the_mixture_is_bounded_from_above_and_hardly(mixing, degrees, ratio):
     mu = mp.mpf(Fraction(ratio).numerator) / Fraction(ratio).denominator
-    stated = mixture_delta(mixing, degrees, Fraction(1), Fraction(ratio))
+    found = mixture_delta(mixing, degrees, Fraction(1), Fraction(ratio))
+    stated = mp.mpf(found.numerator) / found.denominator
     assert stated >= mixed_delta(mixing, degrees, mp.mpf(1), mu) * (1 - mp.mpf(10) ** -6)
     # Cells overstate mu by at most a quarter of a per cent.
     assert stated <= mixed_delta(mixing, degrees, mp.mpf(1), mu * mp.mpf("1.0027"))

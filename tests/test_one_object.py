@@ -3,7 +3,6 @@
 Of every kind: the line lies inside its band and between the public bounds, in every way to ask for it.
 """
 
-import csv
 import json
 from collections.abc import Callable
 from functools import cache
@@ -22,6 +21,7 @@ from dpfda.front.command.app import app
 from dpfda.privacy.words import number
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
+from tests.csv_rows import csv_rows
 
 mpl.use("Agg")
 GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
@@ -200,10 +200,8 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
         answer = asked("eval", str(file), "--at", at, "--band", band, "--json")
         asked("eval", str(file), "--at", at, "--band", band, "--csv", str(table), "--overwrite")
         with table.open() as handle:
-            written = {name: [] for name in next(csv.reader(handle))}
-            for row in csv.reader(handle):
-                for name, cell in zip(written, row, strict=True):
-                    written[name].append(float(cell))
+            rows_of_it = csv_rows(handle)
+        written = {name: [float(row[name]) for row in rows_of_it] for name in rows_of_it[0]}
         assert written == {name: answer[name] for name in written}
         if "value" in answer:
             assert answer["value"] == np.ravel(call(release, points)).tolist()
