@@ -233,7 +233,7 @@ class TestOrientation:
 
     def test_numbered_columns_in_the_order_of_the_alphabet(self, write: Write) -> None:
         path = write("y1,y10,y2\n1,2,3\n")
-        refused(OrientationError, path, "in the order of their numbers", "'y1'..'y2'")
+        refused(OrientationError, path, "in the order of their numbers")
         refused(OrientationError, path, "in the order of their numbers", columns="y*")
 
     def test_decimal_commas_in_the_header(self, write: Write) -> None:
@@ -712,6 +712,7 @@ class TestNothingIsTold:
             ]
         ),
     )  # fmt: skip
+    @example(rows=[["marker0000001", "marker0000000"]], header=None, options={"columns": "marker*"})
     @settings(max_examples=400, deadline=None)
     def test_no_message_holds_a_cell(
         self, tmp_path_factory: pytest.TempPathFactory,

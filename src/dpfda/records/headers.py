@@ -320,8 +320,8 @@ def _check_counters(labels: Sequence[str]) -> None:
         return
     if not all(float(a[0]) < float(b[0]) for a, b in pairwise(counters)):
         raise OrientationError(
-            f"Numbered columns must be in the order of their numbers; found {_described(labels)} in "
-            "another order. Reorder the columns of the file."
+            "Numbered columns must be in the order of their numbers; found them in another order. "
+            "Reorder the columns of the file, or add the header line if it is missing."
         )
 
 
