@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivacyUnit, PrivateComparison, PrivateDensity, PrivateMean, load
+from dpfda import PrivacyUnit, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
 from dpfda.bases import BoxBasis
 from dpfda.bounds import Ellipsoid, L1Ball, L2Ball
 from dpfda.errors import BudgetError, CustodyError, DataError, ParameterError
@@ -24,6 +24,7 @@ from dpfda.privacy.ledger import MemoryLedger
 pytest.importorskip("cryptography")
 
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
+from dpfda.summaries.covariance import Stage, outer_sum
 from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled
 from dpfda.summaries.written import estimator_from, written_parameters
 
@@ -99,6 +100,29 @@ def test_a_density_is_that_of_one_fit_too(unit):
     assert release.unit == "person"
     assert release.integral((-1, -1), (1, 1)) == pytest.approx(1.0)
     assert release.guarantee == whole.charged
+
+
+@pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])
+@pytest.mark.parametrize("center", [None, 0.2, np.linspace(-0.5, 0.5, POINTS)])
+def test_a_covariance_around_a_public_center_is_that_of_one_fit_too(center, unit):
+    covariance = PrivateCovariance(1.0, bounds=(-1, 1), center=center, unit=unit)
+    blocks, owners = np.split(RECORDS, CUTS), np.split(PEOPLE, CUTS)
+    own, lead, agreement = started(covariance, [len(set(who)) for who in owners], POINTS)
+    made = zip(own, blocks, owners, strict=True)
+    parts = [part(agreement, keys, block, who) for keys, block, who in made]
+    prepared = covariance.prepare(RECORDS, PEOPLE)
+    stage = Stage(prepared.plan, 1.0, prepared.plan.center, None)
+    size = pooled(estimator_of(agreement), len(set(PEOPLE))).functions
+    whole = outer_sum(prepared.total, stage, size)
+    opened, nothing = joined(agreement, lead, parts), [0] * (size * (size + 1) // 2)
+    assert opened.with_noise(nothing) == whole.with_noise(nothing)
+    release = merge(agreement, parts, lead)
+    assert (release.unit, release.guarantee) == ("person", PureDP(1))
+    if unit.neighbours == "replace-one":
+        assert release.count == len(set(PEOPLE))
+    private = PrivateCovariance(1.0, bounds=(-1, 1), center="private")
+    with pytest.raises(ParameterError, match="center must be public"):
+        started(private, [10, 10], POINTS)
 
 
 def test_the_command_releases_a_density_of_columns_with_names_of_their_own(tmp_path, monkeypatch):

@@ -9,11 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import PrivateDensity, PrivateMean
+from dpfda import PrivacyUnit, PrivateCovariance, PrivateDensity, PrivateMean
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import DataError, ParameterError
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.labels import read_keys
-from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed
+from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
+from dpfda.summaries.covariance import Stage, outer_sum
+from dpfda.summaries.pooled import PooledCovariance
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -157,6 +161,35 @@ def test_densities_have_the_integers_of_one_fit(rows, dimensions, grouped):
     assert made.total.with_noise([0] * size) == whole.total.with_noise([0] * size)
     assert made.public["public_size"] == whole.public["public_size"]
     assert (made.noise, made.public["unit"]) == (whole.noise, whole.public["unit"])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])
+def test_covariances_have_the_integers_of_one_fit(unit, grouped):
+    whose = PERSON if grouped else None
+    estimator = PrivateCovariance(1.0, bounds=(-1, 1), unit=unit, basis="matern:30%:1.5")
+    pool = PooledCovariance.of(estimator.settings, estimator._planned_on(RECORDS[:1], whose))
+    total = total_on_cluster(pool, da.from_array(RECORDS, chunks=(13, 5)), whose)
+    prepared = estimator.prepare(RECORDS, whose)
+    stage = Stage(prepared.plan, 1.0, prepared.plan.center, None)
+    for size in (1, pool.functions):
+        whole = outer_sum(prepared.total, stage, size)
+        nothing = [0] * (size * (size + 1) // 2)
+        assert total.with_noise(nothing) == whole.with_noise(nothing)
+        assert total.count_with_noise(0, 1) == whole.count_with_noise(0, 1)
+
+
+def test_a_covariance_is_released_from_a_cluster():
+    lazy = da.from_array(RECORDS, chunks=(13, 12))
+    ledger = MemoryLedger().create("all", PureDP(1e7))
+    given = {"bounds": (-1, 1), "ledger": ledger.of("all")}
+    made = PrivateCovariance(1e7, **given).fit(lazy)
+    assert ledger.spent("all").values == (10**7,)
+    expected = PrivateCovariance(1e7, bounds=(-1, 1)).fit(RECORDS)
+    assert made.release_.on_grid() == pytest.approx(expected.release_.on_grid(), abs=1e-3)
+    assert made.release_.mechanism["components"] == expected.release_.mechanism["components"]
+    with pytest.raises(ParameterError, match="center must be public where the records lie"):
+        PrivateCovariance(1.0, bounds=(-1, 1), center="private").fit(lazy)
 
 
 def test_cells_that_follow_from_a_number_need_it():

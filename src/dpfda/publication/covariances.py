@@ -41,7 +41,7 @@ def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:
 
 
 def release_covariance(
-    total: OuterSum,
+    total: IntegerSum,
     plan: CovariancePlan,
     divisor: float | NoisyCount,
     center: Floats,
@@ -52,9 +52,9 @@ def release_covariance(
 
     Parameters
     ----------
-    total : OuterSum
-        Private, of the leading coefficients of the deviations from `center`; at least as many as the
-        design asks for.
+    total : IntegerSum
+        Private: the lower triangle, row by row, of the sum of outer products of the leading coefficients
+        of the deviations from `center`; at least as many as the design asks for.
     plan : CovariancePlan
     divisor : float or NoisyCount
         Public or released.
@@ -80,7 +80,7 @@ def release_covariance(
         "mean": mean,
         "shrunk": plan.shrunk,
     }
-    return ReleasedCovariance(noisy_sum=total.leading(noise.size).with_noise(noise.draw()), **public)
+    return ReleasedCovariance(noisy_sum=total.with_noise(noise.draw()), **public)
 
 
 def _achieved_before(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.errors import DpfdaError, ParameterError
+from dpfda.numerics.aggregate import IntegerSum
 
 LARGEST = 2**24
 BLOCK = 2**14
@@ -80,6 +81,11 @@ class OuterSum:
         self._count += rows.shape[0]
         return self
 
+    def triangle(self) -> IntegerSum:
+        """Lower triangle, row by row, as a sum of integers; that of leading entries comes first."""
+        entries = [self._matrix[j][k] for j in range(self.size) for k in range(j + 1)]
+        return IntegerSum(len(entries)).add_totals(entries, self._count)
+
     def leading(self, size: int) -> OuterSum:
         """The sum for the leading entries of every row."""
         part = OuterSum(size)
@@ -101,11 +107,7 @@ class OuterSum:
 
     def with_noise(self, noise: Sequence[int]) -> tuple[int, ...]:
         """Lower triangle, row by row, plus integer noise: the release. The ledger has been charged."""
-        entries = [self._matrix[j][k] for j in range(self.size) for k in range(j + 1)]
-        if any(type(value) is not int for value in noise):
-            # A fraction would show in the last digits what was added.
-            raise DpfdaError("Noise must be integers.")
-        return tuple(entry + added for entry, added in zip(entries, noise, strict=True))
+        return self.triangle().with_noise(noise)
 
     def through(self, mechanism: Callable[[Matrix], Drawn]) -> Drawn:
         """What a mechanism makes of the sum; the mechanism is private by itself and has been charged."""

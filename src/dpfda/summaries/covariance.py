@@ -24,6 +24,7 @@ from dpfda.publication import MeanPlan, Prepared, charge, check, publish
 from dpfda.publication.covariances import release_covariance, released_count
 from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
@@ -250,17 +251,36 @@ class PrivateCovariance(SecondMoments):
         BudgetError
             If the ledger refuses.
         """
+        if is_dask(X):
+            return self._fit_on_cluster(X, groups)
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()
         charge(*self.paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.total, stage, plan.noise(stage.size).size)
         self.release_: ReleasedCovariance = release_covariance(
-            total, plan, stage.divisor, stage.center, stage.mean, certificate
+            total.triangle(), plan, stage.divisor, stage.center, stage.mean, certificate
         )
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(plan.basis.grid_points.size)
         return self
+
+    def _fit_on_cluster(self, X: Any, groups: Any) -> Self:
+        from dpfda.records.dask_arrays import sample
+        from dpfda.summaries.clusters import total_on_cluster
+        from dpfda.summaries.pooled import PooledCovariance
+
+        pool = PooledCovariance.of(self.settings, self._planned_on(sample(X), groups))
+        self.release_ = pool.publish(total_on_cluster(pool, X, groups), self.ledger)
+        self.mean_release_ = None
+        self.n_features_in_ = int(pool.plan.basis.grid_points.size)
+        return self
+
+    def _planned_on(self, X: Any, groups: Any) -> CovariancePlan:
+        """The plan on the columns of X, where the number of records is not known yet."""
+        guarantee, asked = check_choices(self), self._deviations()
+        basis = read_curves(self.settings, self.basis, X)[1]
+        return self._plan(guarantee, 2, asked, basis, groups, self.settings)
 
     def _sought(self) -> dict[str, Any]:
         return {"strategy": MatrixNoise.of(self.mechanism)}

@@ -16,14 +16,17 @@ from dpfda.publication import MeanPlan
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
+from dpfda.summaries.covariance import PrivateCovariance
 from dpfda.summaries.density import PrivateDensity
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.pooled import PooledDensity, PooledMean, PooledSum
+from dpfda.summaries.pooled import PooledCovariance, PooledDensity, PooledMean, PooledSum
 from dpfda.summaries.sums import Summation
 from dpfda.summaries.written import estimator_from, written_parameters
 
-SUMMARIES: dict[str, Any] = {"mean": PrivateMean, "density": PrivateDensity}
+SUMMARIES: dict[str, Any] = {
+    "mean": PrivateMean, "density": PrivateDensity, "covariance": PrivateCovariance
+}  # fmt: skip
 # A released count is counted in units of at most this.
 COUNTED = 2**40
 SHOWN = 60
@@ -36,7 +39,7 @@ def agree(
 
     Parameters
     ----------
-    estimator : PrivateMean or PrivateDensity
+    estimator : PrivateMean, PrivateDensity or PrivateCovariance
         What is to be released. Under replace-one neighbours the number of units is that of the cards.
     custodians : sequence of Card
         With the number of units, under replace-one neighbours.
@@ -75,9 +78,9 @@ def agree(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
         )
     parameters = written_parameters(estimator)
-    if isinstance(made, PooledMean):
+    basis = made.stated_basis
+    if basis is not None:
         # The functions themselves, so that no machine's linear algebra makes others.
-        basis, _ = made.plan.stated or (made.plan.basis, None)
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
@@ -172,7 +175,7 @@ def pooled(estimator: Estimator, n: int, columns: Any = None) -> PooledSum:
 
     Parameters
     ----------
-    estimator : PrivateMean or PrivateDensity
+    estimator : PrivateMean, PrivateDensity or PrivateCovariance
     n : int
         Number of units of all holders; where that is private, a number to expect.
     columns : int or array (m,), optional
@@ -183,15 +186,17 @@ def pooled(estimator: Estimator, n: int, columns: Any = None) -> PooledSum:
     ParameterError
         If the summary is no sum, or a public parameter is unusable.
     """
+    more = {} if columns is None else {"columns": columns}
     if isinstance(estimator, PrivateMean):
-        more = {} if columns is None else {"columns": columns}
         plan = estimator.plan(n, **more)
         if not isinstance(plan, MeanPlan):
             raise estimator.mechanism.refusal("one sum of several holders")
         return PooledMean(estimator.settings, Summation.of(plan))
     if isinstance(estimator, PrivateDensity):
         return PooledDensity.of(estimator, n)
-    words = "be one whose summary is a sum: PrivateMean or PrivateDensity"
+    if isinstance(estimator, PrivateCovariance):
+        return PooledCovariance.of(estimator.settings, estimator.plan(n, **more))
+    words = "be one whose summary is a sum: PrivateMean, PrivateDensity or PrivateCovariance"
     raise ParameterError("estimator", words, shown(estimator))
 
 
@@ -237,7 +242,7 @@ def words(agreement: Agreement) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, dict):
         ((_, value),) = value.items()
-    text = str(value)
+    text = str(value).removesuffix("/1")
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 
 

@@ -198,7 +198,10 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         if plan.subspace is not None:
             self.release_: ReleasedComponents = release_subspace(total, plan, *public)
         else:
-            count, self.covariance_ = self.n_components, release_covariance(total, plan, *public)
+            count, self.covariance_ = (
+                self.n_components,
+                release_covariance(total.triangle(), plan, *public),
+            )
             self.release_ = self.covariance_.components(None if count is None else min(count, size))
         release = self.release_
         self.mean_release_ = release.mean

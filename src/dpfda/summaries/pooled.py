@@ -23,17 +23,20 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, publish
+from dpfda.publication import MeanPlan, charge, publish
+from dpfda.publication.covariances import release_covariance, released_count
+from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array
+from dpfda.summaries.covariance import Stage, outer_sum
 from dpfda.summaries.curves import read_curves, unit_curves
 from dpfda.summaries.density import PreparedDensity, PrivateDensity
 from dpfda.summaries.estimator import read_ledger
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished
-from dpfda.summaries.sums import Summation
+from dpfda.summaries.sums import Summation, matrix_on
 
 Rows = tuple[NDArray[Any], ...]
 
@@ -99,6 +102,11 @@ class PooledSum(ABC):
         """The bound on one unit, and where it lies, in words."""
 
     @property
+    def stated_basis(self) -> Any:
+        """The functions that were asked for; None where there are none."""
+        return None
+
+    @property
     def digest(self) -> str:
         """Hash of the rule."""
         text = json.dumps(self.rule, sort_keys=True, allow_nan=False)
@@ -123,6 +131,10 @@ class PooledMean(PooledSum):
     def plan(self) -> MeanPlan:
         """The plan on the columns of all holders."""
         return self.summation.plan
+
+    @property
+    def stated_basis(self) -> Any:
+        return (self.plan.stated or (self.plan.basis,))[0]
 
     @property
     def invalid(self) -> str:  # type: ignore[override]
@@ -271,3 +283,91 @@ class PooledDensity(PooledSum):
     def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
         paying = copy.copy(self.estimator).set_params(ledger=ledger)
         return paying._publish(self.prepared(total)).release_
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCovariance(PooledSum):
+    """A covariance around a public center as a sum: of the products of a unit's coefficients.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : CovariancePlan
+        On the columns of all holders, for any number of units.
+    """
+
+    settings: Settings
+    plan: CovariancePlan
+
+    @classmethod
+    def of(cls, settings: Settings, plan: CovariancePlan) -> PooledCovariance:
+        """With a check that what is summed follows from public numbers.
+
+        Raises
+        ------
+        ParameterError
+            If the center is released first, or units are paired.
+        """
+        if plan.center is None or plan.about["center"] == "pairs":
+            words = "be public where the records lie in several places"
+            remedy = "Pass a curve, a number, or bounds whose middle it is."
+            raise ParameterError("center", words, repr(plan.about["center"]), remedy)
+        return cls(settings, plan)
+
+    @property
+    def invalid(self) -> str:  # type: ignore[override]
+        return self.settings.reading.invalid
+
+    @property
+    def stated_basis(self) -> Any:
+        return self.plan.basis
+
+    @cached_property
+    def functions(self) -> int:
+        """As many functions as any law may have that is drawn from, whatever the number of units."""
+        return max(law.size for law in self.plan.laws)
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return self.functions * (self.functions + 1) // 2
+
+    @property
+    def largest(self) -> int:  # type: ignore[override]
+        return int(self.plan.ball.radius) ** 2
+
+    @cached_property
+    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+        plan, reading = self.plan, self.settings.reading
+        center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
+        made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
+        how = [reading.missing, reading.invalid, bool(reading.standardize)]
+        return {"reading": how, "integers": [*made, plan.basis.to_json()]}
+
+    def read(self, X: Any) -> Rows:
+        reading, basis = self.settings.reading, self.plan.basis
+        values = read_curves(self.settings, basis, X)[0]
+        if not isinstance(values, LongCurves):
+            values = matrix_on(values, basis, reading.missing, reading.invalid)
+        curves = unit_curves(self.settings, basis, values, None)[0]
+        return curves.values, curves.usable
+
+    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+        curves = units(Curves(*rows), codes)
+        return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
+
+    def describe(self) -> str:
+        return f"{self.plan.bounded['description']}; {self.plan.functions}"
+
+    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+        plan = self.plan
+        if plan.neighbours is Neighbours.REPLACE_ONE and plan.again is not None:
+            plan = plan.again(plan.guarantee, total.count_with_noise(0, 1))
+        certificate = plan.certified()
+        charge(*read_ledger(ledger), certificate, plan.entry())
+        noise = plan.count_noise
+        divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
+        center = self._stage(divisor, plan).center
+        return release_covariance(total, plan, divisor, center, None, certificate)
+
+    def _stage(self, divisor: Any, plan: CovariancePlan) -> Stage:
+        return Stage(plan, divisor, np.asarray(plan.center), None)

@@ -25,12 +25,13 @@ from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
 from dpfda.summaries.clusters import PrivateSum, joined, refused, sent, summed
+from dpfda.summaries.covariance import PrivateCovariance
 from dpfda.summaries.density import PrivateDensity
 from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.pooled import PooledDensity, PooledMean, PooledSum
+from dpfda.summaries.pooled import PooledCovariance, PooledDensity, PooledMean, PooledSum
 from dpfda.summaries.streams import open_summation
 
-Summed = TypeVar("Summed", PrivateMean, PrivateDensity)
+Summed = TypeVar("Summed", PrivateMean, PrivateDensity, PrivateCovariance)
 # What a partition answers; integers of any size are text.
 SCHEMA = "part long, totals array<string>, units long, refusal string"
 # Types of labels that Spark sends to one partition wherever they are equal here.
@@ -41,12 +42,12 @@ def fit_on_spark(
     estimator: Summed, frame: Any, columns: Sequence[str] | None = None, groups: str | None = None,
     order: str | None = None,
 ) -> Summed:  # fmt: skip
-    """Release a mean or a density of the rows of a Spark data frame.
+    """Release a mean, a density or a covariance of the rows of a Spark data frame.
 
     Parameters
     ----------
-    estimator : PrivateMean or PrivateDensity
-        A density must have its cells given.
+    estimator : PrivateMean, PrivateDensity or PrivateCovariance
+        A density must have its cells given, a covariance a public center.
     frame : pyspark data frame
         One record a row. Private.
     columns : sequence of str, optional
@@ -81,15 +82,18 @@ def fit_on_spark(
 
 
 def _pool(estimator: Any, columns: Sequence[str], grouped: bool) -> PooledSum:
-    if isinstance(estimator, PrivateMean):
-        import pandas as pd
-
-        made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
-        plan = estimator._planned_on(made_up, columns if grouped else None)
-        return PooledMean(estimator.settings, open_summation(plan))
+    grouping = columns if grouped else None
     if isinstance(estimator, PrivateDensity):
         return PooledDensity.of(estimator, None, grouped)
-    raise ParameterError("estimator", "be a PrivateMean or a PrivateDensity", shown(estimator))
+    import pandas as pd
+
+    made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
+    if isinstance(estimator, PrivateMean):
+        return PooledMean(estimator.settings, open_summation(estimator._planned_on(made_up, grouping)))
+    if isinstance(estimator, PrivateCovariance):
+        return PooledCovariance.of(estimator.settings, estimator._planned_on(made_up, grouping))
+    words = "be a PrivateMean, a PrivateDensity or a PrivateCovariance"
+    raise ParameterError("estimator", words, shown(estimator))
 
 
 def total_on_spark(

@@ -11,7 +11,7 @@ import typer
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Group, Option, told
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.verbs import density, mean
+from dpfda.front.command.verbs import covariance, density, mean
 
 CARDS = Option(
     "cards", "", "NAME.card...", "Cards of all custodians, as dpfda keys wrote them.",
@@ -101,6 +101,7 @@ VERB = Group(
     (
         Agree(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
         Agree(density.VERB, "--column age:0:105"),
+        Agree(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
     ),
     panel=o.CUSTODIANS,
 )
