@@ -55,7 +55,7 @@ def _values(release: Any) -> Any:
     if kind == "ReleasedSurvival":
         # The curve is drawn, so that its last digits are those of the machine.
         return release.counts
-    assert kind in ("ReleasedFunction", "TwoStageFunction")
+    assert kind in ("ReleasedFunction", "TwoStageFunction", "ReleasedPooledMean")
     return release(np.linspace(*release.domain_range, 7))
 
 
