@@ -771,3 +771,14 @@ def test_scikit_learns_own_checks(estimator):
     results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None)
     assert {r["check_name"] for r in results if r["status"] == "failed"} == set()
     assert sum(r["status"] == "passed" for r in results) > 25
+
+
+def test_moments_around_the_middle_of_the_bound_are_not_called_a_covariance():
+    curves = 0.7 + 0.05 * np.sin(np.linspace(0, 3, 12)) * np.linspace(-1, 1, 60)[:, None]
+    moment = PrivateCovariance(50.0, bounds=(0, 1)).fit(curves).release_
+    assert moment.title.startswith("Second moment function around the middle of the bound")
+    assert moment.value_label.startswith("second moment of")
+    assert "larger than the covariance" in " ".join(moment.describe().split())
+    around = PrivateCovariance(50.0, bounds=(0, 1), center=Center("private", radius=0.5)).fit(curves)
+    assert around.release_.title.startswith("Covariance function")
+    assert "larger than the covariance" not in " ".join(around.release_.describe().split())

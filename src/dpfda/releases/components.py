@@ -300,8 +300,8 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
     accurate = (
         [
             "With a probability of 95% the noise alone has no eigenvalue above "
-            f"{numbered(found.floor)}. Of the released variances, {variances}, {above} lie above it; "
-            "others may be noise.",
+            f"{numbered(found.floor)}. The released variances are {variances}; {above} of them "
+            f"{'lies' if above == 1 else 'lie'} above that, and others may be noise.",
             "This is about the privacy noise. Clipping, the choice of functions and sampling add "
             "errors of their own.",
         ]

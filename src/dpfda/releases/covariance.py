@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
@@ -374,7 +374,14 @@ class ReleasedCovariance(Release):
 
     @property
     def subject(self) -> str:
+        if self.is_moment:
+            return "second moment function around the middle of the bound"
         return "covariance function"
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether deviations were counted from no mean, but from the middle of the bound."""
+        return self.about.get("center") == "of the bound"
 
     @property
     def public_units(self) -> int | None:
@@ -385,10 +392,18 @@ class ReleasedCovariance(Release):
 
     @property
     def value_label(self) -> str:
-        return f"covariance of {super().value_label}, squared units"
+        what = "second moment" if self.is_moment else "covariance"
+        return f"{what} of {super().value_label}, squared units"
 
     def words(self) -> Words:
-        return second_order(self, "A covariance function of pairs of points", self.components())
+        if not self.is_moment:
+            return second_order(self, "A covariance function of pairs of points", self.components())
+        words = second_order(self, "Second moments of pairs of points", self.components())
+        larger = (
+            "They are around the middle of the bound, and larger than the covariance by the product of "
+            "the mean's distances from there. A release with --center private is about the mean."
+        )
+        return replace(words, published=[*words.published, larger])
 
     def lines(self) -> dict[str, str]:
         center = "a released mean (its cost included)" if self.mean is not None else "a public curve"
