@@ -28,6 +28,8 @@ PLACES: dict[str, tuple[Any, ...]] = {
     "ReleasedCovariance": ([0.2, 1.0], [0.4, 1.0]),
     "ReleasedAnswers": ([1, 2],),
 }
+# Called with points as means are.
+LINES = ("ReleasedFunction", "TwoStageFunction", "ReleasedPooledMean", "MeanAndVariance")
 
 
 def readings(path: Path) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def _values(release: Any) -> Any:
     if kind == "ReleasedSurvival":
         # The curve is drawn, so that its last digits are those of the machine.
         return release.counts
-    assert kind in ("ReleasedFunction", "TwoStageFunction", "ReleasedPooledMean")
+    assert kind in LINES
     return release(np.linspace(*release.domain_range, 7))
 
 
