@@ -28,7 +28,7 @@ def library_draws(
     """Draws of the library's release on a grid, from the simulated noise of `dpfda.testing`."""
     density = PrivateDensity(EPSILON, domain=domain, mechanism=mechanism)
     prepared = density.prepare(points)
-    return lambda: simulate_density(density, prepared, generator).on_grid(shape).ravel()
+    return lambda: simulate_density(prepared, generator).on_grid(shape).ravel()
 
 
 def compared(

@@ -150,8 +150,8 @@ def library(
     density = PrivateDensity(EPSILON, unit="unit")
     whole = np.rint(counts * multiplier).astype(np.int64)
     prepared = density.prepare_counts(whole, EDGES)
-    exact = simulate_density(density, prepared, generator, noise=False).on_grid() * END
-    found = [simulate_density(density, prepared, generator).on_grid() * END for _ in range(draws)]
+    exact = simulate_density(prepared, generator, noise=False).on_grid() * END
+    found = [simulate_density(prepared, generator).on_grid() * END for _ in range(draws)]
     last = found[-1].reshape(-1)
     picture = np.interp(MIDDLE, (np.arange(last.size) + 0.5) / last.size, last)
     return [float(np.mean((each - exact) ** 2)) for each in found], picture

@@ -416,7 +416,7 @@ def density(X: Any) -> Outcome:
     """Points of a box of as many sides as a record has cells."""
     box = ((-1.0, 1.0),) * POINTS
     prepared = PrivateDensity(1.0, domain=box, cells=2, reading=Reading(invalid="repair")).prepare(X)
-    return Outcome(prepared.public["public_size"], total=tuple(prepared.total._total))
+    return Outcome(prepared.plan.size, total=tuple(prepared.total._total))
 
 
 def machine(X: Any) -> Outcome:

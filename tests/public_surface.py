@@ -37,7 +37,7 @@ from dpfda.bounds import L2Ball
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
-from dpfda.summaries.machines import Features
+from dpfda.summaries.machine_plan import Features
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.streams import MeanStream
 from dpfda.summaries.two_stage import TwoStages

@@ -315,7 +315,7 @@ class TestMasked:
         machine = PrivateKernelRegressor(1.0, bounds=(-1, 1), target_bounds=(-1, 1))
         with pytest.raises(DataError, match=r"missing value \(NaN\) in row 1"):
             machine.fit(CURVES[:, :1], y)
-        targets = machine.set_params(reading__invalid="repair").prepare(CURVES[:, :1], y).data.targets
+        targets = machine.set_params(reading__invalid="repair").prepare(CURVES[:, :1], y).total.targets
         assert targets[1] == 0
 
     def test_classes(self):
@@ -438,7 +438,7 @@ class TestFrames:
         assert machine.release_.size == 6
         assert machine.predict(self.FRAME).shape == (12,)
         density = PrivateDensity(1.0, domain=((-1, 1),) * 2)
-        assert density.prepare(frame[["p0", "p1", "ID"]], "ID").public["public_size"] == 6
+        assert density.prepare(frame[["p0", "p1", "ID"]], "ID").plan.size == 6
 
     def test_a_column_that_is_not_there(self):
         with pytest.raises(

@@ -99,7 +99,7 @@ def test_a_density_is_that_of_one_fit_too(unit):
     release = merge(agreement, parts, lead)
     assert release.unit == "person"
     assert release.integral((-1, -1), (1, 1)) == pytest.approx(1.0)
-    assert release.guarantee == whole.charged
+    assert release.guarantee == whole.plan.guarantee
 
 
 @pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])

@@ -157,10 +157,10 @@ def test_densities_have_the_integers_of_one_fit(rows, dimensions, grouped):
     density = PrivateDensity(1.0, domain=[(0, 1)] * dimensions, cells=8)
     lazy = da.from_array(points, chunks=(rows, 1))
     made, whole = density.prepare(lazy, whose), density.prepare(points, whose)
-    size = whole.cells.size
+    size = whole.plan.cells.size
     assert made.total.with_noise([0] * size) == whole.total.with_noise([0] * size)
-    assert made.public["public_size"] == whole.public["public_size"]
-    assert (made.noise, made.public["unit"]) == (whole.noise, whole.public["unit"])
+    assert made.plan.size == whole.plan.size
+    assert (made.plan.noise, made.plan.unit) == (whole.plan.noise, whole.plan.unit)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -318,15 +318,15 @@ class TestFit:
         prepared = density.prepare([0.5, 0.5, 1.5, 2.5, 2.5], groups=["a", "a", "a", "b", "b"])
         third = 2**EXPONENT // 3
         assert list(prepared.total.with_noise([0] * 3)) == [2 * 2**EXPONENT // 3, third, 2**EXPONENT]
-        assert prepared.public["public_size"] == 2
-        assert prepared.public["unit"] == "group"
+        assert prepared.plan.size == 2
+        assert prepared.plan.unit == "group"
 
     def test_unusable_points_add_nothing(self) -> None:
         density = PrivateDensity(1, domain=(0, 3), cells=3, reading=Reading(invalid="repair"))
         points = [0.5, math.nan, math.inf, None, 2.5]
         prepared = density.prepare(np.array(points, dtype=object))
         assert counted(prepared) == [1, 0, 1]
-        assert prepared.public["public_size"] == 5
+        assert prepared.plan.size == 5
         with pytest.raises(
             DataError, match="X must be finite; found a missing or infinite value in row 1"
         ):
@@ -347,14 +347,14 @@ class TestFit:
         by_counts = PrivateDensity(1).prepare_counts(counts, edges)
         by_points = PrivateDensity(1, domain=(0, 1), cells=5).prepare(points)
         assert counted(by_counts) == counted(by_points) == counts
-        assert by_counts.noise == by_points.noise
-        assert by_counts.public["public_size"] == 13
+        assert by_counts.plan.noise == by_points.plan.noise
+        assert by_counts.plan.size == 13
 
     def test_thousands_are_exact(self) -> None:
         table = [4612.439, 0.001, 1e6, 8.005]
         prepared = PrivateDensity(1).prepare_counts(table, [0, 5, 10, 15, 100], multiplier=1000)
         assert counted(prepared) == [4612439, 1, 10**9, 8005]
-        assert prepared.public["public_size"] == 4612439 + 1 + 10**9 + 8005
+        assert prepared.plan.size == 4612439 + 1 + 10**9 + 8005
 
     def test_millions_do_not_overflow(self) -> None:
         prepared = PrivateDensity(1).prepare_counts([10**17, 10**18], [0, 1, 2])
@@ -467,7 +467,7 @@ class TestFit:
 
 def counted(prepared) -> list[int]:
     """Whole counts in a prepared sum."""
-    total = prepared.total.with_noise([0] * prepared.cells.size)
+    total = prepared.total.with_noise([0] * prepared.plan.cells.size)
     assert all(value % 2**EXPONENT == 0 for value in total)
     return [value // 2**EXPONENT for value in total]
 

@@ -133,7 +133,7 @@ def audit_of(density: PrivateDensity, one: float, other: float) -> Audit:
     """As the audit of a mean: two data sets that differ in one point, and the likelihood ratio."""
     rest = np.array([0.1, 0.5, 0.9])
     prepared = [density.prepare(np.append(rest, point)) for point in (one, other)]
-    noise = prepared[0].noise
+    noise = prepared[0].plan.noise
     sums = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
 
     def sample(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -331,8 +331,8 @@ def test_a_seed_of_numpy_does_not_reach_the_noise() -> None:
 
 def test_cells_are_chosen_from_public_numbers() -> None:
     density = PrivateDensity(1, domain=(0, 1))
-    ends = [density.prepare(np.full(500, x)).cells.shape for x in (0.0, 0.5)]
-    spread = density.prepare(np.random.default_rng(1).uniform(size=500)).cells.shape
+    ends = [density.prepare(np.full(500, x)).plan.cells.shape for x in (0.0, 0.5)]
+    spread = density.prepare(np.random.default_rng(1).uniform(size=500)).plan.cells.shape
     assert ends == [spread, spread]
     one = PureDP(1)
     sizes = [choose_cells(n, 1, one, REPLACE) for n in (100, 1000, 10_000, 10**6)]

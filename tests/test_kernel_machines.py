@@ -23,8 +23,8 @@ from dpfda.summaries.solvers import (
     Labelled,
     ObjectiveSolver,
     OutputSolver,
-    Plan,
     SumsSolver,
+    Terms,
     sensitivity,
 )
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
@@ -36,7 +36,7 @@ LIPSCHITZ = ["hinge", "logistic", "huber"]
 
 def plan_of(name, components=3, units=20, penalty=Fraction(1, 8), guarantee=None, grouped=False):
     budget = PureDP(1) if guarantee is None else guarantee
-    return Plan(components, units, LOSSES[name], penalty, budget, grouped)
+    return Terms(components, units, LOSSES[name], penalty, budget, grouped)
 
 
 def on_ball(rows, solver):
@@ -70,7 +70,7 @@ class TestOutput:
         turned[0] = -1.0
         ends = [solver.integers(labelled(rows, y, solver)) for y in (targets, turned)]
         moved = distance(*ends)
-        exact = float(sensitivity(solver.plan)) * 2.0**solver.exponent
+        exact = float(sensitivity(solver.terms)) * 2.0**solver.exponent
         assert moved == pytest.approx(exact, rel=0.011)
         assert 0.98 * solver.width <= moved <= solver.width
 
@@ -169,10 +169,10 @@ class TestOutput:
 def minimiser_for(solver, data, w):
     """The minimiser t of F(t) + w . t / n: by Newton's method on formulas of the test's own."""
     rows, y, n = data.rows * solver.ball.step, data.targets, data.units
-    penalty = float(solver.plan.penalty)
+    penalty = float(solver.terms.penalty)
     t = np.zeros(rows.shape[1])
     for _ in range(200):
-        loss = solver.plan.loss
+        loss = solver.terms.loss
         gradient = rows.T @ loss.slopes(y, rows @ t) / n + 2 * penalty * t + w / n
         bends = loss.curvatures(y, rows @ t)
         t = t - np.linalg.solve((rows.T * bends) @ rows / n + 2 * penalty * np.eye(t.size), gradient)
@@ -182,8 +182,8 @@ def minimiser_for(solver, data, w):
 def perturbation_of(solver, data, t):
     """w = -n grad F(t)."""
     rows = data.rows * solver.ball.step
-    slopes = solver.plan.loss.slopes(data.targets, rows @ t)
-    return -(rows.T @ slopes + 2 * float(solver.plan.penalty) * data.units * t)
+    slopes = solver.terms.loss.slopes(data.targets, rows @ t)
+    return -(rows.T @ slopes + 2 * float(solver.terms.penalty) * data.units * t)
 
 
 class TestObjective:
@@ -207,7 +207,7 @@ class TestObjective:
             # The perturbation that leads the neighbour to the same minimiser.
             v = perturbation_of(solver, second, t)
             u = perturbation_of(solver, first, t)
-            assert np.linalg.norm(u - v) <= 2 * float(solver.plan.loss.lipschitz) + 1e-6 * size
+            assert np.linalg.norm(u - v) <= 2 * float(solver.terms.loss.lipschitz) + 1e-6 * size
             if size > 100:
                 continue
             drawn = [[round(float(x) * grid) for x in shift] for shift in (u, v)]
@@ -242,7 +242,7 @@ class TestObjective:
     def test_the_ratio_of_determinants_is_bounded(self, seed, units, rows_a_unit, name):
         rng = np.random.default_rng(seed)
         solver = ObjectiveSolver(plan_of(name, 3, 30, Fraction(1, 2), grouped=rows_a_unit > 1))
-        smooth, penalty, n = float(solver.plan.loss.smoothness), 0.5, 30
+        smooth, penalty, n = float(solver.terms.loss.smoothness), 0.5, 30
         common = unit_rows(rng, units, 3) * rng.uniform(0, 1, (units, 1))
         base = smooth * common.T @ common + 2 * penalty * n * np.eye(3)
         ends = []
@@ -419,7 +419,7 @@ class TestGroups:
                 np.repeat(rows, 2, axis=0), np.repeat(targets, 2), solver, np.repeat(np.arange(8), 2)
             )
         )
-        eta = solver.tolerance / (2 * float(solver.plan.penalty))
+        eta = solver.tolerance / (2 * float(solver.terms.penalty))
         assert distance(once, twice) <= 2 * eta * 2.0**solver.exponent + 2
 
 
@@ -457,7 +457,7 @@ class TestAudit:
     def test_the_odds_change_by_no_more_than_epsilon_and_by_more_with_half_the_noise(self, kind):
         solver = kind(plan_of("hinge", 1, 20, Fraction(10)))
         # Where the noise in favour of the first data set is zero.
-        quiet = OutputSolver(solver.plan)
+        quiet = OutputSolver(solver.terms)
         rows = [[1.0], *[[0.0]] * 19]
         first = quiet.coefficients(tuple(quiet.integers(labelled(rows, [1.0] * 20, quiet))))[0]
         right = (getattr(solver, "perturbation", None), solver.noise)
@@ -485,7 +485,7 @@ def test_default_penalties_can_be_used_everywhere(name, units, guarantee):
     loss = LOSSES[name]
     for solver in (OutputSolver, SumsSolver if loss.lipschitz is None else ObjectiveSolver):
         penalty = default_penalty(solver.name, loss, 12, units, guarantee)
-        made = solver(Plan(12, units, loss, Fraction(penalty), guarantee, True))
+        made = solver(Terms(12, units, loss, Fraction(penalty), guarantee, True))
         assert made.width > 0
         assert made.noise.components in (12, 12 * 15 // 2)
         if not isinstance(made, SumsSolver):

@@ -27,7 +27,7 @@ from dpfda import (
 )
 from dpfda.errors import ParameterError
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.machines import Features
+from dpfda.summaries.machine_plan import Features
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.two_stage import TwoStages
 

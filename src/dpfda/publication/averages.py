@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import Norm
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import COUNT_SCALE, Design
@@ -18,12 +17,11 @@ from dpfda.noise import KNormNoise, NoiseLaw, cost_of
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, added, split
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
-from dpfda.publication.means import COUNT_SHARE, MeanPlan
+from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.means import MeanPlan, released_mean
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
@@ -51,12 +49,7 @@ class Paid:
 
         The number of units is in that output where it has the last coordinate of the noise.
         """
-        made = ReleasedField if isinstance(self.public["basis"], BoxFunctions) else ReleasedFunction
-        public = dict(self.public)
-        if noisy_count is not None:
-            design = self.design
-            public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
-        return made(noisy_sum=noisy_sum, **public)
+        return released_mean(self.public, self.design, noisy_sum, noisy_count)
 
 
 def publish(
@@ -258,23 +251,4 @@ def _paid(
     divisor: float | NoisyCount,
     certificate: Certificate,
 ) -> Paid:
-    problem = plan.problem(size)
-    achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
-    if isinstance(divisor, NoisyCount):
-        part, _ = split(plan.guarantee, COUNT_SHARE)
-        achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
-    public = {
-        "basis": plan.basis.truncate(design.functions),
-        "exponent": design.exponent(problem),
-        "divisor": divisor,
-        "shrinkage": design.shrinkage,
-        "synthesis": None if design.measurement is None else design.measurement.synthesis,
-        "center": plan.bound.center_on(flat_grid(plan.basis)),
-        "noise": design.noise,
-        "hierarchy": design.hierarchy,
-        "certificate": certificate.fulfilled(
-            achieved, {"name": design.mechanism, **design.parameters}, plan.bounded
-        ),
-        "about": dict(plan.about) | stamp(),
-    }
-    return Paid(design, public)
+    return Paid(design, plan.around(size, design, divisor, certificate))

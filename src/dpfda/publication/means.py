@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,22 +14,39 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
+from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ValueBounds, ball_of, on_grid
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
-from dpfda.mechanisms.design import adapted, choose, public_curves, public_mixture, with_count
+from dpfda.mechanisms.design import (
+    ExpectedError,
+    adapted,
+    choose,
+    expected_error,
+    least_error,
+    least_error_of_any,
+    public_curves,
+    public_mixture,
+    with_count,
+)
+from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
+from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.certificates import WHOLE
+from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, split
-from dpfda.publication.charging import recomputed
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added, split
+from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.plan import Plan
+from dpfda.releases.counts import NoisyCount
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.
 COUNT_SHARE = Fraction(1, 10)
+# Means that are simulated where an error is looked for, and releases for an expected band.
+QUICK_DRAWS, EXAMPLES = 300, 8
 # Stages of a release whose number of units is released too.
 COUNT, FUNCTION = "count", "function"
 
@@ -75,6 +93,8 @@ class MeanPlan(Plan):
         How records are read; None where they have been read.
     stated : (Basis, Bound), optional
         What was stated, where the mechanism has put something else in its place.
+    expected_size : int, optional
+        Number of units to expect, where it is private.
     """
 
     basis: Basis
@@ -89,6 +109,7 @@ class MeanPlan(Plan):
     centers: NDArray[np.float64] | None = None
     reading: ReadingRule | None = None
     stated: tuple[Basis, Bound] | None = None
+    expected_size: int | None = None
 
     @classmethod
     def of(
@@ -109,14 +130,13 @@ class MeanPlan(Plan):
         stated = (basis, bound)
         return cls(*worked, guarantee, neighbours, mechanism, size, unit, about, stated=stated, **more)
 
-    def at(self, n: int) -> Self:
-        """The plan for another number of units, or public divisor; itself where that is private."""
-        if self.size is None:
-            return self
+    def remade(self, guarantee: Guarantee, n: int) -> Self:
         basis, bound = self.stated or (self.basis, self.bound)
         more = {name: getattr(self, name) for name in ("line", "centers", "reading")}
-        asked = self.guarantee, self.neighbours, self.mechanism
-        return self.of(basis, bound, *asked, n, self.unit, self.about, **more)
+        size, asked = None if self.size is None else n, (self.neighbours, self.mechanism)
+        return self.of(
+            basis, bound, guarantee, *asked, size, self.unit, self.about, expected_size=n, **more
+        )
 
     @property
     def bounded(self) -> dict[str, Any]:  # type: ignore[override]
@@ -286,6 +306,151 @@ class MeanPlan(Plan):
                 "Give public_size, or fix what is measured.",
             )
         return design
+
+    def around(
+        self, size: int, design: Design, divisor: float | NoisyCount, certificate: Certificate
+    ) -> dict[str, Any]:
+        """All that the released function holds beside the mechanism's output, made before the noise.
+
+        Raises
+        ------
+        DpfdaError
+            If the noise gives more than its part of the budget.
+        """
+        problem = self.problem(size)
+        achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
+        if isinstance(divisor, NoisyCount):
+            part, _ = split(self.guarantee, COUNT_SHARE)
+            achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
+        tuning = {"name": design.mechanism, **design.parameters}
+        return {
+            "basis": self.basis.truncate(design.functions),
+            "exponent": design.exponent(problem),
+            "divisor": divisor,
+            "shrinkage": design.shrinkage,
+            "synthesis": None if design.measurement is None else design.measurement.synthesis,
+            "center": self.bound.center_on(flat_grid(self.basis)),
+            "noise": design.noise,
+            "hierarchy": design.hierarchy,
+            "certificate": certificate.fulfilled(achieved, tuning, self.bounded),
+            "about": dict(self.about) | stamp(),
+        }
+
+    # What to expect.
+
+    @cached_property
+    def planned(self) -> Design | None:
+        """The design for the number of units that is public, or to be expected; None without one."""
+        return self.public_design or (None if self.n is None else self.design(self.n))
+
+    def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
+        """Bias, noise and sampling that are to be expected; None without a number of units.
+
+        Parameters
+        ----------
+        draws : int
+            Means that are simulated where the error has no closed form.
+        """
+        if self.planned is None or self.n is None:
+            return None
+        rough = CountNoise(self.count_noise, COUNT_SCALE) if self.joins_count else None
+        return expected_error(self.problem(self.n), self.planned, self.basis, draws, rough)
+
+    def expected(self, quick: bool = False) -> float | None:
+        found = self.expected_error(QUICK_DRAWS if quick else DRAWS)
+        return None if found is None else self.typical(found.total)
+
+    def typical(self, square: float) -> float:
+        """Root mean square at a point for a squared L2 distance."""
+        return math.sqrt(square / volume(self.basis))
+
+    @property
+    def error_words(self) -> str:
+        if self.n is None:
+            return "none can be stated without a number of units to expect"
+        belief = "for a mean as rough as the kernel and as large as the bound allows"
+        if self.curves is not None and self.mechanism == "auto":
+            belief = "over smooth curves between the bounds"
+        elif self.problem(self.n).mixture is not None:
+            belief = "over smooth means, from as large as the bound allows to a hundredth of that"
+        return f"root mean square at a point, from the mean of the same bounded records, {belief}"
+
+    def half_width(self, level: float) -> float | None:
+        """As `band`: the median over made-up means with simulated noise."""
+        if self.n is None:
+            return None
+        made = [release.band(level) for release in self.examples(EXAMPLES)]
+        return float(np.median([np.mean(band.upper - band.lower) / 2 for band in made]))
+
+    def examples(self, count: int) -> list[Any]:
+        """Releases of made-up means with simulated noise, to look at; no data are in them."""
+        design, size = self.planned, self.n
+        if design is None or size is None:
+            raise ParameterError("n", "be given", "None", "The number of units is private: expect one.")
+        divisor: float | NoisyCount = float(size)
+        if self.size is None:
+            divisor = NoisyCount(COUNT_SCALE * size, COUNT_SCALE, self.count_noise)
+        public = self.around(size, design, divisor, self.certified())
+        public["about"] = {**public["about"], "simulated": "an example: no data are in it"}
+        # Of means whose shapes and sizes come in turn, every fifth: some of each.
+        sums = made_up_sums(self.problem(size), design, self.basis, 5 * count, design.counts > 0)[::5]
+        noise = design.noise.simulate(np.random.Generator(np.random.Philox(key=2)), count)
+        rows = np.rint(sums + noise[:, : design.components]).astype(object)
+        counted = size * design.counts if design.counts else None
+        return [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        if isinstance(self.bound, ValueBounds):
+            lower, upper = self.bound.curves_on(flat_grid(self.basis))
+            return float(np.mean(upper - lower)), "the distance between the bounds"
+        ball = self.ball
+        return self.typical((ball.radius * ball.step) ** 2), "the bound, spread over the domain"
+
+    @property
+    def noise_words(self) -> str:
+        design = self.planned or self.trial
+        return f"{design.mechanism}: {design.noise.describe()}"
+
+    def limit(self) -> float | None:
+        """What no mechanism that protects in proportion can expect to fall below, as `error`.
+
+        None where no such limit is proved: under (epsilon, delta), where the bound is a body, and for
+        the line of curves between bounds, whose means are not those of the limit.
+        """
+        if self.planned is None or self.n is None or isinstance(self.planned.hierarchy, CurvePrior):
+            return None
+        least = least_error(self.problem(self.n))
+        return None if least is None else self.typical(least)
+
+    def limit_of_any(self) -> float | None:
+        """What no mechanism with the guarantee can expect to fall below, as `error`."""
+        least = None if self.n is None else least_error_of_any(self.problem(self.n))
+        return None if least is None else self.typical(least)
+
+
+def released_mean(
+    public: Mapping[str, Any],
+    design: Design,
+    noisy_sum: tuple[int, ...],
+    noisy_count: int | None = None,
+) -> Any:
+    """The released function around a mechanism's output: on an interval or on a box.
+
+    Parameters
+    ----------
+    public : mapping
+        Of `MeanPlan.around`.
+    design : Design
+    noisy_sum : tuple of int
+    noisy_count : int, optional
+        The number of units, where it has the last coordinate of the noise.
+    """
+    made = ReleasedField if isinstance(public["basis"], BoxFunctions) else ReleasedFunction
+    public = dict(public)
+    if noisy_count is not None:
+        public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
+    return made(noisy_sum=noisy_sum, **public)
 
 
 def _for_function(guarantee: Guarantee, size: int | None) -> Guarantee:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
 from dpfda.errors import DpfdaError, ParameterError
-from dpfda.mechanisms.design.covariance import best_symmetric, symmetric_laws
+from dpfda.mechanisms.design.covariance import best_symmetric, symmetric_error, symmetric_laws
+from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, symmetric_noise
 from dpfda.numerics.rationals import readable
@@ -22,6 +24,7 @@ from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split, within
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, Plan, check, recomputed
 from dpfda.records.second_moments import outer_ball
+from dpfda.releases.covariance import ReleasedCovariance
 
 Floats = NDArray[np.float64]
 
@@ -160,10 +163,12 @@ class CovariancePlan(Plan):
         Of the mean that is released first.
     subspace : SubspaceShares, optional
         Where components are drawn by the exponential mechanism.
-    summary : str
-        For the ledger's history.
+    sought : str
+        What is published.
     again : callable, optional
         Makes the plan for another guarantee and number of units.
+    expected_size : int, optional
+        Number of units to expect, where it is private.
     """
 
     basis: Basis
@@ -180,8 +185,9 @@ class CovariancePlan(Plan):
     center: Floats | None = None
     mean: MeanPlan | None = None
     subspace: SubspaceShares | None = None
-    summary: str = "covariance"
+    sought: str = "covariance"
     again: Callable[[Guarantee, int], CovariancePlan] | None = None
+    expected_size: int | None = None
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -208,7 +214,7 @@ class CovariancePlan(Plan):
     def entry(self) -> dict[str, Any]:
         drawn = {} if self.subspace is None else self.subspace.describe()
         return super().entry() | {
-            "summary": self.summary, "budget": {**self.shares.describe(), **drawn}
+            "budget": {**self.shares.describe(), **drawn}
         }  # fmt: skip
 
     @property
@@ -258,6 +264,70 @@ class CovariancePlan(Plan):
     def noise(self, size: int) -> SymmetricNoise:
         """The law for a public or released number of units; its size is the number of functions."""
         return best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
+
+    # What to expect.
+
+    @property
+    def summary(self) -> str:
+        return self.sought
+
+    @property
+    def n(self) -> int | None:
+        if self.size is None:
+            return self.expected_size
+        # Pairs are of two units.
+        return self.size * 2 if self.about["center"] == "pairs" else self.size
+
+    def expected(self, quick: bool = False) -> float | None:
+        size = self.size or self.expected_size
+        if self.subspace is not None or size is None:
+            return None
+        eigenvalues, radius = self.basis.eigenvalues, self.ball.radius
+        square = symmetric_error(eigenvalues, self.noise(size), radius, size)
+        return self.radius**2 * math.sqrt(square) / volume(self.basis)
+
+    @property
+    def error_words(self) -> str:
+        if self.subspace is not None:
+            return (
+                "none can be stated for directions drawn by the exponential mechanism, which depends on"
+                " how far the leading variances lie apart"
+            )
+        return (
+            "root mean square at a pair of points, in squared units of the data, from the covariance of"
+            " the same shortened deviations, for curves as rough as the kernel"
+        )
+
+    def half_width(self, level: float) -> float | None:
+        """As `band`: of the noise alone, for the variance function; None where the count is private."""
+        if self.subspace is not None or self.size is None:
+            return None
+        noise = self.noise(self.size)
+        example = ReleasedCovariance(
+            basis=self.basis.truncate(noise.size),
+            noisy_sum=(0,) * noise.components,
+            exponent=2 * self.ball.exponent,
+            divisor=float(self.size),
+            center=np.zeros(self.basis.grid_points.size),
+            noise=noise,
+            certificate=self.certified(),
+            shrunk=False,
+        )
+        band = example.band(level, kind="measured")
+        return float(np.mean(band.upper - band.lower)) / 2
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return float(self.radius**2) / volume(
+            self.basis
+        ), "the largest mean variance that the bound allows"
+
+    @property
+    def noise_words(self) -> str:
+        if self.subspace is not None:
+            parts = "; ".join(f"{of}: {part}" for of, part in self.subspace.describe().items())
+            return f"exponential on {self.subspace.components} functions; {parts}"
+        return f"{self.law}: {self.noise(self.size or self.expected_size or 1).describe()}"
 
 
 def variance_noise(

@@ -1,25 +1,41 @@
-"""A plan: what would be published, of whom and at what price, from public numbers alone."""
+"""A plan: what would be published, of whom, at what price and how exactly, from public numbers alone."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from fractions import Fraction
+from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import probability, real, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.privacy.words import number
+from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
+
+LEVEL = 0.95
+# Where least budgets and sizes are looked for, and how closely: the answer is rounded up.
+EPSILONS, SIZES = (1e-6, 1e4), (2.0, 1e9)
+CLOSE, DIGITS, STEPS = 0.005, 3, 40
+# Tables go from an eighth of the budget or size to eight times it.
+SPAN, ROWS = 8, 7
 
 
 class Plan(ABC):
     """The public side of a release: all but the data. Base of the plans of all summaries.
 
     An estimator makes one from its parameters, the columns and the number of units, and hands it down:
-    whatever reads, sums, charges or draws knows the plan and not the estimator.
+    whatever reads, sums, charges or draws knows the plan and not the estimator. `PrivateMean.plan` and
+    the like give one to look at before there are data.
 
     Attributes
     ----------
@@ -28,17 +44,31 @@ class Plan(ABC):
     neighbours : Neighbours
     unit : str
         Who is protected.
+    size : int or None
+        Public number of units, or public divisor; None where it is private.
     bounded : mapping
         The public bound on one unit: its description, and its numbers where it has any.
     about : mapping
         Name of the summary, labels and units of the axes.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateMean
+    >>> plan = PrivateMean(1.0, bounds=(0, 1)).plan(n=500, columns=48)
+    >>> plan.error < 0.05, plan.at(epsilon=0.5).error > plan.error
+    (True, True)
     """
 
     guarantee: Guarantee
     neighbours: Neighbours
     unit: str
+    size: int | None
     bounded: Mapping[str, Any]
     about: Mapping[str, Any]
+    # Makes the plan for another guarantee and number of units.
+    again: Callable[[Guarantee, int], Any] | None = None
+    # A number of units to expect, where it is private.
+    expected_size: int | None = None
 
     @property
     @abstractmethod
@@ -54,6 +84,11 @@ class Plan(ABC):
     def costs(self) -> dict[str, Cost]:
         """What each stage of the release costs."""
 
+    @property
+    def summary(self) -> str:
+        """What would be published."""
+        return str(self.about.get("summary", "function"))
+
     def certified(self) -> Certificate:
         """The certificate of the release, which is about to be charged."""
         return Certificate.charged(self.costs(), self.neighbours, self.unit, self.bounded, self.tuning)
@@ -61,13 +96,264 @@ class Plan(ABC):
     def entry(self) -> dict[str, Any]:
         """Public description of the release for the ledger's history."""
         return {
-            "summary": self.about.get("summary", "function"),
+            "summary": self.summary,
             "neighbours": str(self.neighbours),
             "privacy_unit": self.unit,
             "bound": self.bounded["description"],
             "basis": self.functions,
             "mechanism": self.tuning["name"],
         }
+
+    # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        """Number of units that errors are expected for."""
+        return self.expected_size if self.size is None else self.size
+
+    def expected(self, quick: bool = False) -> float | None:
+        """Root mean square error at a point that is to be expected; None where none can be stated.
+
+        Parameters
+        ----------
+        quick : bool
+            From fewer simulated means, where it has no closed form.
+        """
+        return None
+
+    @property
+    def error(self) -> float | None:
+        """Root mean square error at a point that is to be expected, in the units of the function.
+
+        What it is the error from, `error_words` says; None where none can be stated.
+        """
+        return self.expected()
+
+    @property
+    def error_words(self) -> str:
+        """What the expected error is, or why none is stated."""
+        return "no expected error can be stated: it depends on the data; the law of the noise is known"
+
+    def half_width(self, level: float) -> float | None:
+        """As `band`, for a level that has been checked."""
+        return None
+
+    def band(self, level: float = LEVEL) -> float | None:
+        """Expected half-width of the release's default band, over the domain; None where it has none.
+
+        Parameters
+        ----------
+        level : float
+            Its probability.
+        """
+        return self.half_width(probability(level, "level"))
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        """What per cent are of, in the units of the function, and what that is called."""
+        return None
+
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise, in words."""
+        return str(self.tuning["name"])
+
+    # Other public numbers.
+
+    def at(
+        self, n: int | None = None, epsilon: Any = None, *, guarantee: Guarantee | None = None
+    ) -> Self:
+        """The plan for other public numbers.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of units, or public divisor.
+        epsilon : float, optional
+            In the place of the guarantee's epsilon; delta stays.
+        guarantee : Guarantee, optional
+            In the place of the guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If they are unusable.
+        """
+        if epsilon is not None:
+            guarantee = _with_epsilon(self.guarantee, epsilon)
+        units = self.n if n is None else whole(n, "n", 2)
+        if units is None:
+            raise ParameterError("n", "be given", "None", "The number of units is private: expect one.")
+        return self.remade(guarantee or self.guarantee, units)
+
+    def remade(self, guarantee: Guarantee, n: int) -> Self:
+        """The plan for another guarantee and number of units."""
+        assert self.again is not None  # noqa: S101
+        made: Self = self.again(guarantee, n)
+        return made
+
+    def least_epsilon(
+        self, error: float | None = None, band: float | None = None, level: float = LEVEL
+    ) -> float:
+        """The least epsilon for an expected error, or expected half-width of the band.
+
+        Parameters
+        ----------
+        error, band : float
+            Exactly one of them, in the units of the function.
+        level : float
+            Of the band.
+
+        Returns
+        -------
+        float
+            Rounded up to three digits.
+
+        Raises
+        ------
+        ParameterError
+            If no epsilon up to 10,000 is enough, or no error can be stated.
+
+        Examples
+        --------
+        >>> from dpfda import PrivateMean
+        >>> plan = PrivateMean(1.0, bounds=(0, 1)).plan(n=500, columns=48)
+        >>> plan.at(epsilon=plan.least_epsilon(error=0.03)).error <= 0.03
+        True
+        """
+        if isinstance(self.guarantee, ZeroConcentratedDP):
+            raise ParameterError("rho", "be an epsilon where the least one is wanted", "rho")
+        ratio = self._ratio(error, band, level)
+        found = _least(
+            lambda at, quick: ratio(self.at(epsilon=_exact(at)), quick),
+            float(self.guarantee.epsilon),
+            EPSILONS,
+        )
+        if found is None:
+            raise _beyond(error, band, f"an epsilon up to {EPSILONS[1]:g}")
+        return found
+
+    def least_n(
+        self, error: float | None = None, band: float | None = None, level: float = LEVEL
+    ) -> int:
+        """The least number of units for an expected error, or expected half-width of the band.
+
+        Parameters and errors as in `least_epsilon`; up to 10^9 units.
+        """
+        ratio = self._ratio(error, band, level)
+        found = _least(
+            lambda at, quick: ratio(self.at(n=math.ceil(at)), quick), float(self.n or 100), SIZES
+        )
+        if found is None:
+            raise _beyond(error, band, f"{SIZES[1]:g} units")
+        return math.ceil(found)
+
+    def _ratio(
+        self, error: float | None, band: float | None, level: float
+    ) -> Callable[[Plan, bool], float]:
+        """What a plan gives, over what is wanted."""
+        if (error is None) == (band is None):
+            found = "none" if error is None else "both"
+            raise ParameterError("error", "be given, or band, and not both", found)
+        name = "error" if band is None else "band"
+        wanted = real(error if band is None else band, name, 1e-100, 1e100)
+        probability(level, "level")
+
+        def ratio(plan: Plan, quick: bool) -> float:
+            given = plan.expected(quick) if band is None else plan.half_width(level)
+            if given is None:
+                raise ParameterError(name, "be one that can be stated", "none", self.error_words)
+            return given / wanted
+
+        return ratio
+
+    # In words, numbers and pictures.
+
+    def facts(self) -> dict[str, str]:
+        """What is planned, by what each fact is called."""
+        return {
+            "guarantee": str(self.guarantee),
+            "protects": self.neighbours.describe(self.unit),
+            "bound": str(self.bounded["description"]),
+            "functions": self.functions,
+            "mechanism": self.noise_words,
+        }
+
+    def describe(self, level: float = LEVEL) -> str:
+        """The plan in words."""
+        units = f"{self.n} {self.unit}s" if self.n else f"{self.unit}s, whose number is private"
+        lines = [f"Plan of a {self.summary} of {units}; no data were read."]
+        error, band = self.error, self.band(level)
+        facts = self.facts()
+        if error is not None:
+            facts["error"] = f"{number(error)}: {self.error_words}"
+        else:
+            facts["error"] = self.error_words
+        if band is not None:
+            facts["band"] = f"half-width {number(band)} to be expected of the {100 * level:g}% band"
+        return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
+
+    __str__ = describe
+
+    def to_json(self, level: float = LEVEL) -> dict[str, Any]:
+        """Facts and what is to be expected, as JSON types."""
+        return {
+            "summary": self.summary,
+            "units": self.n,
+            **self.facts(),
+            "expected_error": self.error,
+            "error": self.error_words,
+            "expected_band": self.band(level),
+            "band_level": level,
+        }
+
+    def rows(self, quick: bool = True) -> list[dict[str, float | None]]:
+        """Expected errors from an eighth of the budget to eight times it, at this number of units."""
+        rows = []
+        for factor in _factors(ROWS):
+            plan = self.at(guarantee=_times(self.guarantee, factor))
+            budget = getattr(plan.guarantee, "epsilon", None) or getattr(plan.guarantee, "rho", None)
+            rows.append({"epsilon": float(budget or 0), "error": plan.expected(quick)})
+        return rows
+
+    def view(self) -> Curve:
+        """The expected error against the budget.
+
+        Raises
+        ------
+        ParameterError
+            If no error can be stated.
+        """
+        rows = self.rows()
+        errors = [row["error"] for row in rows]
+        if any(error is None for error in errors):
+            raise ParameterError("plan", "have an expected error to be drawn", "none", self.error_words)
+        line = Line(np.array([row["epsilon"] for row in rows]), np.array(errors), "expected error")
+        units = str(self.about.get("value", "units of the function"))
+        of = "rho" if isinstance(self.guarantee, ZeroConcentratedDP) else "epsilon"
+        return Curve(
+            (line,),
+            f"{of} (smaller is more private)",
+            f"error at a point\n({units})",
+            f"Expected error of a {self.summary} of {self.n} {self.unit}s",
+            "From public numbers alone; no data were read",
+            logarithmic=True,
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the facts in a table."""
+        from html import escape
+
+        error = self.error
+        facts = {**self.facts(), "expected error": self.error_words}
+        if error is not None:
+            facts["expected error"] = f"{number(error)}: {self.error_words}"
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(fact)}</td></tr>"
+            for name, fact in facts.items()
+        )
+        return f"<table>{rows}</table>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,3 +373,74 @@ class Prepared(Generic[PlanType, Total]):
 
     def __repr__(self) -> str:
         return f"Prepared({type(self.plan).__name__}, content private)"
+
+
+def _with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
+    if isinstance(guarantee, ZeroConcentratedDP):
+        raise ParameterError("epsilon", "be left out of a plan by rho", f"{epsilon}", "Pass guarantee=.")
+    delta = getattr(guarantee, "delta", None)
+    return PureDP(epsilon) if delta is None else ApproximateDP(epsilon, delta)
+
+
+def _times(guarantee: Guarantee, factor: Fraction) -> Guarantee:
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return ZeroConcentratedDP(guarantee.rho * factor)
+    return _with_epsilon(guarantee, guarantee.epsilon * factor)
+
+
+def _factors(steps: int) -> list[Fraction]:
+    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
+    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
+    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
+
+
+def _exact(value: float) -> Fraction:
+    return Fraction(f"{value:.12g}")
+
+
+def _beyond(error: float | None, band: float | None, reach: str) -> ParameterError:
+    name, wanted = ("error", error) if band is None else ("band", band)
+    remedy = "What bounds, smoothing and the grid leave out stays, whatever the budget and the number."
+    return ParameterError(name, f"be within reach of {reach}", f"{wanted:g}", remedy)
+
+
+def _least(
+    ratio: Callable[[float, bool], float], start: float, limits: tuple[float, float]
+) -> float | None:
+    """The least value, rounded up to a few digits, at which a falling ratio is at most one.
+
+    None where there is none within the limits. The ratio is taken to fall about like one over the value:
+    steps follow the two last values that lie on either side of one.
+    """
+    lowest, highest = limits
+    at, below, above = min(max(start, lowest), highest), None, None
+    for _ in range(STEPS):
+        found = ratio(at, True)
+        if found > 1:
+            below = (math.log(at), math.log(found))
+        else:
+            above = (math.log(at), math.log(max(found, 1e-12)))
+        if below and above:
+            if above[0] - below[0] < CLOSE:
+                break
+            share = below[1] / (below[1] - above[1])
+            # Away from the ends, so that both of them move.
+            at = math.exp(below[0] + min(max(share, 0.05), 0.95) * (above[0] - below[0]))
+        elif (at >= highest and below) or (at <= lowest and above):
+            break
+        else:
+            at = min(max(at * min(max(1.02 * found, 1 / 30), 30.0), lowest), highest)
+    if above is None:
+        return None
+    least = _rounded_up(math.exp(above[0]))
+    for step in range(STEPS // 4):
+        if ratio(least, False) <= 1:
+            return least
+        least = _rounded_up(least * (1 + CLOSE * 2**step))
+    return None
+
+
+def _rounded_up(value: float) -> float:
+    digits = DIGITS - 1 - math.floor(math.log10(value))
+    # A value that has few digits already stays.
+    return round(math.ceil(round(value * 10.0**digits, 6)) * 10.0**-digits, max(digits, 0))

@@ -18,7 +18,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.machines import KernelMachine, PreparedMachine, column
+from dpfda.summaries.machine_plan import MachinePlan
+from dpfda.summaries.machines import KernelMachine, column
 from dpfda.summaries.minimiser import read_loss
 from dpfda.summaries.settings import Reading
 
@@ -63,8 +64,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
-        and a seed in a `dpfda.summaries.machines.Features`; see `dpfda.records.features` for the maps:
-        `LinearFeatures.of_curves` takes curves and images.
+        and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
+        maps: `LinearFeatures.of_curves` takes curves and images.
     penalty : float, optional
         On the squared norm; by default from public numbers.
     domain : Domain, optional
@@ -221,15 +222,15 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         return pair[0], pair[1]
 
     def _release(
-        self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate
+        self, plan: MachinePlan, coefficients: Floats, certificate: Certificate
     ) -> ReleasedPredictor:
         return ReleasedPredictor(
             task="classification",
             coefficients=coefficients,
             center=0.0,
             half_width=1.0,
-            classes=prepared.classes,
-            **self._shared(prepared, certificate),
+            classes=plan.classes,
+            **plan.shared(certificate),
         )
 
     def __sklearn_tags__(self) -> Any:

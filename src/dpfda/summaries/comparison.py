@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, Prepared, publish_parallel
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import MeanPlan, Plan, Prepared, publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.choices import check_choices
-from dpfda.summaries.curves import read_curves
+from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Domain, Reading
@@ -30,6 +32,106 @@ from dpfda.summaries.two_stage import TwoStages
 
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonPlan(Plan):
+    """Plan of the means of disjoint groups, of which each has the whole budget.
+
+    Parameters
+    ----------
+    parts : mapping
+        Plan of each group's mean, by its name.
+    mechanism : str
+        As it was asked for.
+    """
+
+    parts: Mapping[str, MeanPlan]
+    mechanism: str
+
+    @property
+    def first(self) -> MeanPlan:
+        """Of one of the groups: bound, basis and guarantee are the same for all."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.first.guarantee
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.first.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.first.unit
+
+    @property
+    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.first.bounded
+
+    @property
+    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {**self.first.about, "summary": "mean curves of groups"}
+
+    @property
+    def functions(self) -> str:
+        return self.first.functions
+
+    @property
+    def tuning(self) -> Mapping[str, Any]:
+        return {"name": self.mechanism}
+
+    def entry(self) -> dict[str, Any]:
+        return super().entry() | {"groups": list(self.parts), "composition": "parallel"}
+
+    def costs(self) -> dict[str, Cost]:
+        return self.first.costs()
+
+    # What to expect.
+
+    def remade(self, guarantee: Guarantee, n: int) -> ComparisonPlan:
+        """The plan for another guarantee, and n units in each group."""
+        shared = self.first.mechanism
+        if shared.size == self.n:
+            shared = replace(shared, size=n)
+        parts = {
+            name: replace(part, mechanism=shared).remade(guarantee, n)
+            for name, part in self.parts.items()
+        }
+        return ComparisonPlan(parts, self.mechanism)
+
+    @property
+    def n(self) -> int | None:
+        """Of the smallest group."""
+        return min((part.n for part in self.parts.values() if part.n), default=None)
+
+    def expected(self, quick: bool = False) -> float | None:
+        found = [
+            part.expected(quick) for part in {part.n: part for part in self.parts.values()}.values()
+        ]
+        return max((error for error in found if error is not None), default=None)
+
+    def _sizes(self) -> list[MeanPlan]:
+        """One plan of each size of group."""
+        return [*{part.n: part for part in self.parts.values()}.values()]
+
+    @property
+    def error_words(self) -> str:
+        said = self.first.error_words
+        return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
+
+    def half_width(self, level: float) -> float | None:
+        found = [part.half_width(level) for part in self._sizes()]
+        return max((width for width in found if width is not None), default=None)
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.first.scale
+
+    @property
+    def noise_words(self) -> str:
+        return self.first.noise_words
 
 
 class PrivateComparison(Estimator):
@@ -142,22 +244,50 @@ class PrivateComparison(Estimator):
             If the ledger refuses.
         """
         names, parts = self.prepare(X, y, groups)
-        plan = parts[0].plan
-        entry = {
-            "summary": "mean curves of groups",
-            "neighbours": str(plan.neighbours),
-            "privacy_unit": plan.unit,
-            "bound": plan.bound.describe(),
-            "basis": plan.basis.describe(),
-            "mechanism": str(self.mechanism),
-            "groups": names,
-            "composition": "parallel",
-        }
+        plan = ComparisonPlan(
+            {name: p.plan for name, p in zip(names, parts, strict=True)}, str(self.mechanism)
+        )
         pairs = [(part.total, part.plan) for part in parts]
-        released = publish_parallel(pairs, entry, *self.paying())
+        released = publish_parallel(pairs, plan.entry(), *self.paying())
         self.release_ = ReleasedComparison(dict(zip(names, released, strict=True)))
-        self.n_features_in_ = int(plan.basis.grid_points.size)
+        self.n_features_in_ = int(plan.first.basis.grid_points.size)
         return self
+
+    def plan(self, n: Any, columns: Any = POINTS) -> ComparisonPlan:
+        """What `fit` would publish, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int or mapping
+            Number of units of each group: one for all of `levels` (two, where none are named), or by
+            name.
+        columns : int or array (m,)
+            As in `PrivateMean.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        check_choices(self)
+        basis = public_basis(self.settings, self.basis, columns)
+        named = n if isinstance(n, Mapping) else dict.fromkeys(self.levels or ("first", "second"), n)
+        units = {str(level): whole(size, "n", 2) for level, size in named.items()}
+        shared = self._shared([*units.values()])
+        size = self.settings.unit.public_size
+        sizes = dict(zip(units, _sizes(size, list(named)), strict=True))
+        domain = self.settings.domain
+        readers = {name: self._reader(sizes[name], shared, basis, domain) for name in units}
+        parts = {
+            name: reader._plan(basis, units[name], None, reader.settings, units[name])
+            for name, reader in readers.items()
+        }
+        return ComparisonPlan(parts, str(self.mechanism))
+
+    def _shared(self, sizes: list[int]) -> Any:
+        if isinstance(self.mechanism, TwoStages):
+            raise self.mechanism.refusal("a comparison")
+        return shared_design(self.mechanism, self._design_size(sizes))
 
     def prepare(
         self, X: Any, y: Any, groups: Any = None
@@ -208,7 +338,7 @@ class PrivateComparison(Estimator):
             known_sizes = [_count(chosen, own) for chosen in rows]
         else:
             known_sizes = [size for size in sizes if size is not None]
-        mechanism = shared_design(self.mechanism, self._design_size(known_sizes))
+        mechanism = self._shared(known_sizes)
         parts = []
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():

@@ -70,7 +70,8 @@ class SecondMoments(Estimator):
         guarantee, asked = check_choices(self), self._deviations()
         whole(n, "n", 2)
         basis = public_basis(self.settings, self.basis, columns)
-        return self._plan(guarantee, n, asked, basis, None, self.settings)
+        planned = self.settings.unit.public_size is None
+        return self._plan(guarantee, n, asked, basis, None, self.settings, planned)
 
     def prepare(self, X: Any, groups: Any = None) -> Prepared[CovariancePlan, Curves]:
         """Check everything that is public, and read the curves. Nothing is charged or drawn.
@@ -113,6 +114,7 @@ class SecondMoments(Estimator):
         basis: Basis,
         groups: Any,
         settings: Settings,
+        planned: bool = False,
     ) -> CovariancePlan:
         unit = settings.unit.name or ("record" if groups is None else "group")
         return covariance_plan(
@@ -297,6 +299,7 @@ def covariance_plan(
     strategy: MatrixNoise | Exponential,
     summary: str = "covariance",
     components: int | None = None,
+    planned: bool = False,
 ) -> CovariancePlan:
     """The plan of a covariance, or of components, checked.
 
@@ -313,13 +316,17 @@ def covariance_plan(
         For the ledger's history.
     components : int, optional
         Number of components that are wanted.
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
 
     Raises
     ------
     ParameterError, RefusedMechanismError
         If something cannot be given.
     """
-    size = public_size(settings.unit, count, settings.reading.invalid)
+    size, expected = public_size(settings.unit, count, settings.reading.invalid), None
+    if planned:
+        size, expected = (None if size is None else count), count
     counted, size = size is None, size // 2 if size and asked.word == "pairs" else size
     SymmetricTensorBasis(basis)
     center, private = asked.center_on(basis.grid_points), asked.word == "private"
@@ -343,8 +350,9 @@ def covariance_plan(
         summary,
         partial(
             covariance_plan, settings=settings, asked=asked, basis=basis, unit=unit, strategy=strategy,
-            summary=summary, components=components,
+            summary=summary, components=components, planned=True,
         ),
+        expected,
     )  # fmt: skip
     plan.check()
     if subspace is None and components is not None and size is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.solvers import ObjectiveSolver, OutputSolver, Plan, SumsSolver
+from dpfda.summaries.solvers import ObjectiveSolver, OutputSolver, SumsSolver, Terms
 
 SOLVERS = {solver.name: solver for solver in (OutputSolver, ObjectiveSolver, SumsSolver)}
 
@@ -45,7 +45,7 @@ def default_solver(loss: Loss, components: int, units: int, guarantee: PureDP | 
     """
     if loss.lipschitz is None:
         return "sums"
-    output = OutputSolver(Plan(components, units, loss, Fraction(1), guarantee, False))
+    output = OutputSolver(Terms(components, units, loss, Fraction(1), guarantee, False))
     normal = math.sqrt(float(output.noise.variances()[0])) / output.width
     block = math.sqrt(components + 1) / float(guarantee.epsilon)
     return "output" if normal * OUTPUT_ADVANTAGE < block else "objective"
@@ -64,7 +64,7 @@ def default_penalty(
     penalty = _noise_penalty(solver, loss, components, units, guarantee)
     # With very many units the rounding of floats would cost more noise than a larger penalty.
     while penalty < LARGEST_PENALTY:
-        made = SOLVERS[solver](Plan(components, units, loss, Fraction(penalty), guarantee, False))
+        made = SOLVERS[solver](Terms(components, units, loss, Fraction(penalty), guarantee, False))
         if isinstance(made, SumsSolver) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
             break
         penalty *= 1.25
@@ -76,7 +76,7 @@ def _noise_penalty(
 ) -> float:
     steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
     epsilon = float(guarantee.epsilon)
-    trial = Plan(components, units, loss, Fraction(1), guarantee, False)
+    trial = Terms(components, units, loss, Fraction(1), guarantee, False)
     if solver == "sums":
         sums = SumsSolver(trial)
         deviation = math.sqrt(float(sums.noise.variances()[0])) / (5.0 * float(sums.ball.radius) ** 2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
@@ -11,60 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, box_domain
-from dpfda.bounds import Norm
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.design.density import choose_cells
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.histospline import check_smoothing
-from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
-from dpfda.publication import publish_integers, stamp
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import Prepared
 from dpfda.records.curves import check_choice
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array, whole_counts
-from dpfda.releases.density import ReleasedDensity
-from dpfda.releases.histogram import ReleasedHistogram, noise_words
-from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.summaries.density_plan import DensityPlan, density_plan, publish_density
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedDensity:
-    """All that is known before anything is charged or drawn: the public side, and the private sum.
-
-    Parameters
-    ----------
-    cells : CellGrid
-    total : IntegerSum
-        Private integers.
-    noise : NoiseLaw
-    norm, width
-        Neighbouring data sets move the integers by at most `width` in this norm.
-    charged : Guarantee
-    public : mapping
-        What the release will hold beside the noisy integers.
-    elements : Elements or None
-        Of the kernel estimate; None for the histogram.
-    """
-
-    cells: CellGrid
-    total: IntegerSum
-    noise: NoiseLaw
-    norm: Norm
-    width: int
-    charged: Guarantee
-    public: Mapping[str, Any] = field(default_factory=dict)
-    elements: Any = None
 
 
 class PrivateDensity(Estimator):
@@ -252,30 +215,41 @@ class PrivateDensity(Estimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))
 
-    def prepare(self, X: Any, groups: Any = None) -> PreparedDensity:
+    def plan(self, n: int, edges: Any = None) -> DensityPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; where that is private, a number to expect.
+        edges : array (m + 1,), or tuple of d arrays, optional
+            As in `fit_counts`, for a table.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        whole(n, "n", 2)
+        table = None if edges is None else self._cells_of(edges)
+        return self._plan(n, None, table, planned=self.settings.unit.public_size is None)
+
+    def prepare(self, X: Any, groups: Any = None) -> Prepared[DensityPlan, IntegerSum]:
         """Everything before the noise, for points. The result is private."""
         if is_dask(X):
             return self._prepare_on_cluster(X, groups)
-        settings = self.settings
-        invalid, domain = settings.reading.invalid, box_domain(settings.domain.domain_range)
-        guarantee, neighbours = self._checked()
+        invalid = self.settings.reading.invalid
+        dimensions = len(box_domain(self.settings.domain.domain_range))
+        self._checked()
         X, groups = cells_handed(X, groups)[:2]
-        points, usable = points_from_array(X, len(domain), invalid)
+        points, usable = points_from_array(X, dimensions, invalid)
         codes = None if groups is None else unit_codes(groups, len(points), invalid)
         units = len(points) if codes is None else int(codes.max(initial=-1)) + 1
-        size = self._size(neighbours, units)
-        unit = settings.unit.name or ("record" if groups is None else "group")
-        mechanism = self._kernel()
-        if mechanism is None:
-            cells = self._cells(size, len(domain), guarantee, neighbours)
-        elif self.cells is not None:
-            cells = CellGrid.regular(self.cells, domain)
-        else:
-            cells = mechanism.grid(domain, len(domain))
-        weights = cell_weights(cells.index(points), usable, codes, cells.size, EXPONENT)
-        return self._prepared(cells, weights, size, guarantee, neighbours, unit, "adaptive")
+        plan = self._plan(units, groups)
+        weights = cell_weights(plan.cells.index(points), usable, codes, plan.cells.size, EXPONENT)
+        return Prepared(plan, IntegerSum.of(plan.total(weights)))
 
-    def _prepare_on_cluster(self, X: Any, groups: Any) -> PreparedDensity:
+    def _prepare_on_cluster(self, X: Any, groups: Any) -> Prepared[DensityPlan, IntegerSum]:
         from dpfda.records.dask_arrays import rows_of
         from dpfda.summaries.clusters import total_on_cluster
         from dpfda.summaries.pooled import PooledDensity
@@ -283,11 +257,20 @@ class PrivateDensity(Estimator):
         pool = PooledDensity.of(self, None if groups is not None else rows_of(X), groups is not None)
         return pool.prepared(total_on_cluster(pool, X, groups))
 
-    def prepare_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> PreparedDensity:
+    def prepare_counts(
+        self, counts: Any, edges: Any, multiplier: int = 1
+    ) -> Prepared[DensityPlan, IntegerSum]:
         """Everything before the noise, for counts. The result is private."""
-        cells = CellGrid.from_edges(edges)
-        settings = self.settings
-        ends = settings.domain.domain_range
+        cells = self._cells_of(edges)
+        if isinstance(multiplier, bool) or not isinstance(multiplier, int) or multiplier < 1:
+            raise ParameterError("multiplier", "be a positive integer", repr(multiplier))
+        self._checked()
+        people = whole_counts(counts, cells.shape, multiplier, self.settings.reading.invalid)
+        plan = self._plan(sum(people), None, cells)
+        return Prepared(plan, IntegerSum.of(plan.total([count << EXPONENT for count in people])))
+
+    def _cells_of(self, edges: Any) -> CellGrid:
+        cells, ends = CellGrid.from_edges(edges), self.settings.domain.domain_range
         if ends is not None and box_domain(ends) != cells.domain_range:
             raise ParameterError(
                 "domain_range", f"be that of the edges, {cells.domain_range}", shown(ends)
@@ -296,25 +279,31 @@ class PrivateDensity(Estimator):
             raise ParameterError(
                 "cells", "be left out for counts, whose edges say them", repr(self.cells)
             )
-        if isinstance(multiplier, bool) or not isinstance(multiplier, int) or multiplier < 1:
-            raise ParameterError("multiplier", "be a positive integer", repr(multiplier))
-        guarantee, neighbours = self._checked()
-        people = whole_counts(counts, cells.shape, multiplier, settings.reading.invalid)
-        size = self._size(neighbours, sum(people))
-        weights = [count << EXPONENT for count in people]
-        unit, smoothing = (
-            settings.unit.name or "record",
-            "monotone" if cells.dimensions == 1 else "adaptive",
-        )
-        return self._prepared(cells, weights, size, guarantee, neighbours, unit, smoothing)
+        return cells
 
-    def _checked(self) -> tuple[Guarantee, Neighbours]:
+    def _plan(
+        self, count: int, groups: Any, table: CellGrid | None = None, planned: bool = False
+    ) -> DensityPlan:
+        smoothing = "monotone" if table is not None and table.dimensions == 1 else "adaptive"
+        return density_plan(
+            self._checked(),
+            count,
+            settings=self.settings,
+            cells=self.cells if table is None else table,
+            noise=self.noise,
+            smoothing=smoothing if self.bandwidth is None else self.bandwidth,
+            unit=self.settings.unit.name or ("record" if groups is None else "group"),
+            kernel=self._kernel(),
+            planned=planned,
+        )
+
+    def _checked(self) -> Guarantee:
         guarantee = check_choices(self)
         check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         self._kernel()
         if self.bandwidth is not None:
             check_smoothing(self.bandwidth, CellGrid.regular(1, (0, 1)), "bandwidth")
-        return guarantee, Neighbours.parse(self.settings.unit.neighbours)
+        return guarantee
 
     def _kernel(self) -> DensityKernel | None:
         if isinstance(self.mechanism, DensityKernel):
@@ -322,146 +311,7 @@ class PrivateDensity(Estimator):
         check_choice(self.mechanism, "mechanism", ("histogram", "kernel"))
         return DensityKernel() if self.mechanism == "kernel" else None
 
-    def _size(self, neighbours: Neighbours, units: int) -> int | None:
-        """The public number of units; None under add/remove."""
-        if neighbours is Neighbours.ADD_REMOVE:
-            if self.settings.unit.public_size is not None:
-                whole(self.settings.unit.public_size, "public_size", words="be a positive integer")
-            return None
-        return public_size(self.settings.unit, units)
-
-    def _design_size(self, size: int | None, parameter: str) -> int:
-        found = size or self.settings.unit.public_size
-        if found is None:
-            raise ParameterError(
-                parameter,
-                "be given under add/remove neighbours, where the number of units is private",
-                "None",
-                "Or give public_size, a public number such as the size planned.",
-            )
-        return int(found)
-
-    def _cells(
-        self,
-        size: int | None,
-        dimensions: int,
-        guarantee: Guarantee,
-        neighbours: Neighbours,
-    ) -> CellGrid:
-        if self.cells is not None:
-            return CellGrid.regular(self.cells, self.settings.domain.domain_range)
-        count = choose_cells(
-            self._design_size(size, "cells"), dimensions, guarantee, neighbours, self.noise
-        )
-        return CellGrid.regular(count, self.settings.domain.domain_range)
-
-    def _prepared(
-        self,
-        cells: CellGrid,
-        weights: list[int] | IntegerSum,
-        size: int | None,
-        guarantee: Guarantee,
-        neighbours: Neighbours,
-        unit: str,
-        smoothing: str,
-    ) -> PreparedDensity:
-        public = {
-            "neighbours": neighbours,
-            "unit": unit,
-            "public_size": size,
-            "smoothing": smoothing if self.bandwidth is None else self.bandwidth,
-            "about": {
-                "summary": "density",
-                **read_labels(self.settings.domain.labels, boxes=True),
-                **stamp(),
-            },
-        }
-        kernel = self._kernel()
-        if kernel is None:
-            check_smoothing(public["smoothing"], cells, "bandwidth")
-            noise, charged, norm, width = share_noise(cells.size, guarantee, neighbours, self.noise)
-            total = weights if isinstance(weights, IntegerSum) else IntegerSum.of(weights)
-            return PreparedDensity(cells, total, noise, norm, width, charged, public)
-        if isinstance(weights, IntegerSum):
-            words = "be 'histogram' where the points lie in several places"
-            raise ParameterError("mechanism", words, shown(self.mechanism))
-        elements = kernel.elements(cells, self._design_size(size, "public_size"))
-        width = elements.width(neighbours) << EXPONENT
-        charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)
-        noise = elements.law(width, charged)
-        total = IntegerSum.of(elements.total(weights))
-        return PreparedDensity(cells, total, noise, elements.norm, width, charged, public, elements)
-
-    def _publish(self, prepared: PreparedDensity) -> Self:
-        noisy, certificate = publish_integers(
-            prepared.total,
-            prepared.noise,
-            prepared.norm,
-            prepared.width,
-            prepared.charged,
-            self._entry(prepared),
-            *self.paying(),
-            self._tuning(prepared),
-        )
-        self.release_ = self.assemble(prepared, noisy, certificate)
-        self.n_features_in_ = prepared.cells.dimensions
+    def _publish(self, prepared: Prepared[DensityPlan, IntegerSum]) -> Self:
+        self.release_ = publish_density(prepared, *self.paying())
+        self.n_features_in_ = prepared.plan.cells.dimensions
         return self
-
-    def assemble(
-        self, prepared: PreparedDensity, noisy: tuple[int, ...], certificate: Certificate
-    ) -> ReleasedDensity:
-        """The released density around the mechanism's output: post-processing.
-
-        Parameters
-        ----------
-        prepared : PreparedDensity
-            Its public side is used.
-        noisy : tuple of int
-            The sum with noise.
-        certificate : Certificate
-            What was charged.
-        """
-        kernel = self._kernel()
-        if kernel is None:
-            return ReleasedDensity(self._histogram(prepared, noisy, certificate))
-        public = {**prepared.public, "noise": prepared.noise, "certificate": certificate}
-        return ReleasedDensity(kernel.release(prepared.elements, noisy, EXPONENT, public))
-
-    def _histogram(
-        self, prepared: PreparedDensity, noisy: tuple[int, ...], certificate: Certificate
-    ) -> ReleasedHistogram:
-        named = ("public_size", "smoothing", "about")
-        return ReleasedHistogram(
-            cells=prepared.cells,
-            noisy_counts=noisy,
-            exponent=EXPONENT,
-            noise=prepared.noise,
-            certificate=certificate,
-            **{name: prepared.public[name] for name in named},
-        )
-
-    def _tuning(self, prepared: PreparedDensity) -> dict[str, Any]:
-        """Name and public tuning of the mechanism, for the certificate."""
-        kernel = self._kernel()
-        if kernel is None:
-            words = noise_words(prepared.noise)
-            return {"name": "histogram", "cells": list(prepared.cells.shape), "noise": words}
-        return {"name": "kernel", "eta": float(kernel.eta), "noise": kernel.noise}
-
-    def _entry(self, prepared: PreparedDensity) -> dict[str, Any]:
-        kernel = self._kernel()
-        name, bound = "histogram", "one cell a unit"
-        if kernel is not None:
-            name, count = (
-                f"kernel, eta {kernel.eta:g}, {kernel.noise} noise",
-                len(prepared.elements.integers),
-            )
-            bound = f"points, each moved to the nearest of {count} public ones"
-        return {
-            "summary": "density",
-            "neighbours": str(prepared.public["neighbours"]),
-            "privacy_unit": prepared.public["unit"],
-            "bound": bound,
-            "basis": prepared.cells.describe(),
-            "mechanism": name,
-        }

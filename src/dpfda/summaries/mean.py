@@ -356,7 +356,8 @@ class PrivateMean(Estimator):
         """
         check_choices(self)
         whole(n, "n", 2)
-        plan = self._plan(public_basis(self.settings, self.basis, columns), n, None, self.settings)
+        basis = public_basis(self.settings, self.basis, columns)
+        plan = self._plan(basis, n, None, self.settings, n)
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
@@ -447,7 +448,14 @@ class PrivateMean(Estimator):
         curves, groups = unit_curves(settings, basis, values, groups, progress)
         return Summation.of(self._plan(basis, curves.usable.size, groups, settings)).over(curves)
 
-    def _plan(self, basis: Any, count: int, groups: Any, settings: Settings) -> MeanPlan:
+    def _plan(
+        self,
+        basis: Any,
+        count: int,
+        groups: Any,
+        settings: Settings,
+        expected_size: int | None = None,
+    ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
         return mean_plan(
             self.asked(),
@@ -458,6 +466,7 @@ class PrivateMean(Estimator):
             settings.unit.name or ("record" if groups is None else "group"),
             "auto" if isinstance(self.mechanism, TwoStages) else self.mechanism,
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
+            expected_size,
         )
 
 
@@ -470,6 +479,7 @@ def mean_plan(
     unit: str,
     mechanism: Any = "auto",
     centers: Floats | None = None,
+    expected_size: int | None = None,
 ) -> MeanPlan:
     """The plan of a mean; parameters as in `MeanPlan`."""
     about = {
@@ -480,7 +490,7 @@ def mean_plan(
     neighbours = Neighbours.parse(settings.unit.neighbours)
     made = MeanPlan.of(
         basis, bound, guarantee, neighbours, mechanism, size, unit, about,
-        centers=centers, reading=settings.reading,
+        centers=centers, reading=settings.reading, expected_size=expected_size,
     )  # fmt: skip
     if centers is not None and not made.answers_with_line:
         raise ParameterError(

@@ -6,33 +6,34 @@ numbers alone, so totals of holders add up to the integers of one fit on all rec
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bases.cells import CellGrid
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, charge, publish
+from dpfda.publication import MeanPlan, Prepared, charge, publish
 from dpfda.publication.covariances import release_covariance, released_count
 from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array
+from dpfda.summaries.choices import check_count
 from dpfda.summaries.covariance import Stage, outer_sum
 from dpfda.summaries.curves import read_curves, unit_curves
-from dpfda.summaries.density import PreparedDensity, PrivateDensity
+from dpfda.summaries.density import PrivateDensity
+from dpfda.summaries.density_plan import DensityPlan, publish_density
 from dpfda.summaries.estimator import read_ledger
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished
@@ -211,17 +212,14 @@ class PooledDensity(PooledSum):
 
     Parameters
     ----------
-    estimator : PrivateDensity
-        Without a ledger: it goes to where the records are.
-    cells : CellGrid
-        Public; the same for all holders.
-    unit : str
-        Who is protected.
+    plan : DensityPlan
+        Its cells are the same for all holders.
+    invalid : str
+        As in `dpfda.Reading`.
     """
 
-    estimator: PrivateDensity
-    cells: CellGrid
-    unit: str
+    plan: DensityPlan
+    invalid: str
     largest = 1 << EXPONENT
 
     @classmethod
@@ -233,22 +231,21 @@ class PooledDensity(PooledSum):
         ParameterError
             If a parameter is unusable, or the cells would follow from a number that is not known yet.
         """
-        guarantee, neighbours = estimator._checked()
-        if estimator._kernel() is not None:
+        if estimator.mechanism != "histogram":
             words = "be 'histogram' where the points lie in several places"
             raise ParameterError("mechanism", words, shown(estimator.mechanism))
-        size = n if neighbours is Neighbours.REPLACE_ONE else estimator.settings.unit.public_size
-        if size is None and estimator.cells is None:
+        unit = estimator.settings.unit
+        public = Neighbours.parse(unit.neighbours) is Neighbours.REPLACE_ONE
+        if (n if public else unit.public_size) is None and estimator.cells is None:
             words = "be given where the number of units is not known beforehand"
             raise ParameterError("cells", words, "None", "Or give public_size, where it is private.")
-        domain = box_domain(estimator.settings.domain.domain_range)
-        cells = estimator._cells(size, len(domain), guarantee, neighbours)
-        unit = estimator.settings.unit.name or ("group" if grouped else "record")
-        return cls(copy.copy(estimator).set_params(ledger=None), cells, unit)
+        plan = estimator._plan(2 if n is None else n, "group" if grouped else None)
+        return cls(plan, estimator.settings.reading.invalid)
 
     @property
-    def invalid(self) -> str:  # type: ignore[override]
-        return self.estimator.settings.reading.invalid
+    def cells(self) -> CellGrid:
+        """Public."""
+        return self.plan.cells
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
@@ -271,18 +268,18 @@ class PooledDensity(PooledSum):
     def describe(self) -> str:
         return f"one cell a unit; {self.cells.describe()}"
 
-    def prepared(self, total: IntegerSum) -> PreparedDensity:
-        """The total with all that is public, before anything is charged. Private."""
-        guarantee, neighbours = self.estimator._checked()
-        found = None if neighbours is Neighbours.ADD_REMOVE else total.count_with_noise(0, 1)
-        size = None if found is None else self.estimator._size(neighbours, found)
-        return self.estimator._prepared(
-            self.cells, total, size, guarantee, neighbours, self.unit, "adaptive"
-        )
+    def prepared(self, total: IntegerSum) -> Prepared[DensityPlan, IntegerSum]:
+        """The total with the plan for the units that came, before anything is charged. Private."""
+        plan = self.plan
+        if plan.neighbours is Neighbours.REPLACE_ONE:
+            count = total.count_with_noise(0, 1)
+            check_count(plan.neighbours, count)
+            # The noise on a share does not depend on their number.
+            plan = replace(plan, size=count, designed=count)
+        return Prepared(plan, total)
 
     def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
-        paying = copy.copy(self.estimator).set_params(ledger=ledger)
-        return paying._publish(self.prepared(total)).release_
+        return publish_density(self.prepared(total), *read_ledger(ledger))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.machines import KernelMachine, PreparedMachine, column, numbers
+from dpfda.summaries.machine_plan import MachinePlan
+from dpfda.summaries.machines import KernelMachine, column, numbers
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
@@ -48,8 +49,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
-        and a seed in a `dpfda.summaries.machines.Features`; see `dpfda.records.features` for the maps:
-        `LinearFeatures.of_curves` takes curves and images.
+        and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
+        maps: `LinearFeatures.of_curves` takes curves and images.
     penalty : float, optional
         On the squared norm; by default from public numbers.
     domain : Domain, optional
@@ -182,7 +183,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         return np.where(np.isfinite(values), scaled, np.nan), ()
 
     def _release(
-        self, prepared: PreparedMachine, coefficients: Floats, certificate: Certificate
+        self, plan: MachinePlan, coefficients: Floats, certificate: Certificate
     ) -> ReleasedPredictor:
         center, half = self._middle()
         return ReleasedPredictor(
@@ -191,5 +192,5 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             center=center,
             half_width=half,
             classes=(),
-            **self._shared(prepared, certificate),
+            **plan.shared(certificate),
         )

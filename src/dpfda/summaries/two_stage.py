@@ -156,7 +156,7 @@ def staged_plan(whole: MeanPlan, strategy: TwoStages) -> StagedPlan:
         raise ParameterError("prior", "be None for two stages", "public curves")
     single = replace(whole, line=False)
     shares = share_stages(single.problem(whole.size), spread)
-    plan = StagedPlan(single, shares, spread is None)
+    plan = StagedPlan(single, shares, spread is None, strategy)
     plan.check()
     return plan
 
@@ -173,11 +173,14 @@ class StagedPlan(Plan):
         How the budget is divided, and why.
     chosen_privately : bool
         Whether the radius is.
+    strategy : TwoStages
+        As it was given.
     """
 
     whole: MeanPlan
     shares: StageShares
     chosen_privately: bool
+    strategy: TwoStages
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -208,7 +211,7 @@ class StagedPlan(Plan):
         return {"name": "two-stage"} if self.two_stages else self.whole.tuning
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         """Public number of units, or public divisor."""
         size = self.whole.size
         assert size is not None  # noqa: S101
@@ -235,6 +238,28 @@ class StagedPlan(Plan):
         if self.chosen_privately and selection is not None:
             stages[RADIUS] = Cost(selection, LaplaceLoss(selection.epsilon))
         return {**stages, LAST: Cost(self.shares.last)}
+
+    # What to expect.
+
+    def remade(self, guarantee: Guarantee, n: int) -> StagedPlan:
+        return staged_plan(self.whole.remade(guarantee, n), self.strategy)
+
+    def expected(self, quick: bool = False) -> float | None:
+        shares = self.shares
+        return self.whole.typical((shares.two if self.two_stages else shares.one) ** 2)
+
+    @property
+    def error_words(self) -> str:
+        said = "root mean square at a point, over smooth means; it rests on the spread that was declared"
+        return "averaged over assumed spreads, " + said if self.chosen_privately else said
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.whole.scale
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.tuning['name']}: {self.shares.describe()}"
 
     def check(self) -> None:
         """Design what is known before anything is drawn, so that it is refused before the charge."""

@@ -19,12 +19,10 @@ from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import seeded, shown
-from dpfda.privacy.certificates import WHOLE
-from dpfda.privacy.composition import Cost
-from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared, certified_entry
+from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
-from dpfda.summaries.density import PreparedDensity, PrivateDensity
+from dpfda.summaries.density_plan import DensityPlan
 from dpfda.summaries.mean import PrivateMean
 
 Floats = NDArray[np.float64]
@@ -143,8 +141,7 @@ def _simulated_counts(
 
 
 def simulate_density(
-    estimator: PrivateDensity,
-    prepared: PreparedDensity,
+    prepared: Prepared[DensityPlan, IntegerSum],
     generator: np.random.Generator,
     noise: bool = True,
 ) -> ReleasedDensity:
@@ -152,22 +149,17 @@ def simulate_density(
 
     Parameters
     ----------
-    estimator : PrivateDensity
-        With its parameters set; it is not fitted and its ledger is not charged.
-    prepared : PreparedDensity
-        What its `prepare` or `prepare_counts` gave.
+    prepared : Prepared
+        What `PrivateDensity.prepare` or `prepare_counts` gave. No ledger is charged.
     generator : numpy Generator
     noise : bool
         Whether to add noise at all: without, the release is what the noise hides.
     """
-    exact = prepared.total._total
-    drawn = np.rint(prepared.noise.simulate(generator, 1)[0]) * noise
+    plan, exact = prepared.plan, prepared.total._total
+    drawn = np.rint(plan.noise.simulate(generator, 1)[0]) * noise
     noisy = tuple(total + int(z) for total, z in zip(exact, drawn, strict=True))
-    marked = {**prepared.public["about"], "simulated": "NOT PRIVATE (simulated noise)"}
-    public = {**prepared.public, "about": marked}
-    cost = {WHOLE: Cost(prepared.charged)}
-    certificate = certified_entry(cost, estimator._entry(prepared), estimator._tuning(prepared))
-    return estimator.assemble(replace(prepared, public=public), noisy, certificate)
+    marked = {**plan.about, "simulated": "NOT PRIVATE (simulated noise)"}
+    return replace(plan, about=marked).assemble(noisy, plan.certified())
 
 
 def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:

@@ -21,7 +21,7 @@ GATHERED = {
     "unit": "dpfda.summaries.settings:PrivacyUnit",
     "reading": "dpfda.summaries.settings:Reading",
     "center": "dpfda.summaries.matrix_noise:Center",
-    "features": "dpfda.summaries.machines:Features",
+    "features": "dpfda.summaries.machine_plan:Features",
 }
 
 

@@ -107,8 +107,7 @@ def best_symmetric(
     laws: Iterable[SymmetricNoise], eigenvalues: Floats, radius: int, units: int
 ) -> SymmetricNoise:
     """The law with the least expected error for this number of units, public or released."""
-    scale = float(radius) ** 4 * float(units) ** 2
-    return min(laws, key=lambda noise: _expected_error(eigenvalues, noise, scale))
+    return min(laws, key=lambda noise: symmetric_error(eigenvalues, noise, radius, units))
 
 
 def _is_whole(value: Any) -> bool:
@@ -121,7 +120,9 @@ def prior_shape(eigenvalues: Floats) -> Floats:
     return np.asarray(np.outer(shares, shares))
 
 
-def _expected_error(eigenvalues: Floats, noise: SymmetricNoise, scale: float) -> float:
+def symmetric_error(eigenvalues: Floats, noise: SymmetricNoise, radius: int, units: int) -> float:
+    """Expected squared error of `choose_symmetric`, in units of R^4: an integral over all pairs."""
+    scale = float(radius) ** 4 * float(units) ** 2
     shape = prior_shape(eigenvalues)[: noise.size, : noise.size]
     prior, power = TYPICAL_SHARE**2 * shape, noise.power / scale
     # On and off the diagonal alike: a pair of entries counts twice half of the power.

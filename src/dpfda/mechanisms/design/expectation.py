@@ -87,9 +87,35 @@ def expected_error(
     else:
         bias, noise = (part * scale for part in _error_parts(problem, design, norms))
     # A function whose values are below the radius has a square that integrates to at most the length.
-    start, end = basis.domain_range
-    largest = scale * (end - start) if problem.ball.norm == "linf" else scale
+    largest = scale * volume(basis) if problem.ball.norm == "linf" else scale
     return ExpectedError(bias + basis.residual * scale, noise, largest / problem.size)
+
+
+def made_up_sums(
+    problem: Problem, design: Design, basis: Basis, draws: int, counted: bool = False
+) -> Floats:
+    """Sums (draws, M), in grid units, of means that are made up as they are believed to be. No data.
+
+    Where what is measured says nothing of such means, they are zero.
+    """
+    unit = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    generator = np.random.Generator(np.random.Philox(key=1))
+    if isinstance(design.hierarchy, CurvePrior):
+        prior, grid = design.hierarchy, basis.grid_points
+        model = CurveModel.of(prior, grid, basis.analysis, design.noise, unit, counted)
+        return np.asarray((_means_between(model, generator, draws) - 0.5) @ model.forms.T / unit)
+    forms = None if design.hierarchy is None else design.hierarchy.forms
+    if design.measurement is not None and forms is None:
+        return np.zeros((draws, design.components))
+    drawn = problem.belief.draw(generator, draws)[0][:, : design.functions]
+    coefficients = drawn * (problem.ball.radius * problem.ball.step)
+    return np.asarray((coefficients if forms is None else coefficients @ forms.T) / unit)
+
+
+def volume(basis: Basis) -> float:
+    """Length of the domain; its volume, on a box."""
+    ends = np.reshape(np.asarray(basis.domain_range, dtype=np.float64), (-1, 2))
+    return float(np.prod(ends[:, 1] - ends[:, 0]))
 
 
 def _error_parts(

@@ -12,8 +12,8 @@ section 4.3, for the first solver. Scales are rounded up; K-norm noise is pure, 
 
 from dpfda.summaries.solvers.objective import ObjectiveSolver
 from dpfda.summaries.solvers.output import OutputSolver
-from dpfda.summaries.solvers.plan import Budget, Labelled, Plan, check_penalty, sensitivity
 from dpfda.summaries.solvers.sums import SumsSolver
+from dpfda.summaries.solvers.terms import Budget, Labelled, Terms, check_penalty, sensitivity
 
 Solver = OutputSolver | ObjectiveSolver | SumsSolver
 
@@ -22,7 +22,7 @@ __all__ = [
     "Labelled",
     "ObjectiveSolver",
     "OutputSolver",
-    "Plan",
+    "Terms",
     "Solver",
     "SumsSolver",
     "check_penalty",

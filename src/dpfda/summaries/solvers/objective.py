@@ -16,7 +16,7 @@ from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
 from dpfda.privacy.guarantees import PureDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
-from dpfda.summaries.solvers.plan import Labelled, Plan, ceil_root, grid_exponent, rounded
+from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root, grid_exponent, rounded
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -61,7 +61,7 @@ class ObjectiveSolver:
 
     Parameters
     ----------
-    plan : Plan
+    terms : Terms
         With a loss that has a largest slope.
 
     Raises
@@ -70,11 +70,11 @@ class ObjectiveSolver:
         For the square loss; and if penalty is so small that step 1 leaves less than half of epsilon.
     """
 
-    plan: Plan
+    terms: Terms
     name: ClassVar[str] = "objective"
 
     def __post_init__(self) -> None:
-        if self.plan.loss.lipschitz is None:
+        if self.terms.loss.lipschitz is None:
             raise RefusedMechanismError(
                 "solver",
                 "suit the loss",
@@ -82,17 +82,17 @@ class ObjectiveSolver:
                 "Use loss='huber', or solver='sums' or 'output'.",
             )
         if 2 * self.curvature_loss > self._epsilon:
-            least = float(self.plan.loss.smoothness / (self._epsilon * self.plan.units))
+            least = float(self.terms.loss.smoothness / (self._epsilon * self.terms.units))
             raise RefusedMechanismError(
                 "penalty",
                 f"be at least about {least:.2g} for objective perturbation with this size and epsilon",
-                f"{float(self.plan.penalty):.3g}",
+                f"{float(self.terms.penalty):.3g}",
                 "A smaller penalty would leave less than half of epsilon for the perturbation.",
             )
 
     @property
     def _epsilon(self) -> Fraction:
-        return self.plan.guarantee.epsilon
+        return self.terms.guarantee.epsilon
 
     @property
     def shares(self) -> tuple[PureDP, PureDP]:
@@ -103,17 +103,17 @@ class ObjectiveSolver:
     @property
     def ball(self) -> IntegerBall:
         """Where features lie."""
-        return feature_ball(self.plan.components)
+        return feature_ball(self.terms.components)
 
     @property
     def curvature_loss(self) -> Fraction:
         """The part of the loss that comes from the determinants, rounded up."""
-        x = self.plan.loss.smoothness / (2 * self.plan.penalty * self.plan.units)
-        return x if self.plan.grouped else x * (6 + x) / (6 + 4 * x)
+        x = self.terms.loss.smoothness / (2 * self.terms.penalty * self.terms.units)
+        return x if self.terms.grouped else x * (6 + x) / (6 + 4 * x)
 
     @property
     def _steepest(self) -> Fraction:
-        steepest = self.plan.loss.lipschitz
+        steepest = self.terms.loss.lipschitz
         assert steepest is not None  # noqa: S101 (checked when the solver was made)
         return steepest
 
@@ -130,7 +130,7 @@ class ObjectiveSolver:
     def perturbation(self) -> NoiseLaw:
         """Law of w, in grid units."""
         rest = self.shares[0].epsilon - self.curvature_loss
-        return knorm_noise((self.plan.components,), (1.0,), "l2", self._shift_width, PureDP(rest))
+        return knorm_noise((self.terms.components,), (1.0,), "l2", self._shift_width, PureDP(rest))
 
     @property
     def loss(self) -> PureDP:
@@ -141,47 +141,49 @@ class ObjectiveSolver:
     @property
     def tolerance(self) -> float:
         """Length of gradient at which the minimisation stops."""
-        wanted = SECOND_INEXACTNESS * 2 * float(self._steepest) / self.plan.units
-        return max(wanted, least_tolerance(self.plan.loss, self.plan.penalty, self.plan.components))
+        wanted = SECOND_INEXACTNESS * 2 * float(self._steepest) / self.terms.units
+        return max(wanted, least_tolerance(self.terms.loss, self.terms.penalty, self.terms.components))
 
     @property
     def exponent(self) -> int:
         """Exponent q of the grid 2^-q of the result."""
-        return grid_exponent(self._steepest / (self.plan.penalty * self.plan.units))
+        return grid_exponent(self._steepest / (self.terms.penalty * self.terms.units))
 
     @property
     def width(self) -> int:
         """Largest distance of the integers of neighbouring data sets, given the exact minimiser."""
-        root = ceil_root(self.plan.components)
-        shift = root * Fraction(1, 2**self.gradient_exponent) / (4 * self.plan.penalty * self.plan.units)
-        eta = Fraction(self.tolerance) / (2 * self.plan.penalty) + shift
+        root = ceil_root(self.terms.components)
+        shift = (
+            root * Fraction(1, 2**self.gradient_exponent) / (4 * self.terms.penalty * self.terms.units)
+        )
+        eta = Fraction(self.tolerance) / (2 * self.terms.penalty) + shift
         return math.ceil(2 * eta * Fraction(2) ** self.exponent) + root
 
     @property
     def noise(self) -> NoiseLaw:
         """Law of the noise on the result."""
-        return knorm_noise((self.plan.components,), (1.0,), "l2", self.width, self.shares[1])
+        return knorm_noise((self.terms.components,), (1.0,), "l2", self.width, self.shares[1])
 
     @property
     def cost_of_inexactness(self) -> float:
         """Deviation of the noise on the result over that of the perturbation, where that is largest."""
         first: Any = self.perturbation
         second: Any = self.noise
-        scale = 2 * self.plan.penalty * self.plan.units * 2**self.gradient_exponent
+        scale = 2 * self.terms.penalty * self.terms.units * 2**self.gradient_exponent
         return float(second.scales[0] / Fraction(2) ** self.exponent * scale / first.scales[0])
 
     def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
         """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
         exponent = self.gradient_exponent + self.ball.exponent
-        divisor = 2 * self.plan.penalty * self.plan.units * 2**exponent
+        divisor = 2 * self.terms.penalty * self.terms.units * 2**exponent
         products = _exact_products(data.rows, drawn)
         # A quotient of Python integers is rounded once, correctly.
         top, bottom = divisor.numerator, divisor.denominator
         offsets = np.array([_quotient(-product * bottom, top) for product in products])
         examples = data.examples(self.ball.step, offsets)
-        found = minimise(examples, self.plan.loss, self.plan.penalty, self.tolerance)
+        found = minimise(examples, self.terms.loss, self.terms.penalty, self.tolerance)
         grid = Fraction(2) ** self.exponent
-        scale = 2 * self.plan.penalty * self.plan.units * 2**self.gradient_exponent
+        scale = 2 * self.terms.penalty * self.terms.units * 2**self.gradient_exponent
         pairs = zip(found.tolist(), drawn, strict=True)
         return [rounded((Fraction(value) - Fraction(w) / scale) * grid) for value, w in pairs]
 

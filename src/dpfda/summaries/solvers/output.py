@@ -14,9 +14,9 @@ from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
-from dpfda.summaries.solvers.plan import (
+from dpfda.summaries.solvers.terms import (
     Labelled,
-    Plan,
+    Terms,
     additive_noise,
     ceil_root,
     grid_exponent,
@@ -45,49 +45,49 @@ class OutputSolver:
 
     Parameters
     ----------
-    plan : Plan
+    terms : Terms
     """
 
-    plan: Plan
+    terms: Terms
     name: ClassVar[str] = "output"
 
     @property
     def ball(self) -> IntegerBall:
         """Where features lie."""
-        return feature_ball(self.plan.components)
+        return feature_ball(self.terms.components)
 
     @property
     def tolerance(self) -> float:
         """Length of gradient at which the minimisation stops."""
-        wanted = INEXACTNESS * 2 * float(self.plan.penalty * sensitivity(self.plan))
-        return max(wanted, least_tolerance(self.plan.loss, self.plan.penalty, self.plan.components))
+        wanted = INEXACTNESS * 2 * float(self.terms.penalty * sensitivity(self.terms))
+        return max(wanted, least_tolerance(self.terms.loss, self.terms.penalty, self.terms.components))
 
     @property
     def exponent(self) -> int:
         """Exponent q of the grid 2^-q of the result."""
-        return grid_exponent(sensitivity(self.plan))
+        return grid_exponent(sensitivity(self.terms))
 
     @property
     def width(self) -> int:
         """Largest distance of the integers of neighbouring data sets."""
-        eta = Fraction(self.tolerance) / (2 * self.plan.penalty)
-        moved = (sensitivity(self.plan) + 2 * eta) * Fraction(2) ** self.exponent
-        return math.ceil(moved) + ceil_root(self.plan.components)
+        eta = Fraction(self.tolerance) / (2 * self.terms.penalty)
+        moved = (sensitivity(self.terms) + 2 * eta) * Fraction(2) ** self.exponent
+        return math.ceil(moved) + ceil_root(self.terms.components)
 
     @property
     def noise(self) -> NoiseLaw:
         """The calibrated law."""
-        return additive_noise((self.plan.components,), self.width, self.plan.guarantee)
+        return additive_noise((self.terms.components,), self.width, self.terms.guarantee)
 
     @property
     def cost_of_inexactness(self) -> float:
         """What rounding and the minimisation add to the noise, relatively."""
-        return self.width / float(sensitivity(self.plan) * Fraction(2) ** self.exponent) - 1
+        return self.width / float(sensitivity(self.terms) * Fraction(2) ** self.exponent) - 1
 
     def integers(self, data: Labelled) -> list[int]:
         """The rounded minimiser. Private."""
         examples = data.examples(self.ball.step)
-        found = minimise(examples, self.plan.loss, self.plan.penalty, self.tolerance)
+        found = minimise(examples, self.terms.loss, self.terms.penalty, self.tolerance)
         grid = Fraction(2) ** self.exponent
         return [rounded(Fraction(value) * grid) for value in found.tolist()]
 
@@ -96,4 +96,4 @@ class OutputSolver:
         return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
 
     def describe(self) -> dict[str, Any]:
-        return {"sensitivity": float(sensitivity(self.plan)), "tolerance": self.tolerance}
+        return {"sensitivity": float(sensitivity(self.terms)), "tolerance": self.tolerance}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpfda.bounds import IntegerBall
 from dpfda.errors import RefusedMechanismError
 from dpfda.noise import NoiseLaw
-from dpfda.summaries.solvers.plan import Labelled, Plan, additive_noise, ceil_root
+from dpfda.summaries.solvers.terms import Labelled, Terms, additive_noise, ceil_root
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -48,19 +48,19 @@ class SumsSolver:
 
     Parameters
     ----------
-    plan : Plan
+    terms : Terms
         With the square loss.
     """
 
-    plan: Plan
+    terms: Terms
     name: ClassVar[str] = "sums"
 
     def __post_init__(self) -> None:
-        if self.plan.loss.name != "squared":
+        if self.terms.loss.name != "squared":
             raise RefusedMechanismError(
                 "solver",
                 "suit the loss",
-                f"'sums' for the {self.plan.loss.name} loss, which is no polynomial",
+                f"'sums' for the {self.terms.loss.name} loss, which is no polynomial",
                 "Use loss='squared', or solver='objective' or 'output'.",
             )
 
@@ -72,24 +72,24 @@ class SumsSolver:
     @property
     def entries(self) -> int:
         """Number of released sums."""
-        return self.plan.components * (self.plan.components + 3) // 2
+        return self.terms.components * (self.terms.components + 3) // 2
 
     @property
     def width(self) -> int:
         """Largest distance of the sums of neighbouring data sets."""
         squared = 25 * 9 * self.ball.radius**4
         width = ceil_root(-(-squared // 2))
-        return width + (ceil_root(self.entries) if self.plan.grouped else 0)
+        return width + (ceil_root(self.entries) if self.terms.grouped else 0)
 
     @property
     def noise(self) -> NoiseLaw:
         """The calibrated law."""
-        blocks = (self.entries - self.plan.components, self.plan.components)
-        return additive_noise(blocks, self.width, self.plan.guarantee)
+        blocks = (self.entries - self.terms.components, self.terms.components)
+        return additive_noise(blocks, self.width, self.terms.guarantee)
 
     def contributions(self, rows: Integers, targets: Floats) -> Integers:
         """Integers (N, entries) that rows add to the sums; row i from example i alone."""
-        first, second = np.triu_indices(self.plan.components)
+        first, second = np.triu_indices(self.terms.components)
         factors = np.where(first == second, DIAGONAL, OFF_DIAGONAL)
         radius = self.ball.radius
         integers = np.clip(np.rint(targets * radius), -radius, radius).astype(np.int64)
@@ -106,15 +106,15 @@ class SumsSolver:
 
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """Ridge regression on the noisy sums."""
-        count = self.plan.components
-        scale = 1.0 / (float(self.ball.radius) ** 2 * self.plan.units)
+        count = self.terms.components
+        scale = 1.0 / (float(self.ball.radius) ** 2 * self.terms.units)
         values = np.array([float(value) for value in noisy]) * scale
         first, second = np.triu_indices(count)
         matrix = np.zeros((count, count))
         factors = np.where(first == second, DIAGONAL, OFF_DIAGONAL)
         matrix[first, second] = matrix[second, first] = values[: first.size] / factors
         eigenvalues, vectors = np.linalg.eigh(matrix)
-        eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.plan.penalty)
+        eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.terms.penalty)
         return np.asarray(vectors @ ((vectors.T @ values[first.size :]) / DIAGONAL / eigenvalues))
 
     def describe(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Terms:
     """The public numbers of a machine.
 
     Parameters
@@ -82,7 +82,7 @@ class Plan:
     grouped: bool
 
 
-def sensitivity(plan: Plan) -> Fraction:
+def sensitivity(terms: Terms) -> Fraction:
     """Largest distance between exact minimisers of neighbouring data sets, rounded up.
 
     *Lipschitz losses.* F is 2 penalty-strongly convex, so 2 penalty |b - b'| is at most the length of
@@ -106,11 +106,11 @@ def sensitivity(plan: Plan) -> Fraction:
     *Square loss, groups.* The gradient of a unit at b0 is at most 2 (1 + |b0|) long and |b0| <=
     1 / (2 penalty^(1/2)), so |b - b'| <= (2 / (penalty n)) (1 + 1 / (2 penalty^(1/2))).
     """
-    scale = 1 / (plan.penalty * plan.units)
-    if plan.loss.lipschitz is not None:
-        return plan.loss.lipschitz * scale
-    steep = 1 / math.sqrt(plan.penalty)
-    if plan.grouped:
+    scale = 1 / (terms.penalty * terms.units)
+    if terms.loss.lipschitz is not None:
+        return terms.loss.lipschitz * scale
+    steep = 1 / math.sqrt(terms.penalty)
+    if terms.grouped:
         largest = 1 + steep / 2
     else:
         # Each cell counts with the largest s and the largest s (1 - s) in it.

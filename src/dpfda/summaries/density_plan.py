@@ -1,0 +1,276 @@
+"""The plan of a density: its cells or elements, and the noise on their sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bounds import Norm
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.density import choose_cells
+from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.mechanisms.posteriors.histospline import check_smoothing, expected_error
+from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import whole
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
+from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication import Plan, Prepared, publish_integers, recomputed, stamp
+from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.histogram import ReleasedHistogram, noise_words
+from dpfda.summaries.choices import public_size
+from dpfda.summaries.density_kernel import DensityKernel, Elements
+from dpfda.summaries.labels import read_labels
+from dpfda.summaries.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class DensityPlan(Plan):
+    """Plan of a density.
+
+    Parameters
+    ----------
+    cells : CellGrid
+    noise : NoiseLaw
+        On the sum of shares of cells, or of elements.
+    norm, width
+        Neighbouring data sets move the integers by at most `width` in this norm.
+    guarantee : Guarantee
+        What is charged: without delta where the noise needs none.
+    neighbours : Neighbours
+    unit : str
+    size : int or None
+        Public number of units; None under add/remove.
+    designed : int or None
+        Public number of units that the design is for.
+    smoothing : str or float
+    about : mapping
+    kernel : DensityKernel, optional
+        Of the kernel estimate, with its elements.
+    elements : Elements, optional
+    again : callable, optional
+        Makes the plan for another guarantee and number of units.
+    expected_size : int, optional
+        Number of units to expect, where it is private.
+    """
+
+    cells: CellGrid
+    noise: NoiseLaw
+    norm: Norm
+    width: int
+    guarantee: Guarantee
+    neighbours: Neighbours
+    unit: str
+    size: int | None
+    designed: int | None
+    smoothing: Any
+    about: Mapping[str, Any]
+    kernel: DensityKernel | None = None
+    elements: Elements | None = None
+    again: Callable[[Guarantee, int], DensityPlan] | None = None
+    expected_size: int | None = None
+
+    @property
+    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
+        if self.elements is None:
+            return {"description": "one cell a unit"}
+        count = len(self.elements.integers)
+        return {"description": f"points, each moved to the nearest of {count} public ones"}
+
+    @property
+    def functions(self) -> str:
+        return self.cells.describe()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        if self.kernel is None:
+            words = noise_words(self.noise)
+            return {"name": "histogram", "cells": list(self.cells.shape), "noise": words}
+        return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
+
+    def entry(self) -> dict[str, Any]:
+        if self.kernel is None:
+            return super().entry()
+        name = f"kernel, eta {self.kernel.eta:g}, {self.kernel.noise} noise"
+        return super().entry() | {"mechanism": name}
+
+    def costs(self) -> dict[str, Cost]:
+        achieved = recomputed(self.noise, self.norm, self.width, self.guarantee)
+        return {WHOLE: cost_of(self.noise, achieved, self.guarantee)}
+
+    # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    def expected(self, quick: bool = False) -> float | None:
+        if self.kernel is not None or self.n is None:
+            return None
+        privacy = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT) / self.n
+        return math.sqrt(expected_error(self.cells, privacy**2, float(self.n))) * self._uniform
+
+    @property
+    def _uniform(self) -> float:
+        """Height of a uniform density."""
+        return 1 / math.prod(end - start for start, end in self.cells.domain_range)
+
+    @property
+    def error_words(self) -> str:
+        if self.kernel is not None:
+            return "none can be stated for the kernel estimate, whose bias depends on the density"
+        return (
+            "root mean square at a point, from the density of the population, sampling included, for"
+            " densities with features of a tenth of an axis"
+        )
+
+    def half_width(self, level: float) -> float | None:
+        """As `band`: of a uniform density with simulated noise."""
+        if self.kernel is not None or self.n is None:
+            return None
+        generator = np.random.Generator(np.random.Philox(key=2))
+        shares = self.cells.shares.ravel() * math.ldexp(float(self.n), EXPONENT)
+        noisy = np.rint(shares + self.noise.simulate(generator, 1)[0])
+        made = self.assemble(tuple(int(value) for value in noisy), self.certified())
+        band = made.band(level)
+        return float(np.mean(band.upper - band.lower)) / 2
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self._uniform, "the height of a uniform density"
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.tuning['name']}: {noise_words(self.noise)}"
+
+    def total(self, weights: list[int]) -> list[int]:
+        """The integers that get noise, from the sum of the shares of cells. Private like these."""
+        return weights if self.elements is None else self.elements.total(weights)
+
+    def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedDensity:
+        """The released density around the mechanism's output: post-processing.
+
+        Parameters
+        ----------
+        noisy : tuple of int
+            The sum with noise.
+        certificate : Certificate
+            What was charged.
+        """
+        shared: dict[str, Any] = {
+            "public_size": self.size,
+            "noise": self.noise,
+            "certificate": certificate,
+            "about": {**self.about, **stamp()},
+        }
+        if self.kernel is None or self.elements is None:
+            made = ReleasedHistogram(
+                cells=self.cells,
+                noisy_counts=noisy,
+                exponent=EXPONENT,
+                smoothing=self.smoothing,
+                **shared,
+            )
+            return ReleasedDensity(made)
+        return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
+
+
+def density_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    cells: Any,
+    noise: str,
+    smoothing: Any,
+    unit: str,
+    kernel: DensityKernel | None = None,
+    planned: bool = False,
+) -> DensityPlan:
+    """The plan of a density.
+
+    Parameters
+    ----------
+    guarantee, unit, smoothing, kernel
+        As in `DensityPlan`; the guarantee as it is asked for.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    cells : CellGrid, int, sequence of int or None
+        By default chosen.
+    noise : {"auto", "laplace", "gaussian"}
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+
+    Raises
+    ------
+    ParameterError
+        If a public number is missing or unusable.
+    """
+    again = partial(
+        density_plan, settings=settings, cells=cells, noise=noise, smoothing=smoothing, unit=unit,
+        kernel=kernel, planned=True,
+    )  # fmt: skip
+    neighbours = Neighbours.parse(settings.unit.neighbours)
+    if neighbours is Neighbours.ADD_REMOVE:
+        size, given = None, settings.unit.public_size
+        designed = None if given is None else whole(given, "public_size", words="be a positive integer")
+        designed = count if planned and designed is not None else designed
+    else:
+        size = designed = public_size(settings.unit, count)
+    if not isinstance(cells, CellGrid):
+        domain = box_domain(settings.domain.domain_range)
+        if cells is None and kernel is not None:
+            cells = kernel.grid(domain, len(domain))
+        else:
+            if cells is None:
+                known = _known(designed, "cells")
+                cells = choose_cells(known, len(domain), guarantee, neighbours, noise)
+            cells = CellGrid.regular(cells, domain)
+    about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
+    elements = None
+    if kernel is None:
+        check_smoothing(smoothing, cells, "bandwidth")
+        law, charged, norm, width = share_noise(cells.size, guarantee, neighbours, noise)
+    else:
+        elements = kernel.elements(cells, _known(designed, "public_size"))
+        norm, width = elements.norm, elements.width(neighbours) << EXPONENT
+        charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)
+        law = elements.law(width, charged)
+    return DensityPlan(
+        cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
+        elements, again, count if planned else None,
+    )  # fmt: skip
+
+
+def publish_density(
+    prepared: Prepared[DensityPlan, IntegerSum],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+) -> ReleasedDensity:
+    """Charge, draw, add: the released density."""
+    plan = prepared.plan
+    noisy, certificate = publish_integers(
+        prepared.total, plan.noise, plan.norm, plan.width, plan.guarantee, plan.entry(), ledger, dataset,
+        plan.tuning,
+    )  # fmt: skip
+    return plan.assemble(noisy, certificate)
+
+
+def _known(designed: int | None, parameter: str) -> int:
+    if designed is None:
+        raise ParameterError(
+            parameter,
+            "be given under add/remove neighbours, where the number of units is private",
+            "None",
+            "Or give public_size, a public number such as the size planned.",
+        )
+    return designed

@@ -1,0 +1,254 @@
+"""The plan of a kernel machine: features, solver, penalty and noise, from public numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from dpfda.errors import ParameterError
+from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.parameters import choice
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.publication import Plan, recomputed, stamp
+from dpfda.publication.perturbed import MINIMISER, OBJECTIVE
+from dpfda.records.features import (
+    FeatureMap,
+    FourierFeatures,
+    InputBox,
+    LandmarkFeatures,
+    LinearFeatures,
+)
+from dpfda.releases.predictor import BOUND
+from dpfda.summaries.defaults import (
+    SOLVERS,
+    default_components,
+    default_kernel,
+    default_penalty,
+    default_solver,
+)
+from dpfda.summaries.minimiser import Loss
+from dpfda.summaries.settings import Gathered
+from dpfda.summaries.solvers import ObjectiveSolver, Solver, Terms, check_penalty
+
+GRID_POINTS = {1: 128, 2: 24, 3: 10}
+
+
+FEATURES = ("auto", "linear", "fourier", "grid")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Features(Gathered):
+    """Public features of inputs, functions of which a kernel machine is a sum.
+
+    Parameters
+    ----------
+    kind : {"auto", "linear", "fourier", "grid"}
+        "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
+        See `dpfda.records.features`.
+    kernel : scikit-learn kernel, optional
+        For "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
+    components : int, optional
+        Number of kernel features; by default from the public size and epsilon.
+    seed : int
+        Public seed of the frequencies of random Fourier features; the noise has none.
+
+    Examples
+    --------
+    >>> Features("fourier", components=50)
+    Features(kind='fourier', components=50)
+    """
+
+    kind: str = "auto"
+    kernel: Any = None
+    components: int | None = None
+    seed: int = 0
+    shorthand: ClassVar[str] = "kind"
+
+    def __post_init__(self) -> None:
+        choice(self.kind, "features", FEATURES)
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Read the `features` of a machine; a feature map is left as it is."""
+        return value if hasattr(value, "inputs") else super().of(value)
+
+
+@dataclass(frozen=True, eq=False)
+class MachinePlan(Plan):
+    """Plan of a regression or classification function.
+
+    Parameters
+    ----------
+    guarantee : PureDP or ApproximateDP
+    solver : Solver
+        With penalty, loss, number of units and noise.
+    features : FeatureMap
+    inputs : InputBox
+    unit : str
+    about : mapping
+    classes : tuple
+        Public classes; empty where there are none, or they are not stated yet.
+    again : callable, optional
+        Makes the plan for another guarantee and number of units.
+    """
+
+    guarantee: PureDP | ApproximateDP
+    solver: Solver
+    features: FeatureMap
+    inputs: InputBox
+    unit: str
+    about: Mapping[str, Any]
+    classes: tuple[Any, ...]
+    again: Callable[[Guarantee, int], MachinePlan] | None = None
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE  # type: ignore[misc]
+    bounded: ClassVar[Mapping[str, Any]] = {"description": BOUND}  # type: ignore[misc]
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of privacy units."""
+        return self.solver.terms.units
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """The law of the noise on what is released."""
+        return self.solver.noise
+
+    @property
+    def functions(self) -> str:
+        return self.features.describe()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        terms = self.solver.terms
+        return {
+            "name": self.solver.name,
+            "psi": float(terms.penalty),
+            "width": float(terms.loss.width),
+            **self.solver.describe(),
+        }
+
+    def entry(self) -> dict[str, Any]:
+        return super().entry() | {"summary": f"{self.solver.terms.loss.name} kernel machine"}
+
+    def costs(self) -> dict[str, Cost]:
+        solver = self.solver
+        first, part = solver.shares if isinstance(solver, ObjectiveSolver) else (None, self.guarantee)
+        achieved = recomputed(solver.noise, "l2", solver.width, part)
+        cost = cost_of(solver.noise, achieved, part)
+        return {WHOLE: cost} if first is None else {OBJECTIVE: Cost(first), MINIMISER: cost}
+
+    @property
+    def error_words(self) -> str:
+        return (
+            "none can be stated: how exact a function is that is learned from examples depends on them;"
+            " the noise is on the coefficients of the features"
+        )
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.solver.name}: {self.noise.describe()}"
+
+    def shared(self, certificate: Certificate) -> dict[str, Any]:
+        """The parts of a release that do not depend on the task."""
+        return {
+            "inputs": self.inputs,
+            "features": self.features,
+            "loss": self.solver.terms.loss.name,
+            "certificate": certificate,
+            "size": self.size,
+            "noise": self.solver.noise,
+            "about": dict(self.about) | stamp(),
+        }
+
+
+def machine_plan(
+    guarantee: PureDP | ApproximateDP,
+    units: int,
+    *,
+    loss: Loss,
+    inputs: InputBox,
+    features: Any,
+    solver: str,
+    penalty: Any,
+    unit: str,
+    grouped: bool,
+    classes: tuple[Any, ...],
+    about: Mapping[str, Any],
+) -> MachinePlan:
+    """The plan of a machine.
+
+    Parameters
+    ----------
+    guarantee, inputs, unit, classes, about
+        As in `MachinePlan`.
+    units : int
+        Number of privacy units.
+    loss : Loss
+    features, solver, penalty
+        As an estimator takes them.
+    grouped : bool
+        Whether a unit may have several records.
+
+    Raises
+    ------
+    ParameterError
+        If features, solver or penalty are unusable.
+    """
+    again: Any = partial(
+        machine_plan, loss=loss, inputs=inputs, features=features, solver=solver, penalty=penalty,
+        unit=unit, grouped=grouped, classes=classes, about=about,
+    )  # fmt: skip
+    made = _features(features, inputs.lower.size, units, guarantee)
+    worked = _solver(solver, penalty, made, units, loss, guarantee, grouped)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again)
+
+
+def _features(given: Any, inputs: int, units: int, guarantee: Guarantee) -> FeatureMap:
+    chosen = Features.of(given)
+    if not isinstance(chosen, Features):
+        if getattr(chosen, "inputs", None) != inputs:
+            raise ParameterError(
+                "features",
+                f"be a feature map on the {inputs} columns of X, or one of {FEATURES}",
+                repr(given) if given is None else type(given).__name__,
+            )
+        made: FeatureMap = chosen
+        return made
+    kind, kernel, count = chosen.kind, chosen.kernel, chosen.components
+    if kind == "auto":
+        kind = "grid" if inputs <= 2 else "linear" if kernel is None else "fourier"
+    if kind == "linear":
+        return LinearFeatures.of_columns(inputs)
+    count = default_components(inputs, units, guarantee) if count is None else count
+    kernel = default_kernel(inputs) if kernel is None else kernel
+    if kind == "fourier":
+        return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)
+    if inputs not in GRID_POINTS:
+        raise ParameterError(
+            "features",
+            "not be 'grid' for more than three inputs",
+            f"{inputs} inputs",
+            "Use 'fourier'.",
+        )
+    return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
+
+
+def _solver(
+    name: str,
+    penalty: Any,
+    features: FeatureMap,
+    units: int,
+    loss: Loss,
+    guarantee: PureDP | ApproximateDP,
+    grouped: bool,
+) -> Solver:
+    count = features.components
+    choice(name, "solver", ("auto", *SOLVERS))
+    if name == "auto":
+        name = default_solver(loss, count, units, guarantee)
+    given = default_penalty(name, loss, count, units, guarantee) if penalty is None else penalty
+    return SOLVERS[name](Terms(count, units, loss, check_penalty(given), guarantee, grouped))
