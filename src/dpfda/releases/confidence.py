@@ -62,7 +62,7 @@ def for_population(
     ParameterError
         If neither a variance nor bounds on values are known, or the variance is unusable.
     """
-    largest = _stated(variance, band.points)
+    largest = stated_variance(variance, band.points)
     if largest is None and limits is None:
         words = "be stated where values have no public bounds"
         raise ParameterError("variance", words, "None", "It must be known to be public.")
@@ -87,7 +87,8 @@ def _allowed(band: Band, limits: Limits) -> Floats:
     return np.asarray(np.maximum((upper - nearest) * (nearest - lower), 0.0))
 
 
-def _stated(variance: Variance | None, points: Floats) -> Floats | None:
+def stated_variance(variance: Variance | None, points: Floats) -> Floats | None:
+    """The variance (k,) that was stated, at points; None where none was."""
     if variance is None:
         return None
     if callable(variance):
