@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import PrivacyUnit, PrivateCovariance, PrivateDensity, PrivateMean
+from dpfda import PrivacyUnit, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
@@ -190,6 +190,50 @@ def test_a_covariance_is_released_from_a_cluster():
     assert made.release_.mechanism["components"] == expected.release_.mechanism["components"]
     with pytest.raises(ParameterError, match="center must be public where the records lie"):
         PrivateCovariance(1.0, bounds=(-1, 1), center="private").fit(lazy)
+
+
+CASE = np.where(PERSON % 3 == 0, "case", "control")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("rows", [91, 13])
+def test_comparisons_have_the_integers_of_one_fit(rows, neighbours, grouped):
+    whose = PERSON if grouped else None
+    comparison = PrivateComparison(
+        1.0, bounds=(-1, 1), levels=["case", "control"], unit=PrivacyUnit("person", neighbours)
+    )
+    names, whole = comparison.prepare(RECORDS, CASE, whose)
+    lazy, labels = da.from_array(RECORDS, chunks=(rows, 5)), da.from_array(CASE, chunks=rows)
+    found, parts = comparison.prepare(lazy, labels, whose)
+    assert found == names
+    for mine, theirs in zip(parts, whole, strict=True):
+        assert exact(mine) == exact(theirs)
+        assert mine.plan.trial.noise == theirs.plan.trial.noise
+    frame = pd.DataFrame(RECORDS).assign(y=CASE)
+    split = dd.from_pandas(frame, npartitions=4)
+    _, parts = comparison.prepare(split[[*range(POINTS)]], split["y"])
+    _, whole = comparison.prepare(RECORDS, CASE)
+    assert [exact(part) for part in parts] == [exact(part) for part in whole]
+
+
+def test_a_comparison_on_a_cluster_refuses_what_one_fit_refuses():
+    lazy = da.from_array(RECORDS, chunks=(13, 12))
+    two = PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control"])
+    assert set(two.fit(lazy, CASE).release_.means) == {"case", "control"}
+    other = np.where(PERSON == 5, "neither", CASE)
+    with pytest.raises(DataError, match="In partition 0: Every record must be in one of the groups"):
+        two.fit(lazy, other)
+    with pytest.raises(DataError, match="Every unit must be in one group; found a unit in two"):
+        two.fit(lazy, CASE, np.arange(91) // 2)
+    with pytest.raises(ParameterError, match="levels must be given for Dask arrays"):
+        PrivateComparison(1.0, bounds=(-1, 1)).fit(lazy, CASE)
+    with pytest.raises(ParameterError, match="the first of a person's records is not known"):
+        PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control"], invalid="repair").fit(
+            lazy, CASE, PERSON
+        )
+    with pytest.raises(DataError, match="The group 'ill' must have at least two units; found none"):
+        PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control", "ill"]).fit(lazy, CASE)
 
 
 def test_cells_that_follow_from_a_number_need_it():

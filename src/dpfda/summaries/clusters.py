@@ -83,13 +83,18 @@ def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None) -> IntegerSum:
     blocks = partitions(X)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition.")
-    if groups is None:
-        made = map_and_join(blocks, partial(_add_up, pool), joined)
-    else:
-        labels, buckets = along(X, groups, "groups"), min(len(blocks), MOST_BUCKETS)
-        deal = partial(_dealt, pool, buckets)
-        made = deal_and_join(blocks, labels, buckets, deal, partial(_gathered, pool), joined)
-    return summed(made)
+    return total_of_blocks(pool, blocks, None if groups is None else along(X, groups, "groups"))
+
+
+def total_of_blocks(
+    pool: PooledSum, blocks: Sequence[Any], labels: Sequence[Any] | None = None
+) -> IntegerSum:
+    """The same over delayed blocks of records, and of labels of their persons."""
+    if labels is None:
+        return summed(map_and_join(blocks, partial(_add_up, pool), joined))
+    buckets = min(len(blocks), MOST_BUCKETS)
+    deal, gather = partial(_dealt, pool, buckets), partial(_gathered, pool)
+    return summed(deal_and_join(blocks, labels, buckets, deal, gather, joined))
 
 
 def summed(part: PrivateSum) -> IntegerSum:

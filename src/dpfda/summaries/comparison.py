@@ -19,6 +19,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Plan, Prepared, publish_parallel
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.choices import check_choices
@@ -307,6 +308,8 @@ class PrivateComparison(Estimator):
         check_choices(self)
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
+        if is_dask(X):
+            return self._prepare_on_cluster(X, y, groups)
         settings = self.settings_for(X, groups)
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
@@ -350,6 +353,28 @@ class PrivateComparison(Estimator):
                 # Only under add/remove: nobody may be in a group, and that is private.
                 parts.append(_empty(reader, X.groups if isinstance(X, LongCurves) else groups))
         return names, parts
+
+    def _prepare_on_cluster(
+        self, X: Any, y: Any, groups: Any
+    ) -> tuple[list[str], list[Prepared[MeanPlan, IntegerSum]]]:
+        from dpfda.summaries.compared_partitions import compared
+
+        if self.levels is None:
+            raise ParameterError("levels", "be given for Dask arrays", "None", "Name the groups.")
+        if y is None:
+            raise DataError("y must hold the group of each record; found None.")
+        levels = _levels(self.levels, [], y, Neighbours.parse(self.settings.unit.neighbours))
+        return [str(level) for level in levels], compared(self, levels, X, y, groups)
+
+    def readers(self, levels: Sequence[Any], counts: Sequence[int], X: Any) -> list[PrivateMean]:
+        """The mean of each group, for groups of these sizes on the columns of X."""
+        settings = self.settings
+        basis = read_curves(settings, self.basis, X)[1]
+        sizes = _sizes(settings.unit.public_size, list(levels))
+        replaced = Neighbours.parse(settings.unit.neighbours) is Neighbours.REPLACE_ONE
+        known = [*counts] if replaced else [size for size in sizes if size is not None]
+        mechanism = shared_design(self.mechanism, self._design_size(known))
+        return [self._reader(size, mechanism, basis, settings.domain) for size in sizes]
 
     def _design_size(self, sizes: list[int]) -> int:
         size = self.settings.unit.design_size
