@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.settings import Domain, PrivacyUnit, Reading
     from dpfda.summaries.survival import PrivateSurvival
+    from dpfda.summaries.vector import PrivateVectorMean
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "PrivateMean": "summaries.mean",
+    "PrivateVectorMean": "summaries.vector",
     "PrivateComparison": "summaries.comparison",
     "PrivateCovariance": "summaries.covariance",
     "PrivateFPCA": "summaries.fpca",
@@ -47,6 +49,7 @@ _HOMES = {
 
 __all__ = [
     "PrivateMean",
+    "PrivateVectorMean",
     "PrivateComparison",
     "PrivateCovariance",
     "PrivateFPCA",

@@ -71,6 +71,8 @@ class Release(Certified):
     plural: ClassVar[bool] = False
     # Kinds of band, where its `band` lets one choose.
     band_kinds: ClassVar[tuple[str, ...]] = ()
+    # Whether its `functions` are the values of one.
+    vector_valued: ClassVar[bool] = False
     axis_units: ClassVar[str] = "units of the grid"
     # Whether its points are single ones, with nothing between them.
     discrete: ClassVar[bool] = False

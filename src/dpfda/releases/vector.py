@@ -1,0 +1,169 @@
+"""A released function with several values: one curve a channel, under one certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import name
+from dpfda.numerics.parameters import choice
+from dpfda.privacy.certificates import Certificate
+from dpfda.releases.bands import Band
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.costs import certified
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.words import Words
+from dpfda.views import Curve
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedVector(Release):
+    """A function on an interval with d values at every point, published under differential privacy.
+
+    Parameters
+    ----------
+    means : mapping from str to ReleasedFunction
+        Each channel by its name, in order. Their costs are the certificate's, a stage or more each.
+    certificate : Certificate
+        Of all channels together.
+
+    Raises
+    ------
+    ParameterError
+        If there is no channel, they have several domains, or another charge paid for one.
+    """
+
+    means: Mapping[str, ReleasedFunction]
+    certificate: Certificate
+
+    FORMAT: ClassVar[str] = "dpfda-vector"
+    CALLED: ClassVar[str] = "dpfda release of several values"
+    vector_valued: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        means = list(self.means.values())
+        if not means or len({mean.domain_range for mean in means}) != 1:
+            raise ParameterError("channels", "be one or more on one domain", f"{len(means)}")
+        charges = [charge for mean in means for charge in mean.certificate.charges]
+        if sorted(charges, key=repr) != sorted(self.certificate.charges, key=repr):
+            raise ParameterError("channels", "be released together, at one charge", "others")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the channels."""
+        return tuple(self.means)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Labels, date and versions."""
+        return self._any.about
+
+    @property
+    def _any(self) -> ReleasedFunction:
+        return next(iter(self.means.values()))
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self._any.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self._any.grid_points
+
+    def __getitem__(self, name: str) -> ReleasedFunction:
+        """One channel, as a function of its own; its certificate is its part of the whole."""
+        return self.means[choice(name, "channel", self.names)]
+
+    def __call__(self, points: ArrayLike) -> Floats:
+        """Values (k, d) at k points of the domain, or (d,) at one."""
+        return np.stack([np.asarray(mean(points)) for mean in self.means.values()], axis=-1)
+
+    def bands(self, level: float = LEVEL, points: ArrayLike | None = None) -> dict[str, Band]:
+        """Bands of all channels that hold together, everywhere at once, with a probability.
+
+        Each is the channel's own at the level 1 - (1 - level) / d: the chances that one fails add up.
+
+        Parameters
+        ----------
+        level : float
+        points : array (k,), optional
+            As in `ReleasedFunction.band`, whose kind "mean" these are.
+        """
+        own = self._own_level(level)
+        return {name: mean.band(own, points=points) for name, mean in self.means.items()}
+
+    def _own_level(self, level: float) -> float:
+        return 1.0 - (1.0 - level) / len(self.means)
+
+    # Its file.
+
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "channels": [{"name": name, "mean": mean.to_json()} for name, mean in self.means.items()]
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        means = {
+            name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
+            for part in written["channels"]
+        }
+        return cls(means, certified(written))
+
+    # Tables, pictures and words.
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        return {name: (values, self.value_label) for name, values in self.functions(at).items()}
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        own = None if level is None else self._own_level(level)
+        words = "" if level is None else f"{100 * level:.4g}% bands for the privacy noise, all at once"
+        return self.curve(
+            [replace(mean.line(name, own), band=words) for name, mean in self.means.items()]
+        )
+
+    @property
+    def subject(self) -> str:
+        return f"{super().subject} with {len(self.means)} values"
+
+    @property
+    def public_units(self) -> int | None:
+        return self._any.public_units
+
+    def words(self) -> Words:
+        far = {
+            name: float(band.reach(self.means[name](band.points)).max())
+            for name, band in self.bands().items()
+        }
+        reach = ", ".join(f"{name}: {value:.3g}" for name, value in far.items())
+        return Words(
+            published=[
+                f"A {super().subject} with {len(self.means)} values at every point "
+                f"({', '.join(self.names)}), each with random noise added to protect every {self.unit} "
+                "behind it. The promise is for all values together: their costs add up to it."
+            ],
+            accurate=[
+                "The bands of all values are meant to hold together, everywhere at once, in 95 of 100 "
+                f"releases. They reach at most as far from the published curves: {reach} (units of the "
+                "data)."
+            ],
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return {"channels": list(self.names), "domain_range": list(self.domain_range)}

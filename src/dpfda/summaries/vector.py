@@ -1,0 +1,183 @@
+"""The mean of curves with several values (positions in space, sensors), as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.parameters import shown
+from dpfda.publication.together import equal_share, publish_together
+from dpfda.records.containers import shape_of
+from dpfda.records.labelled_arrays import is_labelled
+from dpfda.records.labels import read_keys
+from dpfda.records.scikit_fda import is_functional
+from dpfda.releases.vector import ReleasedVector
+from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.settings import Reading
+
+
+class PrivateVectorMean(Estimator):
+    """Mean of curves with several values at every point, under one budget.
+
+    Each channel is released as `dpfda.PrivateMean` would release it, with an equal share of the budget.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`, for all channels together. With rho the noise is smaller than with an
+        epsilon and a delta, whose shares add up by basic composition.
+    bounds : list of d bounds, or one for all
+        Public bound of each channel, as in `dpfda.PrivateMean`: pairs (lower, upper) in its units.
+    channels : sequence of str, optional
+        Public names of the channels; by default those of the container, else "1", "2", ...
+    basis, mechanism, domain, unit, reading, ledger
+        As in `dpfda.PrivateMean`, the same for all channels.
+
+    Attributes
+    ----------
+    release_ : ReleasedVector
+        The published function with d values.
+    n_features_in_ : int
+        Number of grid points.
+
+    Notes
+    -----
+    **Guarantee.** What is asked for, for data sets that differ in one unit: all channels of its records.
+    Each channel's release is one for that relation with its share of the budget, by the proof of
+    `dpfda.PrivateMean`, and shares add up by basic composition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.linspace(0, 1, 20)
+    >>> paths = np.stack([np.sin(t), np.cos(t)], axis=-1) + np.linspace(-0.2, 0.2, 60)[:, None, None]
+    >>> mean = PrivateVectorMean(2.0, bounds=[(-1.5, 1.5), (0, 1.5)], channels=["x", "y"]).fit(paths)
+    >>> mean.release_([0.25, 0.5]).shape
+    (2, 2)
+    """
+
+    release_: ReleasedVector
+
+    def __init__(
+        self,
+        epsilon: float | Fraction | None = None,
+        delta: float | Fraction = 0.0,
+        *,
+        rho: float | Fraction | None = None,
+        bounds: Any = None,
+        channels: Sequence[str] | None = None,
+        basis: Any = None,
+        mechanism: Any = "auto",
+        domain: Any = None,
+        unit: Any = None,
+        reading: Reading | None = None,
+        ledger: Any = None,
+        **fields: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.channels = channels
+        self.basis = basis
+        self.mechanism = mechanism
+        self.domain = domain
+        self.unit = unit
+        self.reading = reading
+        self.ledger = ledger
+        self._take(fields)
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Release the mean of the curves.
+
+        Parameters
+        ----------
+        X : array (n, m, d), DataArray, functional data with d values, or mapping
+            One curve a row, in the units of the data. A mapping has a container (n, m) of any kind a
+            channel, by name, with the same rows in the same order. Private.
+        y : None
+            Ignored.
+        groups : array (n,), optional
+            Privacy unit of each record, for example the person. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are, or channels have other rows.
+        BudgetError
+            If the ledger refuses.
+        """
+        parts = _channels(X, self.channels)
+        bounds = _bounds(self.bounds, len(parts))
+        share = equal_share(self.asked(), len(parts))
+        budget = {key: value for key, value in vars(share).items() if key in ("epsilon", "delta", "rho")}
+        if groups is not None and not isinstance(groups, str):
+            # Read once: it may be a stream.
+            groups = read_keys(groups, "groups", self.settings.reading.invalid)
+        prepared = {}
+        for (name, values), bound in zip(parts.items(), bounds, strict=True):
+            mean = PrivateMean(
+                **budget, bounds=bound, basis=self.basis, mechanism=self.mechanism,
+                domain=self.domain, unit=self.unit, reading=self.reading,
+            )  # fmt: skip
+            prepared[name] = mean.prepare(values, groups)
+        first = next(iter(prepared.values())).plan
+        entry = {
+            **first.entry(),
+            "bound": "; ".join(
+                f"{name}: {made.plan.bound.describe()}" for name, made in prepared.items()
+            ),
+        }
+        released, certificate = publish_together(
+            {name: (made.total, made.plan) for name, made in prepared.items()}, entry, *self.paying()
+        )
+        self.release_ = ReleasedVector(released, certificate)
+        self.n_features_in_ = int(first.basis.weights.size)
+        return self
+
+
+def _channels(X: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Each channel's curves by its public name."""
+    if isinstance(X, Mapping):
+        found, parts = list(map(str, X)), list(X.values())
+    elif is_functional(X) and getattr(X, "dim_codomain", 1) > 1:
+        found = [str(name or i + 1) for i, name in enumerate(X.coordinate_names)]
+        parts = list(X.coordinates)
+    elif (is_labelled(X) or isinstance(X, np.ndarray)) and len(X.shape) == 3:
+        parts = [X[:, :, i] for i in range(X.shape[2])]
+        own = X.coords[X.dims[2]].values if is_labelled(X) and X.dims[2] in set(X.coords) else None
+        found = [str(i + 1) if own is None else str(own[i]) for i in range(len(parts))]
+    else:
+        raise DataError(
+            "X must be an array (curves, points, channels), functional data with several values, or a "
+            "mapping from names of channels to curves; found something else."
+        )
+    labels = found if names is None else list(names)
+    fits = len(labels) == len(parts) == len(set(labels)) and len(labels) > 0
+    if not fits or not all(isinstance(label, str) and label for label in labels):
+        raise ParameterError("channels", f"be {len(parts)} different names", shown(names))
+    rows = {shape_of(part)[:1] for part in parts if not is_functional(part)}
+    if len(rows) > 1:
+        raise DataError("X must have the same records in every channel; found other numbers of rows.")
+    return dict(zip(labels, parts, strict=True))
+
+
+def _bounds(bounds: Any, count: int) -> list[Any]:
+    several = isinstance(bounds, list | tuple) and any(not np.isscalar(bound) for bound in bounds)
+    if not several:
+        return [bounds] * count
+    if len(bounds) != count:
+        raise ParameterError("bounds", f"be one a channel ({count}), or one for all", f"{len(bounds)}")
+    return list(bounds)
