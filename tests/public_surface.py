@@ -58,6 +58,10 @@ CLASSES = np.where(POINTS > 0.5, "up", "down")
 # Estimators: arguments that work, and how they are fitted.
 ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateMean": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
+    "PrivateVectorMean": (
+        {"epsilon": 1.0, "bounds": (-1, 1)},
+        lambda made: made.fit({"x": CURVES, "y": CURVES[::-1]}),
+    ),
     "PrivateCovariance": (
         {"epsilon": 1.0, "center": Center(0.0, radius=0.5)},
         lambda made: made.fit(CURVES),

@@ -18,6 +18,7 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
     PrivateSurvival,
+    PrivateVectorMean,
     load,
     release_function,
 )
@@ -166,6 +167,11 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "components": lambda: _second(PrivateFPCA, n_components=2),
     "directions": lambda: _second(PrivateFPCA, n_components=1, mechanism="exponential"),
+    "several values": lambda: (
+        PrivateVectorMean(2.0, bounds=(-3, 3), domain=Domain(GRID), unit="walker")
+        .fit({"east": CURVES, "north": -CURVES})
+        .release_
+    ),
     "comparison": _compared,
     "difference": lambda: _compared().difference("case", "control"),
     "answers": _answered,

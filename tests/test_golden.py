@@ -25,6 +25,7 @@ POINTS = np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]])
 PLACES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("ReleasedField", "LatticeRelease", "ReleasedPredictor"), (POINTS,)),
     **dict.fromkeys(("ReleasedHistogram", "ReleasedDifference"), ([0.3, 0.9],)),
+    "ReleasedVector": ([0.3, 0.9],),
     "ReleasedCovariance": ([0.2, 1.0], [0.4, 1.0]),
     "ReleasedAnswers": ([1, 2],),
 }
