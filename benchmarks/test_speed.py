@@ -1,8 +1,5 @@
 """Speed of the main job, to run with: pytest benchmarks --benchmark-only."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -48,18 +45,3 @@ def test_exact_noise(benchmark, law, components):
         "gaussian": GaussianNoise((scale,) * components),
     }[law]
     benchmark(noise.draw)
-
-
-@pytest.mark.parametrize("statement", ["import dpfda", "from dpfda import PrivateMean"])
-def test_import_time(benchmark, statement):
-    """A fresh interpreter and the import; compare with an interpreter that does nothing."""
-    benchmark.pedantic(
-        subprocess.run, args=([sys.executable, "-c", statement],), kwargs={"check": True}, rounds=5
-    )
-
-
-def test_bare_interpreter(benchmark):
-    """The share of the import times that is Python's own."""
-    benchmark.pedantic(
-        subprocess.run, args=([sys.executable, "-c", "pass"],), kwargs={"check": True}, rounds=5
-    )

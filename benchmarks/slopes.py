@@ -1,0 +1,213 @@
+"""How processor time grows: slopes on log-log scales, beside NumPy, OpenDP and the authors' recipe.
+
+Run with: python benchmarks/slopes.py [--out docs/pictures/slopes.png] [--quick]
+One thread. Every time is the median of a few runs, taken in turns with the others of its panel. A slope
+is that of the two largest sizes: what growth comes to, once the constant part is small beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Matern
+
+from dpfda import PrivateMean
+from dpfda.bases import KernelBasis
+from dpfda.bounds import L2Ball
+from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
+from growth import curves, vector_laplace
+
+Work = dict[str, Callable[[], Any]]
+Times = dict[str, list[tuple[int, float]]]
+POINTS = 100
+SCALE = 2**30
+
+
+def recipe(values: np.ndarray) -> np.ndarray:
+    """The authors' script, plainly: a Gram matrix, norms record by record, a mean, Laplace noise.
+
+    Not private as it stands: its scale is a maximum over the records. Only its time is of interest.
+    """
+    grid = np.linspace(0, 1, values.shape[1])
+    gram = Matern(0.1, nu=1.5)(grid[:, None]) / grid.size
+    eigenvalues, functions = np.linalg.eigh(gram)
+    kept = eigenvalues > 1e-9
+    functions, deviations = functions[:, kept] * math.sqrt(grid.size), np.sqrt(eigenvalues[kept])
+    largest = 0.0
+    for row in values:
+        largest = max(largest, float(np.abs(row @ functions / grid.size / deviations).sum()))
+    mean = values.mean(axis=0) @ functions / grid.size
+    noise = np.random.default_rng(0).laplace(0.0, 2 * largest / len(values), kept.sum()) * deviations
+    return np.asarray(functions @ (mean + noise))
+
+
+def in_blocks(block: np.ndarray, times: int) -> Callable[[], Any]:
+    """A fit over the same block again and again: as many records as one likes, without their memory."""
+
+    def work() -> Any:
+        mean = PrivateMean(1.0, bounds=(-3, 3))
+        for _ in range(times):
+            mean.partial_fit(block)
+        return mean.finish()
+
+    return work
+
+
+def records(size: int) -> Work:
+    blocks: Work = {}
+    if size >= 1_000_000:
+        block = curves(100_000, POINTS)
+        blocks = {"dpfda: value bounds, in blocks": in_blocks(block, size // len(block))}
+    if size > 1_000_000:
+        return blocks
+    values = curves(size, POINTS)
+    work: Work = {
+        **blocks,
+        "NumPy: X.sum(axis=0)": lambda: values.sum(axis=0),
+        "dpfda: value bounds": lambda: PrivateMean(1.0, bounds=(-3, 3)).fit(values),
+        "dpfda: l2 bound": lambda: PrivateMean(1.0, bounds=L2Ball(2.0)).fit(values),
+        "dpfda: standardised": lambda: PrivateMean(1.0, standardize=True).fit(values),
+    }
+    if size <= 100_000:
+        work["authors' recipe, ported"] = lambda: recipe(values)
+    return work
+
+
+def points(size: int) -> Work:
+    values = curves(100, size)
+    work: Work = {"NumPy: X.sum(axis=0)": lambda: values.sum(axis=0)}
+    if size <= 1000:
+        work["dpfda: default basis, afresh"] = lambda: fresh(values)
+        work["authors' recipe, ported"] = lambda: recipe(values)
+    if size >= 1000:
+
+        def few() -> Any:
+            grid = np.linspace(0, unseen(), size)
+            basis = KernelBasis.on_grid(Matern(0.2, nu=1.5), grid, components=20)
+            return PrivateMean(1.0, bounds=(-3, 3), basis=basis).fit(values)
+
+        work["dpfda: 20 functions"] = few
+    return work
+
+
+def fresh(values: np.ndarray) -> Any:
+    """A fit on a domain that was not seen before: basis and design are made."""
+    return PrivateMean(1.0, bounds=(-3, 3), domain_range=(0.0, unseen())).fit(values)
+
+
+def unseen() -> float:
+    return 1.0 + np.random.default_rng().random() / 1e6
+
+
+def people(size: int) -> Work:
+    values = curves(200_000, POINTS)
+    generator = np.random.default_rng(0)
+    random = generator.integers(0, size, len(values))
+    skewed = np.minimum((generator.pareto(1.0, len(values)) * size / 50).astype(np.int64), size - 1)
+    mean = PrivateMean(1.0, bounds=(-3, 3))
+    return {
+        "NumPy: X.sum(axis=0)": lambda: values.sum(axis=0),
+        "sorted": lambda: mean.fit(values, groups=np.sort(random)),
+        "in random order": lambda: mean.fit(values, groups=random),
+        "of very unequal sizes": lambda: mean.fit(values, groups=skewed),
+    }
+
+
+def coordinates(size: int) -> Work:
+    laws = {
+        "dpfda: Laplace": KNormNoise((1,) * size, (SCALE,) * size),
+        "dpfda: normal": GaussianNoise((SCALE,) * size),
+        "dpfda: one block": KNormNoise((size,), (SCALE,)),
+        "dpfda: box": BoxNoise((SCALE,) * size),
+    }
+    work: Work = {name: law.draw for name, law in laws.items()}
+    work["NumPy: Laplace, not private"] = lambda: np.random.default_rng().laplace(size=size)
+    other = vector_laplace(size) if size <= 100_000 else None
+    return work if other is None else {**work, "OpenDP: vector Laplace": other}
+
+
+PANELS: list[tuple[str, Callable[[int], Work], list[int]]] = [
+    ("records, of 100 points", records, [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000]),
+    ("grid points, of 100 records", points, [10, 30, 100, 300, 1000, 10_000, 100_000]),
+    ("people with 200,000 records", people, [100, 1000, 10_000, 100_000]),
+    ("coordinates that get exact noise", coordinates, [10, 100, 1000, 10_000, 100_000, 1_000_000]),
+]
+
+
+def measured(work: Work, seconds: float) -> dict[str, float]:
+    """Median processor seconds of each, taken in turns after one turn that does not count."""
+    taken: dict[str, list[float]] = {name: [] for name in work}
+    begun = time.perf_counter()
+    while len(next(iter(taken.values()))) < 2 or (
+        time.perf_counter() - begun < seconds and len(next(iter(taken.values()))) < 16
+    ):
+        for name, run in work.items():
+            start = time.process_time()
+            run()
+            taken[name].append(time.process_time() - start)
+    return {name: statistics.median(times[1:]) for name, times in taken.items()}
+
+
+def growth(make: Callable[[int], Work], sizes: list[int], seconds: float) -> Times:
+    times: Times = {}
+    for size in sizes:
+        for name, median in measured(make(size), seconds).items():
+            times.setdefault(name, []).append((size, median))
+    return times
+
+
+def slope(pairs: list[tuple[int, float]]) -> float:
+    (low, before), (high, after) = pairs[-2:]
+    return math.log(after / before) / math.log(high / low)
+
+
+def draw(panels: list[tuple[str, Times]], path: str) -> None:
+    """Four log-log panels."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(11, 11.5), layout="constrained")
+    for axis, (label, times) in zip(axes.flat, panels, strict=True):
+        for marker, (name, pairs) in zip("osD^v*P", times.items(), strict=False):
+            told = f"{name} ({slope(pairs):.2f})" if len(pairs) > 1 else name
+            axis.loglog(*zip(*pairs, strict=True), marker=marker, markersize=5, label=told)
+        axis.set(xlabel=label, ylabel="processor time of one thread (s)")
+        axis.grid(which="major", alpha=0.3)
+        axis.set_ylim(bottom=min(seconds for pairs in times.values() for _, seconds in pairs) / 2)
+        axis.legend(
+            fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False,
+            title="slope at the right end in brackets", title_fontsize=8,
+        )  # fmt: skip
+    figure.savefig(path, dpi=90)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="docs/pictures/slopes.png")
+    parser.add_argument("--quick", action="store_true")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    panels = []
+    for label, make, sizes in PANELS:
+        times = growth(make, sizes[:-1] if asked.quick else sizes, 0.5 if asked.quick else 3.0)
+        panels.append((label, times))
+        print(label, flush=True)
+        for name, pairs in times.items():
+            told = "  ".join(f"{size:,}: {1e3 * seconds:.3g} ms" for size, seconds in pairs)
+            print(
+                f"  {name:30s} {slope(pairs) if len(pairs) > 1 else math.nan:5.2f}  {told}", flush=True
+            )
+    draw(panels, asked.out)
+
+
+if __name__ == "__main__":
+    main()
