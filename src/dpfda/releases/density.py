@@ -25,7 +25,8 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import settled
-from dpfda.releases.words import Words, counted, noise_line, without_noise
+from dpfda.releases.report import counted
+from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from dpfda.bases.grids import product_points
 from dpfda.errors import MissingExtraError, ParameterError
 from dpfda.numerics.parameters import reals, shown
-
-if TYPE_CHECKING:
-    from dpfda.releases.base import Release
+from dpfda.releases.published import Published
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +20,7 @@ POINTS = 101
 FINE = 1001
 
 
-def to_fdatagrid(release: Release, points: Any = None) -> Any:
+def to_fdatagrid(release: Published, points: Any = None) -> Any:
     """The functions of a release on a grid; see `Release.to_fdatagrid`."""
     skfda = scikit_fda()
     axes = _axes(release, points)
@@ -47,7 +45,7 @@ def to_fdatagrid(release: Release, points: Any = None) -> Any:
     )
 
 
-def to_basis(release: Release, basis: Any) -> Any:
+def to_basis(release: Published, basis: Any) -> Any:
     """The functions of a release in a basis of scikit-fda; see `Release.to_basis`."""
     ends = _ends(release)
     if len(ends) != 1:
@@ -77,7 +75,7 @@ def scikit_fda() -> Any:
     return skfda
 
 
-def _ends(release: Release) -> list[tuple[float, float]]:
+def _ends(release: Published) -> list[tuple[float, float]]:
     """Ends of the domain in each variable: finite ones, also where any point may be asked for."""
     ends = list(release.axes.values())
     if np.isfinite(ends).all():
@@ -94,7 +92,7 @@ def _inside(points: Any, ends: tuple[float, float]) -> Floats:
     return axis
 
 
-def _axes(release: Release, points: Any) -> tuple[Floats, ...]:
+def _axes(release: Published, points: Any) -> tuple[Floats, ...]:
     if not callable(release) and not hasattr(release, "means"):
         words = "be a function of numbers"
         raise ParameterError("release", words, type(release).__name__, "Use release.to_frame().")

@@ -41,7 +41,8 @@ from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.lines import settled
-from dpfda.releases.words import Words, counted, noise_line, without_noise
+from dpfda.releases.report import counted
+from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]

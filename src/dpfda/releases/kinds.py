@@ -6,22 +6,20 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import dpfda.releases
 from dpfda.errors import StorageError
 from dpfda.releases.files import built, read_json
-
-if TYPE_CHECKING:
-    from dpfda.releases.base import Release
+from dpfda.releases.published import Published
 
 # Schema of files that hold certificates; those of version 1 hold a guarantee alone.
 SCHEMA_VERSION = 2
-KINDS: dict[str, type[Release]] = {}
-Kind = TypeVar("Kind", bound="Release")
+KINDS: dict[str, type[Published]] = {}
+Kind = TypeVar("Kind", bound=Published)
 
 
-def kinds() -> Mapping[str, type[Release]]:
+def kinds() -> Mapping[str, type[Published]]:
     """Every kind of release by its format: those of the files in this folder, and any other known."""
     for found in pkgutil.iter_modules(dpfda.releases.__path__):
         importlib.import_module(f"{dpfda.releases.__name__}.{found.name}")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import piecewise
 from dpfda.errors import ParameterError
+from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.mechanisms.posteriors.widths import around_lines, around_slopes
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Accuracy, Band, check_level, check_places
-
-if TYPE_CHECKING:
-    from dpfda.releases.function import ReleasedFunction
 
 Floats = NDArray[np.float64]
 Limits = tuple[Floats, Floats]
@@ -27,6 +26,27 @@ HALVINGS = 50
 # Typical errors, as shares of the distance between the bounds, and what they are called.
 VERDICTS = ((0.02, "very good"), (0.05, "good"), (0.1, "fair"), (0.2, "coarse"))
 WORST = "of little use"
+
+
+class Mean(Protocol):
+    """What is asked of a released mean curve, or of a derivative of one."""
+
+    @property
+    def order(self) -> int: ...
+    @property
+    def limits(self) -> Limits | None: ...
+    @property
+    def grid_points(self) -> Floats: ...
+    @property
+    def basis(self) -> Basis: ...
+    @property
+    def hierarchy(self) -> Any: ...
+    @property
+    def curve_model(self) -> CurveModel: ...
+    @property
+    def widths(self) -> Widths: ...
+    def unclipped(self, points: ArrayLike, order: int = 0, /) -> Floats: ...
+    def __call__(self, points: ArrayLike, /) -> Any: ...
 
 
 def limits_of(bound: Mapping[str, Any], points: int) -> Limits | None:
@@ -73,7 +93,7 @@ def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:
     return replace(band, lower=lower, upper=upper)
 
 
-def limits_at(release: ReleasedFunction, at: Floats, order: int = 0) -> Limits | None:
+def limits_at(release: Mean, at: Floats, order: int = 0) -> Limits | None:
     """Public bounds (k,) of a release at points, or their derivatives; linear between grid points."""
     if release.limits is None:
         return None
@@ -81,7 +101,7 @@ def limits_at(release: ReleasedFunction, at: Floats, order: int = 0) -> Limits |
     return lower, upper
 
 
-def line_at(release: ReleasedFunction, at: Floats) -> Floats:
+def line_at(release: Mean, at: Floats) -> Floats:
     """Values (k,) of the line cut at its public bounds; a derivative there is that of the bound."""
     values, limits = release.unclipped(at, release.order), limits_at(release, at)
     if limits is None:
@@ -93,7 +113,7 @@ def line_at(release: ReleasedFunction, at: Floats) -> Floats:
     return np.where(line < limits[0], slopes[0], np.where(line > limits[1], slopes[1], values))
 
 
-def cuts(release: ReleasedFunction, points: Floats) -> Floats:
+def cuts(release: Mean, points: Floats) -> Floats:
     """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
     found = []
     for side in (0, 1) if release.limits is not None else ():
@@ -108,19 +128,19 @@ def cuts(release: ReleasedFunction, points: Floats) -> Floats:
     return np.concatenate(found) if found else np.empty(0)
 
 
-def _above(release: ReleasedFunction, at: Floats, side: int) -> Floats:
+def _above(release: Mean, at: Floats, side: int) -> Floats:
     limits = limits_at(release, at)
     assert limits is not None  # noqa: S101
     return release.unclipped(at) - limits[side]
 
 
-def band_around(release: ReleasedFunction, band: Band) -> Band:
+def band_around(release: Mean, band: Band) -> Band:
     """A band of a release, made to hold its line between its public bounds."""
     limits = limits_at(release, band.points) if release.order == 0 else None
     return settled(band, release(band.points), limits)
 
 
-def mean_band(release: ReleasedFunction, level: float, simultaneous: bool, at: Floats) -> Band:
+def mean_band(release: Mean, level: float, simultaneous: bool, at: Floats) -> Band:
     """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
     level = check_level(level, simultaneous)
     check_places(at)
@@ -131,9 +151,7 @@ def mean_band(release: ReleasedFunction, level: float, simultaneous: bool, at: F
     return settled(band, release(at) if release.order else line, limits)
 
 
-def difference_band(
-    first: ReleasedFunction, second: ReleasedFunction, level: float, simultaneous: bool, at: Floats
-) -> Band:
+def difference_band(first: Mean, second: Mean, level: float, simultaneous: bool, at: Floats) -> Band:
     """The band for the difference of two means, from what both may be, independently."""
     lines = [mean.unclipped(at, mean.order) if mean.order else mean(at) for mean in (first, second)]
     half = _half_widths((first, second), level, simultaneous, at)
@@ -143,7 +161,7 @@ def difference_band(
     )
 
 
-def around_difference(first: ReleasedFunction, second: ReleasedFunction, band: Band) -> Band:
+def around_difference(first: Mean, second: Mean, band: Band) -> Band:
     """A band made to hold the first line less the second, between what their bounds let it be."""
     at, limits = band.points, None
     ends = [limits_at(mean, at) for mean in (first, second)]
@@ -152,9 +170,7 @@ def around_difference(first: ReleasedFunction, second: ReleasedFunction, band: B
     return settled(band, first(at) - second(at), limits)
 
 
-def _half_widths(
-    means: tuple[ReleasedFunction, ...], level: float, simultaneous: bool, at: Floats
-) -> Floats:
+def _half_widths(means: tuple[Mean, ...], level: float, simultaneous: bool, at: Floats) -> Floats:
     """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
     widths = [mean.widths for mean in means]
     if means[0].order == 0:
@@ -163,25 +179,25 @@ def _half_widths(
     return around_slopes(widths, level, simultaneous, [_slopes(mean, at) for mean in means])
 
 
-def _scale(release: ReleasedFunction) -> Floats:
+def _scale(release: Mean) -> Floats:
     """Distance (m,) between the public bounds."""
     assert isinstance(release.hierarchy, CurvePrior)  # noqa: S101
     return release.hierarchy.width
 
 
-def _slopes(release: ReleasedFunction, at: Floats) -> Floats:
+def _slopes(release: Mean, at: Floats) -> Floats:
     """Takes shares of the bounds at the carrying points to derivatives (k,), in units of the data."""
     slopes = release.basis.evaluate(at, release.order) @ (release.basis.analysis.T * _scale(release))
     lift = release.curve_model.lift
     return np.asarray(slopes if lift is None else slopes @ lift)
 
 
-def is_line(release: ReleasedFunction) -> bool:
+def is_line(release: Mean) -> bool:
     """Whether a release is the default line of curves between bounds, or a derivative of it."""
     return isinstance(release.hierarchy, CurvePrior)
 
 
-def verdict(release: ReleasedFunction) -> str | None:
+def verdict(release: Mean) -> str | None:
     """The typical error in one line, from public numbers; None where it is not known.
 
     Examples
@@ -200,7 +216,7 @@ def verdict(release: ReleasedFunction) -> str | None:
     return f"typical error {size}: {word}"
 
 
-def misfit(release: ReleasedFunction) -> str | None:
+def misfit(release: Mean) -> str | None:
     """A warning where what was measured is rougher than its cells can follow; None elsewhere."""
     if not is_line(release) or not release.widths.misfit:
         return None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfda.errors import DpfdaError
 from dpfda.privacy.composition import Account, account
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import first_up, in_short, in_symbols
-from dpfda.releases.words import sections
+from dpfda.releases.published import Published
+from dpfda.releases.report import sections
 from dpfda.views.page import Page, Picture, Section
-
-if TYPE_CHECKING:
-    from dpfda.releases.base import Release
 
 SIGNED_BY = ("For the custodian of the data", "Data protection officer", "Statistician")
 # To be filled in by hand: the program cannot know it.
@@ -25,7 +23,7 @@ VARIANTS = {
 
 
 def report_page(
-    releases: Mapping[str, Release],
+    releases: Mapping[str, Published],
     hashes: Mapping[str, str] | None = None,
     charged: Mapping[str, str] | None = None,
     delta: Any = None,
@@ -59,7 +57,7 @@ def report_page(
     )
 
 
-def card(release: Release) -> Section:
+def card(release: Published) -> Section:
     """A release in a few facts and a picture: for notebooks."""
     facts = {
         "guarantee": str(release.guarantee),
@@ -72,7 +70,7 @@ def card(release: Release) -> Section:
 
 
 def _together(
-    releases: Mapping[str, Release], whole: Account, hashes: Mapping[str, str] | None
+    releases: Mapping[str, Published], whole: Account, hashes: Mapping[str, str] | None
 ) -> Section:
     rows = [("File", "What", "Guarantee")]
     rows += [
@@ -90,7 +88,7 @@ def _together(
 
 def _release(
     name: str,
-    release: Release,
+    release: Published,
     hashes: Mapping[str, str] | None,
     charged: Mapping[str, str] | None,
 ) -> Section:
@@ -113,7 +111,7 @@ def _release(
     return Section(heading, facts=facts, picture=_picture(release), parts=words)
 
 
-def _picture(release: Release) -> Picture | None:
+def _picture(release: Published) -> Picture | None:
     """What can be drawn of a release: nothing on three axes, or of numbers without a place."""
     try:
         view = release.view()
@@ -122,7 +120,7 @@ def _picture(release: Release) -> Picture | None:
     return Picture(view, f"{release.title}. {in_short(release.certificate)}.")
 
 
-def _decisions(releases: Mapping[str, Release]) -> Section:
+def _decisions(releases: Mapping[str, Published]) -> Section:
     facts = {}
     for name, release in releases.items():
         before = f"{name}: " if len(releases) > 1 else ""
@@ -141,7 +139,7 @@ def _decisions(releases: Mapping[str, Release]) -> Section:
 
 
 def registry_entry(
-    releases: Sequence[Release], name: str = "", curator: str = "", region: str = "", use: str = ""
+    releases: Sequence[Published], name: str = "", curator: str = "", region: str = "", use: str = ""
 ) -> dict[str, Any]:
     """The entry of a deployment in the form of the Differential Privacy Deployments Registry.
 

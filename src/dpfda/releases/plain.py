@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.privacy.words import first_up
-
-if TYPE_CHECKING:
-    from dpfda.releases.base import Release
+from dpfda.releases.published import Published
 
 Floats = NDArray[np.float64]
 # Points of a table in a file: along a line, and altogether.
@@ -19,7 +17,7 @@ ON_LINE, AT_MOST = 601, 10_000
 ENDS = ("lower", "upper")
 
 
-def plain(release: Release, level: float) -> dict[str, Any]:
+def plain(release: Published, level: float) -> dict[str, Any]:
     """The entries ``words`` and ``table`` of a release's file, as JSON types.
 
     The band of the table is of this level. All is made from the release alone, and reading the release
@@ -41,7 +39,7 @@ def thinned(points: Floats, most: int) -> Floats:
     return np.asarray(points[np.unique(np.linspace(0, points.size - 1, most).round().astype(int))])
 
 
-def _words(release: Release) -> dict[str, Any]:
+def _words(release: Published) -> dict[str, Any]:
     return {
         "title": release.title,
         "promise": release.subtitle,
@@ -52,7 +50,7 @@ def _words(release: Release) -> dict[str, Any]:
     }
 
 
-def _axes(release: Release) -> list[dict[str, Any]]:
+def _axes(release: Published) -> list[dict[str, Any]]:
     labels = [release.axis_label(i) for i in range(len(release.axes))]
     ends = [(_number(lower), _number(upper)) for lower, upper in release.axes.values()]
     return [
@@ -61,7 +59,7 @@ def _axes(release: Release) -> list[dict[str, Any]]:
     ]
 
 
-def _table(release: Release, level: float) -> dict[str, Any]:
+def _table(release: Published, level: float) -> dict[str, Any]:
     table = release.table(_points(release), level)
     names = [*table.columns]
     band = None
@@ -86,7 +84,7 @@ def _table(release: Release, level: float) -> dict[str, Any]:
     return {"axes": _axes(release), "columns": columns, "band": band, "between": between}
 
 
-def _points(release: Release) -> Floats:
+def _points(release: Published) -> Floats:
     """Points (q, c) of a table in a file: those of tables and bands, thinned where there are many."""
     points = release.default_points()
     coordinates = points.shape[1]

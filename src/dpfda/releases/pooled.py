@@ -22,8 +22,9 @@ from dpfda.releases.bands import Band, check_level, check_places
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import certified
 from dpfda.releases.lines import settled
+from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
-from dpfda.releases.words import Words, counted
+from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
 
 Floats = NDArray[np.float64]

@@ -26,8 +26,9 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import certified
 from dpfda.releases.equality import EqualityTest, Estimate
 from dpfda.releases.lines import settled
+from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
-from dpfda.releases.words import Words, counted, noise_line, without_noise
+from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Line, View
 
 Floats = NDArray[np.float64]

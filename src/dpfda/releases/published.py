@@ -1,0 +1,361 @@
+"""What every release knows of itself: values, tables, views and words, from what its kind says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import check_box_points, product_points
+from dpfda.errors import ParameterError
+from dpfda.numerics.parameters import choice, reals
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import cautions, first_up, in_short, number
+from dpfda.privacy.written import certificate_to_json
+from dpfda.releases.bands import MEASURED, Band
+from dpfda.releases.words import Words
+from dpfda.views import Curve, Image, Line, Table, View, draw, to_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+# Values of a column of a table, and what they are.
+Column = tuple[Floats, str]
+LEVEL = 0.95
+
+
+class Published(Certified):
+    """What a kind of release says of itself, and what follows from it: values, tables, views, words."""
+
+    FORMAT: ClassVar[str]
+    CALLED: ClassVar[str]
+    arrays: ClassVar[tuple[str, ...]] = ()
+    # Whether its subject is of several things.
+    plural: ClassVar[bool] = False
+    # Kinds of band, where its `band` lets one choose.
+    band_kinds: ClassVar[tuple[str, ...]] = ()
+    # Whether its `functions` are the values of one.
+    vector_valued: ClassVar[bool] = False
+    axis_units: ClassVar[str] = "units of the grid"
+    # Whether its points are single ones, with nothing between them.
+    discrete: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        # No attributes here: dataclasses would take them for defaults.
+        @property
+        def certificate(self) -> Certificate: ...
+        @property
+        def about(self) -> Mapping[str, Any]: ...
+        @property
+        def domain_range(self) -> Any: ...
+        @property
+        def grid_points(self) -> Any: ...
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            # Else a dataclass would write one of its own: with all its numbers.
+            cls.__repr__ = Published.__repr__  # type: ignore[method-assign]
+
+    # Immutable, and the same wherever it is sent.
+
+    def __post_init__(self) -> None:
+        for name in self.arrays:
+            if getattr(self, name) is not None:
+                array = np.array(getattr(self, name), dtype=np.float64)
+                array.setflags(write=False)
+                object.__setattr__(self, name, array)
+        for name, value in vars(self).items():
+            if isinstance(value, Mapping):
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A read-only view of a mapping cannot be pickled; what was computed is computed again.
+        computed = {k for k in vars(self) if isinstance(getattr(type(self), k, None), cached_property)}
+        kept = {k: v for k, v in vars(self).items() if k not in computed}
+        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in kept.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def to_entries(self) -> dict[str, Any]:
+        """What this kind alone holds, as JSON types."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        """Build a release from JSON types; whatever does not fit raises a `ValueError`."""
+        raise NotImplementedError
+
+    # Values, tables and pictures.
+
+    @property
+    def axes(self) -> Mapping[str, tuple[float, float]]:
+        """Coordinates of a point by name, each with its ends; by default those of `domain_range`."""
+        ends = np.array(self.domain_range, dtype=np.float64).reshape(-1, 2)
+        names = ["point"] if len(ends) == 1 else [f"point_{i + 1}" for i in range(len(ends))]
+        return {name: (float(a), float(b)) for name, (a, b) in zip(names, ends, strict=True)}
+
+    def default_points(self) -> Floats:
+        """Points (q, c) at which it is tabulated by default; here those of `grid_points`."""
+        grid = self.grid_points
+        return grid[:, None] if isinstance(grid, np.ndarray) else product_points(grid)
+
+    def band_points(self) -> Floats:
+        """Points (q, c) over which a band is simultaneous that is asked for elsewhere."""
+        return self.default_points()
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        """Values at points (q, c) by name, each with its meaning."""
+        points = at[:, 0] if at.shape[1] == 1 else at
+        value = {"value": (np.asarray(self(points)), self.value_label)}  # type: ignore[operator]
+        return (
+            value | self.band_columns(at, level, simultaneous, kind) if hasattr(self, "band") else value
+        )
+
+    def band_columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        """Ends of the band at points (q, c); a simultaneous one holds over the whole domain.
+
+        `band` with a few points is simultaneous over those alone; tables made for different points
+        would then not hold together.
+        """
+        all_points = np.concatenate([at, self.band_points()])
+        chosen = {"kind": kind} if kind is not None and self.band_kinds else {}
+        points = all_points[:, 0] if at.shape[1] == 1 else all_points
+        band: Band = self.band(level, simultaneous, points, **chosen)  # type: ignore[attr-defined]
+        over = "everywhere at once" if simultaneous else "at a point chosen in advance"
+        ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
+        words = f"end of the {level:.4g} band, {over}"
+        columns = {name: (end, f"{name} {words}") for name, end in ends.items()}
+        if kind not in MEASURED:
+            return columns
+        # The line may leave this band: it is drawn around another estimate, which is shown as well.
+        middle = (ends["lower"] + ends["upper"]) / 2, "what was measured, around which the band is"
+        return {"measured": middle, **columns}
+
+    def table(
+        self,
+        points: ArrayLike | None = None,
+        level: float = LEVEL,
+        simultaneous: bool = True,
+        kind: str | None = None,
+    ) -> Table:
+        """Values at points, with their band where this kind has one.
+
+        Parameters
+        ----------
+        points : array (q, c), or (q,) where a point is one number; optional
+            By default the grid of the release.
+        level : float
+            Probability of the band.
+        simultaneous : bool
+            Whether it is for the whole domain at once, or for each point by itself.
+        kind : str, optional
+            Kind of band, where there are several.
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain or has another number of coordinates.
+        """
+        if kind is not None:
+            choice(kind, "kind", self.band_kinds or ("mean", "measured"))
+        at = self._read_points(self.default_points() if points is None else points)
+        where: dict[str, Column] = {
+            name: (at[:, i], self.axis_label(i)) for i, name in enumerate(self.axes)
+        }
+        columns = where | self.columns(at, level, simultaneous, kind)
+        return Table({k: v for k, (v, _) in columns.items()}, {k: m for k, (_, m) in columns.items()})
+
+    def _read_points(self, points: ArrayLike) -> Floats:
+        """Points (q, c) inside the domain."""
+        given = reals(points, "points")
+        count, shape = len(self.axes), given.shape
+        if len(shape) > 2 or (len(shape) == 2 and shape[1] != count) or (len(shape) < 2 and count > 1):
+            words = f"give points of {count} coordinate(s) for this release"
+            found = f"{shape[1]}" if len(shape) == 2 else f"shape {shape}"
+            raise ParameterError("points", words, found)
+        return check_box_points(given, tuple(self.axes.values()))[0]
+
+    def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
+        """The default table as a pandas data frame."""
+        return to_frame(self.table(level=level))
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        """The published functions by name, at points (q, c)."""
+        points = at[:, 0] if at.shape[1] == 1 else at
+        return {self.subject: np.asarray(self(points))}  # type: ignore[operator]
+
+    def view(self, level: float | None = LEVEL) -> View:
+        """What a picture shows, with bands of a level where there are any."""
+        remedy = "Tabulate it: release.table(), dpfda eval."
+        raise ParameterError("release", "be of a kind that can be drawn", type(self).__name__, remedy)
+
+    def plot(self, ax: Axes | None = None, level: float | None = LEVEL) -> Axes:
+        """Draw it on a matplotlib axis; `level` is that of bands, None draws none."""
+        return draw(self.view(level), ax)
+
+    def line(self, label: str, level: float | None) -> Line:
+        """A curve with its band, over one variable."""
+        if level is None:
+            at = self.band_points()[:, 0]
+            return Line(at, np.asarray(self(at)), label)  # type: ignore[operator]
+        found: Band = self.band(level)  # type: ignore[attr-defined]
+        at = np.ravel(found.points)
+        values = np.asarray(self(at))  # type: ignore[operator]
+        return Line(at, values, label, found.lower, found.upper, self.band_words(level))
+
+    def band_words(self, level: float) -> str:
+        """What the band is, for a legend."""
+        return f"{100 * level:.4g}% band for the privacy noise"
+
+    def curve(
+        self, lines: Sequence[Line], baseline: float | None = None, foot: Line | None = None
+    ) -> Curve:
+        """Lines over the one variable of this release, with its words."""
+        labels = (self.axis_label(0), self.value_label)
+        return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline, foot=foot)
+
+    def image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
+        """Values in cells over the two variables of this release, with its words.
+
+        A picture shows no band of a level: how far it reaches is said in words.
+        """
+        first, second = self.axes.values()
+        labels = (self.axis_label(0), self.axis_label(1), self.value_label)
+        subtitle = self.subtitle
+        if level is not None:
+            band: Band = self.band(level)  # type: ignore[attr-defined]
+            far = number(float(band.reach(self(band.points)).max()))  # type: ignore[operator]
+            subtitle += f"; values without the noise lie within {far} of these, {100 * level:.4g}%"
+        return Image(values, (first, second), *labels, self.title, subtitle, **drawn)
+
+    # Words.
+
+    @property
+    def subject(self) -> str:
+        """What was published, in few words."""
+        return str(self.about.get("summary", "function"))
+
+    @property
+    def made_by(self) -> str:
+        """How, in few words, for a citation."""
+        described = self.bound.get("description", "a public bound")
+        return f"{described}; {self.mechanism.get('name', 'its own')} mechanism"
+
+    @property
+    def public_units(self) -> int | None:
+        """Number of privacy units where the guarantee makes it public and the release knows it."""
+        return None
+
+    @property
+    def of_whom(self) -> str:
+        """Of how many units, without telling a private number."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return f"a private number of {self.unit}s"
+        known = self.public_units
+        return f"{self.unit}s" if known is None else f"{known} {self.unit}s"
+
+    @property
+    def title(self) -> str:
+        """What a picture shows, of how many, and who is protected."""
+        return f"{first_up(self.subject)} of {self.of_whom}; each {self.unit} is protected"
+
+    @property
+    def subtitle(self) -> str:
+        """The guarantee in words."""
+        return in_short(self.certificate)
+
+    @property
+    def value_label(self) -> str:
+        """What values are, with their unit."""
+        standard = self.about.get("standardized")
+        return str(self.about.get("value", "standardised value" if standard else "value"))
+
+    def axis_label(self, axis: int) -> str:
+        """What a coordinate is, with its unit."""
+        if len(self.axes) == 1:
+            return str(self.about.get("domain", f"t ({self.axis_units})"))
+        which = ("first", "second", "third")[axis] if axis < 3 else f"{axis + 1}th"
+        named = self.about.get("domain" if axis == 0 else f"domain_{axis + 1}")
+        return str(named or f"{which} variable ({self.axis_units})")
+
+    @property
+    def spoken_domain(self) -> str:
+        """Where it is defined, in words."""
+        names = ["the axis"] if len(self.axes) == 1 else [f"axis {i + 1}" for i in range(len(self.axes))]
+        labels = [self.about.get("domain" if i == 0 else f"domain_{i + 1}") for i in range(len(names))]
+        said = [label or name for label, name in zip(labels, names, strict=True)]
+        ends = self.axes.values()
+        return " and ".join(f"{w} from {a:g} to {b:g}" for w, (a, b) in zip(said, ends, strict=True))
+
+    def words(self) -> Words:
+        """The paragraphs that only this kind has."""
+        return Words([" ".join(repr(self).split())])
+
+    def lines(self) -> dict[str, str]:
+        """Further lines of `repr`, by name."""
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        """What this kind alone states about itself, as JSON types."""
+        return {}
+
+    def highlights(self) -> dict[str, str]:
+        """What is worth knowing at once, by name: for the terminal."""
+        return {}
+
+    def warnings(self) -> list[str]:
+        """What a careful data officer would object to."""
+        return list(cautions(self.guarantee, self.public_units))
+
+    def cite(self) -> str:
+        """Recommended wording for a publication."""
+        verb = "were" if self.plural else "was"
+        return (
+            f"The {self.subject} of {self.of_whom} {verb} published under {self.guarantee}, with one "
+            f"{self.unit} as the privacy unit and {self.neighbours} neighbours ({self.made_by})"
+            f"{self.software}."
+        )
+
+    @property
+    def software(self) -> str:
+        """With what it was made, where it is known."""
+        found = self.about.get("versions", {}).get("dpfda")
+        return f" with dpfda {found}" if found else ""
+
+    def summary(self) -> dict[str, Any]:
+        """What it states about itself, as JSON types: for programs."""
+        written = certificate_to_json(self.certificate)
+        left_out = ("costs", "release_id")
+        stated = {name: part for name, part in written.items() if name not in left_out}
+        return {**stated, "about": dict(self.about), **self.facts(), "citation": self.cite()}
+
+    def __repr__(self) -> str:
+        lines = {
+            "guarantee": str(self.guarantee),
+            "neighbours": self.neighbours.describe(self.unit),
+            "privacy unit": self.unit,
+            "bound": str(self.bound.get("description", "as its file says")),
+            **self.lines(),
+        }
+        told = [f"  {name + ':':<13} {text}" for name, text in lines.items()]
+        return "\n".join([f"{type(self).__name__} {self.headline}".rstrip(), *told])
+
+    @property
+    def headline(self) -> str:
+        """The end of the first line of `repr`: where it is defined."""
+        ends = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.axes.values())
+        return f"on {ends}"
