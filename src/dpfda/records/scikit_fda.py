@@ -58,8 +58,8 @@ def functional_handed(data: Any, groups: Any, stated: Any) -> Handed:
     """
     if getattr(data, "dim_codomain", 1) != 1:
         raise DataError(
-            f"Functional data must have one value a point; found {data.dim_codomain}. Pass one "
-            "coordinate at a time: fd.coordinates[0]."
+            f"Functional data must have one value a point; found {data.dim_codomain}. Take "
+            "PrivateVectorMean for their mean, or one coordinate at a time: fd.coordinates[0]."
         )
     units = _units(data, groups)
     if hasattr(data, "data_matrix"):

@@ -64,8 +64,9 @@ class ReleasedVector(Release):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Labels, date and versions."""
-        return self._any.about
+        """Labels, date and versions: what is the same for all channels."""
+        others = [mean.about for mean in self.means.values()]
+        return {k: v for k, v in self._any.about.items() if all(about.get(k) == v for about in others)}
 
     @property
     def _any(self) -> ReleasedFunction:

@@ -164,7 +164,8 @@ def _channels(X: Any, names: Sequence[str] | None) -> dict[str, Any]:
             "X must be an array (curves, points, channels), functional data with several values, or a "
             "mapping from names of channels to curves; found something else."
         )
-    labels = found if names is None else list(names)
+    listed = names is None or isinstance(names, list | tuple | np.ndarray)
+    labels = found if names is None else list(names) if listed else []
     fits = len(labels) == len(parts) == len(set(labels)) and len(labels) > 0
     if not fits or not all(isinstance(label, str) and label for label in labels):
         raise ParameterError("channels", f"be {len(parts)} different names", shown(names))
