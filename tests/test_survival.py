@@ -1,6 +1,7 @@
 """Survival curves: against lifelines and scikit-survival, shapes, groups, causes, late beginnings."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from dpfda.mechanisms.posteriors.lifetimes import (
     table_draws,
 )
 from dpfda.releases.survival import ReleasedSurvival
-from dpfda.summaries.survival import PreparedSurvival
 
 lifelines = pytest.importorskip("lifelines")
 LARGE = 10**6
@@ -279,9 +279,9 @@ def test_cells_of_ends_and_beginnings() -> None:
     assert cells.begins(np.array([-1.0, 0.0, 0.1, 6.0, 99.0])).tolist() == [11, 11, 12, 13, 13]
 
 
-def _whole(prepared: PreparedSurvival) -> int:
+def _whole(prepared: Any) -> int:
     """How many units a private sum holds."""
-    return sum(prepared.total.with_noise([0] * prepared.cells.size)) >> 20
+    return sum(prepared.total.with_noise([0] * prepared.plan.cells.size)) >> 20
 
 
 def test_events_are_read_cell_by_cell() -> None:
@@ -289,7 +289,7 @@ def test_events_are_read_cell_by_cell() -> None:
 
     def sums(*given: object, made: PrivateSurvival = made) -> list[int]:
         prepared = made.prepare(*given)
-        return [s >> 20 for s in prepared.total.with_noise([0] * prepared.cells.size)]
+        return [s >> 20 for s in prepared.total.with_noise([0] * prepared.plan.cells.size)]
 
     time = [1, 4, 6, 9]
     expected = sums(time, [1, 0, 1, 0])
@@ -336,13 +336,38 @@ def test_what_is_refused() -> None:
 def test_cells_grow_with_people_and_budget() -> None:
     def count(people: int, epsilon: float, **more: object) -> int:
         made = PrivateSurvival(epsilon, domain=(0, 1), **more)
-        return made.prepare(np.linspace(0.1, 0.9, people)).cells.count
+        return made.prepare(np.linspace(0.1, 0.9, people)).plan.cells.count
 
     assert count(228, 1) == 8
     assert count(228, 0.01) == 4
     assert count(228, 1) < count(2000, 1) == count(1000, 2) < count(16000, 1)
     add = {"neighbours": "add-remove", "public_size": 1000}
     assert count(50, 1, **add) == count(2000, 1)
+
+
+def test_a_plan_says_what_releases_show() -> None:
+    made = PrivateSurvival(1, domain=(0, 1))
+    plan = made.plan(400)
+    assert plan.cells == made.prepare(np.linspace(0.1, 0.9, 400)).plan.cells
+    generator = np.random.default_rng(6)
+    widths, errors = [], []
+    for _ in range(6):
+        ends = generator.exponential(1 / np.log(5), 400)
+        event = generator.uniform(size=400) > 1 / 3
+        release, prepared = made.fit(ends, event).release_, made.prepare(ends, event)
+        table = np.ldexp(np.array(prepared.total.with_noise([0] * release.cells.size), dtype=float), -20)
+        truth = life_table(table[None], release.cells).survival[0]
+        errors.append(np.mean((release(release.cells.edges) - truth) ** 2))
+        band = release.band()
+        widths.append(np.mean(band.upper - band.lower) / 2)
+    assert 0.7 < plan.band() / np.mean(widths) < 1.4
+    assert 0.5 < plan.error / np.sqrt(np.mean(errors)) < 2
+    assert plan.at(epsilon=4).error < plan.error < plan.at(n=100).error
+    assert "no data were read" in str(plan)
+    grouped = PrivateSurvival(1, domain=(0, 1), levels=["a", "b"], neighbours="add-remove", cells=6)
+    assert grouped.plan(300, late=True).error > 0
+    with pytest.raises(ParameterError, match="n must be"):
+        made.plan(1)
 
 
 def test_a_damaged_file_is_refused(release: ReleasedSurvival, tmp_path) -> None:

@@ -41,7 +41,7 @@ def sums(people: list[list[tuple]], late: bool, neighbours: str = "replace-one")
     prepared = made.prepare(
         list(time), list(event), list(start) if late else None, list(by), list(groups)
     )
-    return np.array(prepared.total.with_noise([0] * prepared.cells.size), dtype=object)
+    return np.array(prepared.total.with_noise([0] * prepared.plan.cells.size), dtype=object)
 
 
 @given(st.lists(person, min_size=2, max_size=4), person, st.booleans())
@@ -67,7 +67,7 @@ def test_the_widths_are_reached_also_across_groups() -> None:
 def test_laplace_scales_are_the_width_over_epsilon(neighbours: str, start: list[int] | None) -> None:
     unit = PrivacyUnit("person", neighbours)
     made = PrivateSurvival(Fraction(7, 3), domain=(0, 1), cells=3, unit=unit)
-    law = made.prepare([0.1, 0.5, 0.9], None, start).table.law
+    law = made.prepare([0.1, 0.5, 0.9], None, start).plan.table.law
     width = 2 * UNIT if neighbours == "replace-one" else UNIT
     assert isinstance(law, KNormNoise)
     assert {*law.scales} == {math.ceil(width / Fraction(7, 3))}
@@ -102,7 +102,7 @@ def audited(name: str) -> tuple[Audit, int]:
         made.prepare([0.2, 0.5, times[i]], [1, 0, events[i]], starts and [0, 0, starts[i]])
         for i in range(2)
     ]
-    noise = prepared[0].table.law
+    noise = prepared[0].plan.table.law
     exact = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
 
     def sample(count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -60,18 +60,19 @@ class ShareTable:
     tuning: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def _calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+    def calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+        """The law, what is charged, and by how much neighbours differ in the norm that it needs."""
         return share_noise(self.cells, self.guarantee, self.neighbours, self.noise)
 
     @property
     def law(self) -> NoiseLaw:
         """Law of the noise, in units of 2^-20 of a unit."""
-        return self._calibrated[0]
+        return self.calibrated[0]
 
     @property
     def charged(self) -> Guarantee:
         """What is charged: without delta for Laplace noise."""
-        return self._calibrated[1]
+        return self.calibrated[1]
 
     @property
     def deviation(self) -> float:
@@ -88,7 +89,7 @@ class ShareTable:
         BudgetError
             If the ledger refuses; no noise was drawn.
         """
-        law, charged, norm, width = self._calibrated
+        law, charged, norm, width = self.calibrated
         entry = {
             "summary": "table",
             "bound": "shares of cells, one in all a unit",

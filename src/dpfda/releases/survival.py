@@ -135,6 +135,10 @@ class ReleasedSurvival(Release):
         generator = np.random.Generator(np.random.Philox(key=2))
         return life_table(self._table(), self.cells, generator)
 
+    def spread(self) -> Floats:
+        """Standard deviation (count + 1,) at the edges of the curve without noise, given the release."""
+        return np.asarray(self._without_noise.survival.std(axis=0))
+
     def _life(self, kind: str) -> LifeTable:
         return self._of_population if choice(kind, "kind", KINDS) == CONFIDENCE else self._without_noise
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
@@ -14,41 +13,22 @@ from dpfda.bases.lifetimes import CENSORED, LifeCells
 from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import choice, shown
-from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import stamp
-from dpfda.publication.shares import ShareTable
+from dpfda.numerics.parameters import choice, flag, shown, whole
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import Prepared
 from dpfda.records.cells import is_missing, read_cell
 from dpfda.records.containers import cells_in, column_of
 from dpfda.records.labels import Key, label_key, read_keys, unit_codes
 from dpfda.records.points import cell_weights
-from dpfda.releases.shares import NoisyShares
-from dpfda.releases.survival import BOUND, ReleasedSurvival
-from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.choices import check_choices
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Reading
+from dpfda.summaries.survival_plan import SurvivalPlan, publish_survival, survival_plan
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
-# outweighs the noise. The factor is that of the data sets on the page on survival.
-GROWTH, FEWEST, MOST = 0.265, 4, 64
-# Deviation of the noise at epsilon 1 under replace-one, for which the factor was found.
-USUAL = 8.0**0.5
 OUTSIDE = "This check is outside the privacy guarantee."
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedSurvival:
-    """All that is known before anything is charged or drawn: the public side, and the private sum."""
-
-    cells: LifeCells
-    total: IntegerSum
-    table: ShareTable
-    about: dict[str, Any] = field(default_factory=dict)
 
 
 class PrivateSurvival(Estimator):
@@ -187,27 +167,64 @@ class PrivateSurvival(Estimator):
             If the ledger refuses.
         """
         prepared = self.prepare(time, event, start, by, groups)
-        shares, certificate = prepared.table.publish(prepared.total, *self.paying())
-        self.release_ = self.assemble(prepared, shares, certificate)
+        self.release_ = publish_survival(prepared, *self.paying())
         return self
+
+    def plan(self, n: int, late: bool = False) -> SurvivalPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; where that is private, a number to expect.
+        late : bool
+            Whether beginnings are counted, as with `start`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        whole(n, "n", 2)
+        named = self._named(flag(late, "late"), self.levels is not None)
+        return self._plan(n, None, named, planned=True)
+
+    def _plan(
+        self, count: int, groups: Any, named: dict[str, Any], planned: bool = False
+    ) -> SurvivalPlan:
+        settings = self.settings
+        unit = settings.unit.name or ("record" if groups is None else "group")
+        return survival_plan(
+            self._checked(), count, settings=settings, cells=self.cells, noise=self.noise, unit=unit,
+            named=named, planned=planned,
+        )  # fmt: skip
+
+    def _checked(self) -> Guarantee:
+        choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
+        return check_choices(self)
+
+    def _named(self, late: bool, by: bool) -> dict[str, Any]:
+        """Causes and levels by their names; refused before anything is read."""
+        causes, levels = self._causes(), self._levels(by)
+        names = tuple(str(cause) for cause in causes) or ("event",)
+        named = {"causes": names, "levels": tuple(map(str, levels)), "late": late}
+        LifeCells.of(self.settings.domain.domain_range, self.cells or 2, **named)
+        return named
 
     def prepare(
         self, time: Any, event: Any = None, start: Any = None, by: Any = None, groups: Any = None
-    ) -> PreparedSurvival:
+    ) -> Prepared[SurvivalPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
-        settings = self.settings
-        guarantee, invalid = check_choices(self), settings.reading.invalid
-        choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
-        causes, levels = self._causes(), self._levels(by is not None)
-        names = tuple(str(cause) for cause in causes) or ("event",)
-        named = {"causes": names, "levels": tuple(map(str, levels)), "late": start is not None}
-        # Refused before anything is read.
-        LifeCells.of(settings.domain.domain_range, self.cells or FEWEST, **named)
+        self._checked()
+        invalid = self.settings.reading.invalid
+        named = self._named(start is not None, by is not None)
         times = _numbers(time, "time")
         count = len(times)
-        ends = _causes_of(event, causes, count)
+        ends = _causes_of(event, self._causes(), count)
         starts = None if start is None else _numbers(start, "start")
-        member = np.zeros(count, dtype=np.int64) if by is None else _members(by, levels)
+        member = np.zeros(count, dtype=np.int64)
+        if by is not None:
+            member = _members(by, self._levels(True))
         for column, name in ((ends, "event"), (starts, "start"), (member, "by")):
             if column is not None and len(column) != count:
                 raise DataError(
@@ -216,31 +233,10 @@ class PrivateSurvival(Estimator):
         usable = _usable(times, ends, starts, member, invalid)
         codes = None if groups is None else unit_codes(groups, count, invalid)
         units = count if codes is None else int(codes.max(initial=-1)) + 1
-        neighbours = Neighbours.parse(settings.unit.neighbours)
-        size = public_size(settings.unit, units, invalid)
-        cells = self._cells(named, size, guarantee, neighbours)
-        unit = settings.unit.name or ("record" if groups is None else "group")
-        found = _counted(cells, np.where(usable, times, 0.0), ends, starts, member, usable, codes)
-        known = None if neighbours is Neighbours.ADD_REMOVE else size
-        table = self._share_table(cells, guarantee, neighbours, unit, known)
-        labels = read_labels(settings.domain.labels)
-        about = {"summary": "survival curve", **labels, **stamp()}
-        return PreparedSurvival(cells, IntegerSum.of(found), table, about)
-
-    def assemble(
-        self, prepared: PreparedSurvival, shares: NoisyShares, certificate: Certificate
-    ) -> ReleasedSurvival:
-        """The released curve around the mechanism's output: post-processing."""
-        return ReleasedSurvival(prepared.cells, shares, certificate, prepared.about)
-
-    def _share_table(
-        self, cells: LifeCells, guarantee: Guarantee, neighbours: Neighbours, unit: str, size: int | None
-    ) -> ShareTable:
-        words = {"summary": "survival curve", "bound": BOUND, "basis": cells.describe()}
-        tuning = {"name": "life table", "cells": cells.count}
-        return ShareTable(
-            cells.size, guarantee, neighbours, unit, size, self.noise, words=words, tuning=tuning
-        )
+        plan = self._plan(units, groups, named)
+        times = np.where(usable, times, 0.0)
+        found = _counted(plan.cells, times, ends, starts, member, usable, codes)
+        return Prepared(plan, IntegerSum.of(found))
 
     def _causes(self) -> list[Any]:
         return [] if self.causes is None else _labels(self.causes, "causes", 1)
@@ -250,23 +246,6 @@ class PrivateSurvival(Estimator):
             words = "be given with by, and only then: who is in which group is private"
             raise ParameterError("levels", words, shown(self.levels))
         return _labels(self.levels, "levels", 2) if given else []
-
-    def _cells(
-        self, named: dict[str, Any], size: int | None, guarantee: Guarantee, neighbours: Neighbours
-    ) -> LifeCells:
-        domain = self.settings.domain.domain_range
-        if self.cells is not None:
-            return LifeCells.of(domain, self.cells, **named)
-        if size is None:
-            words = "be given under add/remove neighbours, where the number of units is private"
-            raise ParameterError(
-                "cells", words, "None", "Or give public_size, such as the size planned."
-            )
-        one = LifeCells.of(domain, FEWEST, **named)
-        deviation = self._share_table(one, guarantee, neighbours, "unit", None).deviation * one.parts
-        each = size / one.groups
-        count = 2 * round(GROWTH * (each * USUAL / deviation) ** 0.5)
-        return LifeCells.of(domain, min(MOST, max(FEWEST, count)), **named)
 
 
 def _labels(given: Any, name: str, least: int) -> list[Any]:

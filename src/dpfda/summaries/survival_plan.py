@@ -1,0 +1,233 @@
+"""The plan of a survival curve: its cells, and the noise on their shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.lifetimes import LifeCells
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.mechanisms.posteriors.lifetimes import expected_shares
+from dpfda.noise import cost_of
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication import Plan, Prepared, recomputed, stamp
+from dpfda.publication.shares import ShareTable
+from dpfda.releases.shares import NoisyShares
+from dpfda.releases.survival import BOUND, ReleasedSurvival
+from dpfda.summaries.choices import public_size
+from dpfda.summaries.labels import read_labels
+from dpfda.summaries.settings import Settings
+
+Floats = NDArray[np.float64]
+
+# Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
+# outweighs the noise. The factor is that of the data sets on the page on survival.
+GROWTH, FEWEST, MOST = 0.265, 4, 64
+# Deviation of the noise at epsilon 1 under replace-one, for which the factor was found.
+USUAL = 8.0**0.5
+# Persons of the made-up table that errors are expected for: a fifth are left at the end, and a third of
+# the others are censored, both at constant rates. Tables with noise that are averaged over.
+LEFT, CENSORED = 0.2, 1 / 3
+TABLES, QUICK = 8, 3
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalPlan(Plan):
+    """Plan of a survival curve.
+
+    Parameters
+    ----------
+    cells : LifeCells
+    table : ShareTable
+        Public side of the shares of cells.
+    size : int or None
+        Public number of units; None under add/remove.
+    designed : int or None
+        Public number of units that the cells are for.
+    about : mapping
+    again : callable, optional
+        Makes the plan for another guarantee and number of units.
+    expected_size : int, optional
+        Number of units to expect, where it is private.
+    """
+
+    cells: LifeCells
+    table: ShareTable
+    size: int | None
+    designed: int | None
+    about: Mapping[str, Any]
+    again: Callable[[Guarantee, int], SurvivalPlan] | None = None
+    expected_size: int | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What is charged: without delta where the noise needs none."""
+        return self.table.charged
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        """Which data sets are neighbours."""
+        return self.table.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """Who is protected."""
+        return self.table.unit
+
+    @property
+    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"description": BOUND}
+
+    @property
+    def functions(self) -> str:
+        return self.cells.describe()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        said = self.table.law.describe().replace("coefficients", "cells")
+        return {"name": "life table", "cells": self.cells.count, "noise": said}
+
+    @property
+    def noise_words(self) -> str:
+        return f"life table: {self.tuning['noise']}"
+
+    def costs(self) -> dict[str, Cost]:
+        law, charged, norm, width = self.table.calibrated
+        return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
+
+    # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    def expected(self, quick: bool = False) -> float | None:
+        if self.n is None:
+            return None
+        made = self._simulated(QUICK if quick else TABLES)
+        return math.sqrt(float(np.mean([np.mean(each.spread() ** 2) for each in made])))
+
+    @property
+    def error_words(self) -> str:
+        groups = " of a group" if self.cells.levels else ""
+        return (
+            f"root mean square at a point, from the curve{groups} of these {self.unit}s in the same "
+            "cells, for constant rates: a fifth are left at the end, a third of the others are censored"
+        )
+
+    def half_width(self, level: float) -> float | None:
+        if self.n is None:
+            return None
+        bands = [made.band(level) for made in self._simulated(QUICK)]
+        return float(np.mean([band.upper - band.lower for band in bands])) / 2
+
+    def _simulated(self, count: int) -> list[ReleasedSurvival]:
+        """Releases of a made-up table with simulated noise; of the first group, where there are any."""
+        cells, total = self.cells, -math.log(LEFT) / self.cells.count
+        kinds = len(cells.causes)
+        causes = np.full((1, kinds, cells.count), total * (1 - CENSORED) / kinds)
+        starts = np.zeros((1, cells.coarse + 1))
+        starts[0] = 1 / starts.size if cells.late else (np.arange(starts.size) == 0)
+        shares = expected_shares(causes, np.full((1, cells.count), total * CENSORED), starts, cells)[0]
+        each = shares * float(self.n or 0) / cells.groups / cells.parts
+        generator = np.random.Generator(np.random.Philox(key=2))
+        noise = self.table.law.simulate(generator, count)
+        noisy = np.rint(np.ldexp(np.tile(each, cells.groups), EXPONENT) + noise)
+        certificate = self.certified()
+        made = [
+            self.assemble(
+                NoisyShares(tuple(map(int, row)), self.table.law, self.table.public_size), certificate
+            )
+            for row in noisy
+        ]
+        return [one[cells.levels[0]] if cells.levels else one for one in made]
+
+    def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedSurvival:
+        """The released curve around the mechanism's output: post-processing."""
+        return ReleasedSurvival(self.cells, shares, certificate, {**self.about, **stamp()})
+
+
+def survival_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    cells: int | None,
+    noise: str,
+    unit: str,
+    named: Mapping[str, Any],
+    planned: bool = False,
+) -> SurvivalPlan:
+    """The plan of a survival curve.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        As it is asked for.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    cells : int, optional
+        By default chosen.
+    noise : {"auto", "laplace", "gaussian"}
+    unit : str
+    named : mapping
+        Causes and levels of the cells, and whether beginnings are counted.
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+
+    Raises
+    ------
+    ParameterError
+        If a public number is missing or unusable.
+    """
+    again = partial(
+        survival_plan, settings=settings, cells=cells, noise=noise, unit=unit, named=named, planned=True
+    )
+    neighbours = Neighbours.parse(settings.unit.neighbours)
+    designed = public_size(settings.unit, count, settings.reading.invalid)
+    if planned and designed is not None:
+        designed = count
+    size = None if neighbours is Neighbours.ADD_REMOVE else designed
+    domain = settings.domain.domain_range
+
+    def table_of(made: LifeCells) -> ShareTable:
+        words = {"summary": "survival curve", "bound": BOUND, "basis": made.describe()}
+        tuning = {"name": "life table", "cells": made.count}
+        return ShareTable(
+            made.size, guarantee, neighbours, unit, size, noise, words=words, tuning=tuning
+        )
+
+    made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
+    if cells is None:
+        if designed is None:
+            words = "be given under add/remove neighbours, where the number of units is private"
+            raise ParameterError(
+                "cells", words, "None", "Or give public_size, such as the size planned."
+            )
+        persons = designed / made.groups * USUAL / (table_of(made).deviation * made.parts)
+        wanted = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.5)))
+        made = LifeCells.of(domain, wanted, **named)
+    about = {"summary": "survival curve", **read_labels(settings.domain.labels)}
+    return SurvivalPlan(made, table_of(made), size, designed, about, again, count if planned else None)
+
+
+def publish_survival(
+    prepared: Prepared[SurvivalPlan, IntegerSum],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+) -> ReleasedSurvival:
+    """Charge, draw, add: the released curve."""
+    shares, certificate = prepared.plan.table.publish(prepared.total, ledger, dataset)
+    return prepared.plan.assemble(shares, certificate)
