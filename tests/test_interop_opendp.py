@@ -14,6 +14,8 @@ from dpfda import (
     PrivateCovariance,
     PrivateDensity,
     PrivateFPCA,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
     PrivateMean,
     load,
 )
@@ -22,10 +24,12 @@ from dpfda.errors import MissingExtraError, ParameterError
 from dpfda.interop.opendp import (
     as_release,
     guarantee_of,
+    make_classification,
     make_components,
     make_covariance,
     make_density,
     make_mean,
+    make_regression,
 )
 from dpfda.privacy.composition import compose, for_group
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
@@ -178,6 +182,23 @@ def test_no_row_makes_a_measurement_fail(name: str, bad: float) -> None:
     rows[3] = bad
     rows[4, 2] = bad
     assert made(rows).guarantee == PureDP(Fraction(1, 2))
+
+
+@pytest.mark.parametrize("bad", [0.5, np.nan, np.inf, 1e300])
+def test_the_last_column_is_what_is_predicted(bad: float) -> None:
+    at = np.linspace(0, 1, 80)
+    space = dp.numpy.array2_domain(T=float, num_columns=2, size=80), dp.change_one_distance()
+    rows = np.column_stack([at, np.where(at > 0.5, 1.0, 0.0)])
+    # A class that is none of the two, and inputs outside their bounds, are public records too.
+    rows[3] = rows[60] = bad
+    machines = {"bounds": (0, 1), "invalid": "repair"}
+    regress = make_regression(*space, PrivateKernelRegressor(1e4, target_bounds=(0, 1), **machines))
+    classify = make_classification(*space, PrivateKernelClassifier(1e4, classes=(0, 1), **machines))
+    assert (regress.map(1), classify.map(2)) == (1e4, 2e4)
+    low, high = regress(rows)([[0.1], [0.9]])
+    assert low < 0.4
+    assert high > 0.6
+    assert classify(rows).predict([[0.1], [0.9]]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -30,38 +30,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpfda.bases import Basis, CosineBasis
 from dpfda.errors import DataError, MissingExtraError, ParameterError
-from dpfda.noise import GaussianNoise, KNormNoise
-from dpfda.numerics.parameters import choice, reals, shown, whole
-from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.composition import Cost, for_group
+from dpfda.interop.outputs import as_release, guarantee_of
+from dpfda.interop.spaces import shape, units_at
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.composition import for_group
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.publication import already_charged, stamp
-from dpfda.releases.function import ReleasedFunction
+from dpfda.publication import already_charged
+from dpfda.summaries.classification import PrivateKernelClassifier
 from dpfda.summaries.covariance import PrivateCovariance
 from dpfda.summaries.density import PrivateDensity
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.fpca import PrivateFPCA
 from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.settings import Domain as PublicDomain
-from dpfda.summaries.settings import PrivacyUnit
+from dpfda.summaries.regression import PrivateKernelRegressor
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measure, Measurement, Metric
 
-Kind = TypeVar("Kind", bound=Estimator)
 Distance = float | tuple[float, float]
 
-# Metrics that count changed rows; those that count added and removed rows.
-CHANGES, EDITS = ("ChangeOneDistance", "HammingDistance"), ("SymmetricDistance", "InsertDeleteDistance")
-# Scales of noise are integers of at least so many binary places.
-PLACES = 40
 TERMS = {PureDP: ("epsilon",), ApproximateDP: ("epsilon", "delta"), ZeroConcentratedDP: ("rho",)}
 
 
@@ -146,144 +138,24 @@ def make_components(input_domain: Domain, input_metric: Metric, estimator: Priva
     return _measurement(input_domain, input_metric, estimator, PrivateFPCA)
 
 
-def guarantee_of(measurement: Measurement, d_in: int = 1) -> Guarantee:
-    """What OpenDP says of a measurement at a distance, as a guarantee; floats are taken exactly.
+def make_regression(
+    input_domain: Domain, input_metric: Metric, estimator: PrivateKernelRegressor
+) -> Measurement:
+    """A regression function as a measurement of OpenDP, whose output is a `ReleasedPredictor`.
 
-    Raises
-    ------
-    ParameterError
-        If its measure is another than maximal, approximate or zero-concentrated divergence.
+    Parameters as in `make_mean`; the last column of the data is the target.
     """
-    mapped: Any = measurement
-    measure, lost = str(mapped.output_measure), mapped.map(d_in)
-    if measure == "MaxDivergence":
-        return PureDP(Fraction(lost))
-    if measure == "ZeroConcentratedDivergence":
-        return ZeroConcentratedDP(Fraction(lost))
-    if measure == "Approximate(MaxDivergence)":
-        epsilon, delta = map(Fraction, lost)
-        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
-    words = "have maximal, approximate or zero-concentrated divergence as its measure"
-    raise ParameterError("measurement", words, measure)
+    return _measurement(input_domain, input_metric, estimator, PrivateKernelRegressor)
 
 
-def as_release(
-    values: ArrayLike,
-    measurement: Measurement,
-    scale: ArrayLike,
-    domain: PublicDomain,
-    *,
-    law: str,
-    basis: Basis | None = None,
-    unit: PrivacyUnit | str | None = None,
-    size: int | None = None,
-    d_in: int | None = None,
-    bound: str = "as the measurement of OpenDP says",
-) -> ReleasedFunction:
-    """Noisy means on a grid, which an OpenDP measurement gave, as a released function with its band.
+def make_classification(
+    input_domain: Domain, input_metric: Metric, estimator: PrivateKernelClassifier
+) -> Measurement:
+    """A classification function as a measurement of OpenDP, whose output is a `ReleasedPredictor`.
 
-    Parameters
-    ----------
-    values : array (m,)
-        What the measurement answered: a mean on each grid point, with independent noise.
-    measurement : Measurement
-        It says what is promised. That the values are its answer, and have this law, is taken on trust.
-    scale : float or array (m,)
-        Of the noise, in units of the values: of Laplace noise or standard deviation of Gaussian noise.
-    domain : dpfda.Domain
-        With the grid (m,), and ends and labels where there are any.
-    law : {"laplace", "gaussian"}
-        Noise on a fine grid of numbers, such as OpenDP's, counts as its continuous law.
-    basis : Basis, optional
-        Public functions that are fitted to the values; by default m cosines, which go through all.
-    unit : PrivacyUnit or str, optional
-        Who a row is, and neighbours.
-    size : int, optional
-        Number of rows, which replace-one neighbours make public; by default that of the measurement's
-        domain.
-    d_in : int, optional
-        Distance of neighbouring inputs in the measurement's metric; by default that of one unit, for the
-        metrics of data sets.
-    bound : str
-        What was done to every row, in words.
-
-    Returns
-    -------
-    ReleasedFunction
-        To evaluate, draw, save and compose as any other. Of its privacy loss no more is known than the
-        guarantee.
-
-    Raises
-    ------
-    ParameterError
-        If lengths differ, or it is not known what one unit is in the measurement's metric.
+    Parameters as in `make_mean`; the last column of the data is the class, one of two numbers.
     """
-    choice(law, "law", ("laplace", "gaussian"))
-    mapped: Any = measurement
-    given, who = PublicDomain.of(domain), PrivacyUnit.of(unit)
-    if given.grid_points is None:
-        raise ParameterError("domain", "have grid points", "none", "Give Domain(grid_points).")
-    means = reals(values, "values")
-    grid = np.asarray(given.grid_points, dtype=np.float64)
-    if means.shape != grid.shape:
-        raise ParameterError("values", f"be {grid.size}, one a grid point", f"shape {means.shape}")
-    scales = np.broadcast_to(reals(scale, "scale"), means.shape)
-    if not np.all(scales > 0):
-        raise ParameterError("scale", "be positive", "another")
-    neighbours = Neighbours.parse(who.neighbours)
-    count = _divisor(measurement, size, neighbours)
-    exponent = PLACES - math.floor(math.log2(float(scales.min()) * count))
-    sums = [round(math.ldexp(float(mean) * count, exponent)) for mean in means]
-    widths = tuple(round(math.ldexp(float(each) * count, exponent)) for each in scales)
-    functions = CosineBasis.on_grid(grid.size, grid, given.domain_range) if basis is None else basis
-    guarantee = guarantee_of(measurement, _one_unit(measurement, neighbours) if d_in is None else d_in)
-    certificate = Certificate.charged(
-        {WHOLE: Cost(guarantee)},
-        neighbours,
-        who.name or "record",
-        {"description": bound},
-        {"name": "OpenDP", "measure": str(mapped.output_measure), "noise": law},
-    )
-    return ReleasedFunction(
-        basis=functions,
-        noisy_sum=tuple(sums),
-        exponent=exponent,
-        divisor=count,
-        shrinkage=np.ones(grid.size),
-        center=np.zeros(grid.size),
-        noise=GaussianNoise(widths) if law == "gaussian" else KNormNoise((1,) * grid.size, widths),
-        certificate=certificate,
-        about={"summary": "mean curve", "standardized": False, **(given.labels or {}), **stamp()},
-        synthesis=functions.analysis.T,
-    )
-
-
-def _divisor(measurement: Any, size: int | None, neighbours: Neighbours) -> float:
-    """The number of rows where it is public; the values are means already."""
-    if neighbours is Neighbours.ADD_REMOVE:
-        return 1.0
-    try:
-        stated = _shape(measurement.input_domain)[0] if size is None else whole(size, "size", 1)
-    except ParameterError:
-        stated = None
-    if stated is None:
-        raise ParameterError("size", "be given where the measurement's domain has none", "None")
-    return float(stated)
-
-
-def _one_unit(measurement: Any, neighbours: Neighbours) -> int:
-    """The distance of data sets that differ in one unit."""
-    name = str(measurement.input_metric).removesuffix("()")
-    distances = {
-        Neighbours.REPLACE_ONE: dict.fromkeys(CHANGES, 1) | dict.fromkeys(EDITS, 2),
-        Neighbours.ADD_REMOVE: dict.fromkeys(EDITS, 1),
-    }[neighbours]
-    if name not in distances:
-        words = f"have a metric that counts rows, under {neighbours} neighbours"
-        raise ParameterError(
-            "measurement", words, name, "Give d_in, the distance of neighbouring inputs."
-        )
-    return distances[name]
+    return _measurement(input_domain, input_metric, estimator, PrivateKernelClassifier)
 
 
 def _measurement(domain: Domain, metric: Metric, estimator: Any, kind: type[Estimator]) -> Measurement:
@@ -299,7 +171,7 @@ def _measurement(domain: Domain, metric: Metric, estimator: Any, kind: type[Esti
             f"invalid={settings.reading.invalid!r}",
             'Give invalid="repair": such rows then count as a fixed public one.',
         )
-    size, columns = _shape(domain)
+    size, columns = shape(domain)
     neighbours = Neighbours.parse(settings.unit.neighbours)
     if neighbours is Neighbours.REPLACE_ONE and size is None:
         raise ParameterError(
@@ -308,13 +180,16 @@ def _measurement(domain: Domain, metric: Metric, estimator: Any, kind: type[Esti
             "none",
             'Give size=n, or neighbours="add-remove" to the estimator.',
         )
-    units, guarantee = _units(metric, neighbours), copied.asked()
+    supervised = kind in (PrivateKernelRegressor, PrivateKernelClassifier)
+    units, guarantee = units_at(metric, neighbours), copied.asked()
+
+    parts: Callable[[Any], tuple[Any, ...]] = _with_target if supervised else lambda rows: (rows,)
 
     def released(data: Any) -> Any:
         rows = _rows(data, size, columns)
         # OpenDP counts, and draws as often as it allows.
         with already_charged():
-            return _clone(copied).fit(rows).release_
+            return _clone(copied).fit(*parts(rows)).release_
 
     def lost(d_in: int) -> Distance:
         return _lost(guarantee, units(d_in))
@@ -375,27 +250,8 @@ def _lost(guarantee: Guarantee, units: int) -> Distance:
     return lost[0] if len(lost) == 1 else (lost[0], lost[1])
 
 
-def _units(metric: Metric, neighbours: Neighbours) -> Callable[[int], int]:
-    """In how many units data sets at a distance differ."""
-    name = str(metric).removesuffix("()")
-    if name not in (*CHANGES, *EDITS):
-        known = "change_one_distance, hamming_distance, symmetric_distance or insert_delete_distance"
-        raise ParameterError("input_metric", f"be {known}", name)
-    if neighbours is Neighbours.REPLACE_ONE:
-        return (lambda d_in: d_in) if name in CHANGES else (lambda d_in: d_in // 2)
-    return (lambda d_in: 2 * d_in) if name in CHANGES else (lambda d_in: d_in)
-
-
-def _shape(domain: Domain) -> tuple[int | None, int | None]:
-    """Public size and number of columns of the data; None where they are not said."""
-    name = str(domain)
-    if name.startswith("VectorDomain(AtomDomain("):
-        return domain.size, None
-    described: Any = getattr(domain, "descriptor", None) if name.startswith("NPArray2Domain") else None
-    if described is None or described.num_columns is None:
-        words = "be dp.numpy.array2_domain(T=float, num_columns=m), or dp.vector_domain of floats"
-        raise ParameterError("input_domain", words, name.partition("(")[0])
-    return described.size, described.num_columns
+def _with_target(rows: Any) -> tuple[Any, ...]:
+    return rows[:, :-1], rows[:, -1]
 
 
 def _rows(data: Any, size: int | None, columns: int | None) -> Any:
@@ -414,8 +270,10 @@ def _rows(data: Any, size: int | None, columns: int | None) -> Any:
 __all__ = [
     "as_release",
     "guarantee_of",
+    "make_classification",
     "make_components",
     "make_covariance",
     "make_density",
     "make_mean",
+    "make_regression",
 ]

@@ -1,0 +1,153 @@
+"""Outputs of OpenDP as releases: its guarantee, the law of its noise, and a band."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases import Basis, CosineBasis
+from dpfda.errors import ParameterError
+from dpfda.interop.spaces import one_unit, shape
+from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.numerics.parameters import choice, reals, whole
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.publication import stamp
+from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.settings import Domain, PrivacyUnit
+
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
+
+# Scales of noise are integers of at least so many binary places.
+PLACES = 40
+
+
+def guarantee_of(measurement: Measurement, d_in: int = 1) -> Guarantee:
+    """What OpenDP says of a measurement at a distance, as a guarantee; floats are taken exactly.
+
+    Raises
+    ------
+    ParameterError
+        If its measure is another than maximal, approximate or zero-concentrated divergence.
+    """
+    mapped: Any = measurement
+    measure, lost = str(mapped.output_measure), mapped.map(d_in)
+    if measure == "MaxDivergence":
+        return PureDP(Fraction(lost))
+    if measure == "ZeroConcentratedDivergence":
+        return ZeroConcentratedDP(Fraction(lost))
+    if measure == "Approximate(MaxDivergence)":
+        epsilon, delta = map(Fraction, lost)
+        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+    words = "have maximal, approximate or zero-concentrated divergence as its measure"
+    raise ParameterError("measurement", words, measure)
+
+
+def as_release(
+    values: ArrayLike,
+    measurement: Measurement,
+    scale: ArrayLike,
+    domain: Domain,
+    *,
+    law: str,
+    basis: Basis | None = None,
+    unit: PrivacyUnit | str | None = None,
+    size: int | None = None,
+    d_in: int | None = None,
+    bound: str = "as the measurement of OpenDP says",
+) -> ReleasedFunction:
+    """Noisy means on a grid, which an OpenDP measurement gave, as a released function with its band.
+
+    Parameters
+    ----------
+    values : array (m,)
+        What the measurement answered: a mean on each grid point, with independent noise.
+    measurement : Measurement
+        It says what is promised. That the values are its answer, and have this law, is taken on trust.
+    scale : float or array (m,)
+        Of the noise, in units of the values: of Laplace noise or standard deviation of Gaussian noise.
+    domain : dpfda.Domain
+        With the grid (m,), and ends and labels where there are any.
+    law : {"laplace", "gaussian"}
+        Noise on a fine grid of numbers, such as OpenDP's, counts as its continuous law.
+    basis : Basis, optional
+        Public functions that are fitted to the values; by default m cosines, which go through all.
+    unit : PrivacyUnit or str, optional
+        Who a row is, and neighbours.
+    size : int, optional
+        Number of rows, which replace-one neighbours make public; by default that of the measurement's
+        domain.
+    d_in : int, optional
+        Distance of neighbouring inputs in the measurement's metric; by default that of one unit, for the
+        metrics of data sets.
+    bound : str
+        What was done to every row, in words.
+
+    Returns
+    -------
+    ReleasedFunction
+        To evaluate, draw, save and compose as any other. Of its privacy loss no more is known than the
+        guarantee.
+
+    Raises
+    ------
+    ParameterError
+        If lengths differ, or it is not known what one unit is in the measurement's metric.
+    """
+    choice(law, "law", ("laplace", "gaussian"))
+    mapped: Any = measurement
+    given, who = Domain.of(domain), PrivacyUnit.of(unit)
+    if given.grid_points is None:
+        raise ParameterError("domain", "have grid points", "none", "Give Domain(grid_points).")
+    means = reals(values, "values")
+    grid = np.asarray(given.grid_points, dtype=np.float64)
+    if means.shape != grid.shape:
+        raise ParameterError("values", f"be {grid.size}, one a grid point", f"shape {means.shape}")
+    scales = np.broadcast_to(reals(scale, "scale"), means.shape)
+    if not np.all(scales > 0):
+        raise ParameterError("scale", "be positive", "another")
+    neighbours = Neighbours.parse(who.neighbours)
+    count = _divisor(measurement, size, neighbours)
+    exponent = PLACES - math.floor(math.log2(float(scales.min()) * count))
+    sums = [round(math.ldexp(float(mean) * count, exponent)) for mean in means]
+    widths = tuple(round(math.ldexp(float(each) * count, exponent)) for each in scales)
+    functions = CosineBasis.on_grid(grid.size, grid, given.domain_range) if basis is None else basis
+    guarantee = guarantee_of(measurement, one_unit(measurement, neighbours) if d_in is None else d_in)
+    certificate = Certificate.charged(
+        {WHOLE: Cost(guarantee)},
+        neighbours,
+        who.name or "record",
+        {"description": bound},
+        {"name": "OpenDP", "measure": str(mapped.output_measure), "noise": law},
+    )
+    return ReleasedFunction(
+        basis=functions,
+        noisy_sum=tuple(sums),
+        exponent=exponent,
+        divisor=count,
+        shrinkage=np.ones(grid.size),
+        center=np.zeros(grid.size),
+        noise=GaussianNoise(widths) if law == "gaussian" else KNormNoise((1,) * grid.size, widths),
+        certificate=certificate,
+        about={"summary": "mean curve", "standardized": False, **(given.labels or {}), **stamp()},
+        synthesis=functions.analysis.T,
+    )
+
+
+def _divisor(measurement: Any, size: int | None, neighbours: Neighbours) -> float:
+    """The number of rows where it is public; the values are means already."""
+    if neighbours is Neighbours.ADD_REMOVE:
+        return 1.0
+    try:
+        stated = shape(measurement.input_domain)[0] if size is None else whole(size, "size", 1)
+    except ParameterError:
+        stated = None
+    if stated is None:
+        raise ParameterError("size", "be given where the measurement's domain has none", "None")
+    return float(stated)
