@@ -25,7 +25,7 @@ pytest.importorskip("cryptography")
 
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
 from dpfda.summaries.covariance import Stage, outer_sum
-from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled
+from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled, words
 from dpfda.summaries.written import estimator_from, written_parameters
 
 POINTS = 12
@@ -170,7 +170,7 @@ def test_what_cannot_be_agreed_on_is_refused():
     two = [Keys.make(name, 30) for name in NAMES[:2]]
     cards, lead = [keys.card for keys in two], Keys.make("registry")
     mean = PrivateMean(1.0, bounds=(0, 1))
-    for estimator, words in (
+    for estimator, said in (
         (PrivateMean(bounds=(0, 1)), "epsilon"),
         (PrivateMean(1.0), "bounds must be"),
         (PrivateMean(1.0, bounds=(0, 1), basis=lambda s, t: np.exp(-abs(s - t))), "a file can hold"),
@@ -181,7 +181,7 @@ def test_what_cannot_be_agreed_on_is_refused():
         ),
         (PrivateComparison(1.0, bounds=(0, 1)), "estimator must be one of"),
     ):
-        with pytest.raises(ParameterError, match=words):
+        with pytest.raises(ParameterError, match=said):
             agree(estimator, cards, lead, POINTS)
     with pytest.raises(ParameterError, match="its number of units, which is public"):
         agree(mean, [cards[0], replace(cards[1], units=None)], lead, POINTS)
@@ -207,6 +207,18 @@ def test_an_agreement_on_other_integers_is_refused():
             part(replace(agreement, **changed).signed(lead), own[0], RECORDS[:30])
     with pytest.raises(CustodyError, match="parameters cannot be read"):
         part(replace(agreement, summary={"name": "median"}).signed(lead), own[0], RECORDS[:30])
+
+
+def test_an_agreement_in_words_shows_what_people_compare_and_nothing_hidden():
+    _, lead, agreement = started(PrivateMean(0.5, bounds=(0, 1), unit="person"), [30, 30], POINTS)
+    told = words(agreement)
+    for part_of in ("mean of east (30), north (30)", "epsilon 0.5", "name person", "clipped to [0, 1]"):
+        assert part_of in told
+    assert told.endswith(agreement.fingerprint)
+    named = {**agreement.summary["parameters"], "name": "per\x1b[2Kson"}
+    sly = replace(agreement, summary={**agreement.summary, "parameters": named}).signed(lead)
+    assert "\x1b" not in words(sly)
+    assert "name per?[2Kson" in words(sly)
 
 
 def test_the_charge_comes_first_and_a_refusal_leaves_the_keys():
@@ -309,8 +321,8 @@ def test_five_processes_of_which_one_dies_one_lies_and_one_sends_twice(clinics, 
     liar = replace(true, coordinator=replace(Keys.make("registry").card), summary={"name": "mean"})
     assert liar.fingerprint != true.fingerprint
     lie = masked(liar, own, IntegerSum(POINTS)).save("east.part")
-    words = stops("merge", lie, *parts.values(), *merged)
-    assert "The part of east must be made under this agreement; found another." in words
+    refusal = stops("merge", lie, *parts.values(), *merged)
+    assert "The part of east must be made under this agreement; found another." in refusal
     (tmp_path / "east.part").unlink()
 
     # It comes back with the keys that it had, and sends the same part twice: that counts once.
@@ -323,8 +335,8 @@ def test_five_processes_of_which_one_dies_one_lies_and_one_sends_twice(clinics, 
         "west.csv", RECORDS[:15], delimiter=",", header=",".join(map(str, range(POINTS))), comments=""
     )
     assert run(*second).exit_code == 0
-    words = stops("merge", *parts.values(), "second.part", *merged)
-    assert "There must be one part a custodian; found two different ones of west." in words
+    refusal = stops("merge", *parts.values(), "second.part", *merged)
+    assert "There must be one part a custodian; found two different ones of west." in refusal
 
     coordinator, every = Keys.load("registry.keys"), [Part.load(file) for file in parts.values()]
     total = joined(Agreement.load("agreed.json"), coordinator, every)

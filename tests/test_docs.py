@@ -50,7 +50,8 @@ def test_commands_of_the_readme_are_marked_for_the_checks():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8")
+    # A value of a release in an example, curves["case"](365.0), is no link.
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target
 

@@ -242,7 +242,8 @@ def words(agreement: Agreement) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, dict):
         ((_, value),) = value.items()
-    text = str(value).removesuffix("/1")
+    # Whoever wrote the file may have put more into a word than letters.
+    text = "".join(sign if sign.isprintable() else "?" for sign in str(value).removesuffix("/1"))
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 
 
