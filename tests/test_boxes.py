@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -412,19 +411,6 @@ class TestStorage:
             "cosine x fourier basis on 4 x 5 cells (Whittle-Matern, range 0.1, 0.1, nu 2.5)"
         )
         assert "nu" not in BoxBasis.on_grid("sine", 9, (0, 1), spectrum="heat").describe()
-
-
-class TestPage:
-    def test_the_example_of_the_page_runs(self):
-        page = Path(__file__).parent.parent / "docs" / "large_grids.md"
-        block = "".join(
-            line[4:] + "\n"
-            for line in page.read_text(encoding="utf-8").splitlines()
-            if line.startswith("    ")
-        )
-        names = {}
-        exec(block, names)  # noqa: S102
-        assert names["release"].on_grid().shape == (64, 64)
 
 
 class TestRefusals:

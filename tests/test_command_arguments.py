@@ -32,6 +32,19 @@ SPENT = ("--epsilon", "1", "--out", "new.json", "--overwrite")
 LINES: dict[str, tuple[str, ...]] = {
     "mean": ("curves.csv", *BOUNDED, *SPENT),
     "covariance": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
+    "fpca": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
+    "survival": ("times.csv", "--time", "t", "--event", "e", "--top", "10", *SPENT),
+    "keys": ("east",),
+    "agree mean": ("a.card", "b.card", "--keys", "c.keys", "--points", "8", *BOUNDED, *SPENT),
+    "agree density": (
+        "a.card", "b.card", "--keys", "c.keys", "--column", "x:0:1", *SPENT,
+    ),
+    "agree covariance": (
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--radius", "0.5", "--center", "0",
+        *SPENT,
+    ),
+    "part": ("--agreement", "agreed.json"),
+    "merge": ("a.part", "b.part", "--agreement", "agreed.json", "--keys", "c.keys", "--out", "all.json"),
     "compare": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
     "density": ("points.csv", "--column", "x:0:1", *SPENT),
     "regress": (
@@ -46,6 +59,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "eval": ("mean.json", "--at", "0,0.5"),
     "plot": ("mean.json", "--plot", "new.png", "--overwrite"),
     "compose": ("mean.json",),
+    "report": ("mean.json", "--out", "new.html", "--overwrite"),
     "ledger create": ("new.ledger", "--dataset", "a", "--epsilon", "3"),
     "ledger show": ("budget.ledger",),
     "ledger raise": ("budget.ledger", "--dataset", "a", "--epsilon", "4", "--reason", "more"),
@@ -69,8 +83,23 @@ def make_files() -> None:
     table("groups.csv", ["who", *times], groups)
     points = np.linspace(0.05, 0.95, 40)
     table("points.csv", ["x", "y", "c"], [[x, x**2, "ab"[int(x > 0.5)]] for x in points])
+    table("times.csv", ["t", "e"], [[0.2 * i, i % 2] for i in range(40)])
+    for name in "abc":
+        run("keys", name, *(("--units", "24") if name != "c" else ()))
+    agreed = ("--keys", "c.keys", "--epsilon", "1", *BOUNDED, "--points", "8", "--out", "agreed.json")
+    run("agree", "mean", "a.card", "b.card", *agreed)
+    for name in "ab":
+        part = ("--agreement", "agreed.json", "--keys", f"{name}.keys", "--out", f"{name}.part")
+        run("part", "curves.csv", *part, "--fingerprint", fingerprint())
     run("ledger", "create", "budget.ledger", "--dataset", "a", "--epsilon", "3")
     run("mean", "curves.csv", *BOUNDED, "--epsilon", "1", "--out", "mean.json")
+
+
+def fingerprint() -> str:
+    """What custodians compare."""
+    from dpfda.publication.custody import Agreement
+
+    return Agreement.load("agreed.json").fingerprint
 
 
 def run(*arguments: str):

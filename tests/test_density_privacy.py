@@ -316,6 +316,7 @@ def test_a_release_depends_on_the_noisy_integers_alone(
         files.append(json.loads(release.save(tmp_path / name).read_text()))
     # Each fit has an identity of its own: fresh randomness, which knows neither records nor noise.
     identities = [written["raw"].pop("release_id") for written in files]
+    assert [written.pop("release_id") for written in files] == identities
     assert identities[0] != identities[1]
     assert files[0] == files[1]
 
