@@ -215,6 +215,21 @@ def test_more_units_and_less_noise_make_more_cells() -> None:
     assert cells_for(20, 8**0.5) == 4
 
 
+def test_a_plan_says_what_noise_and_sampling_leave() -> None:
+    asked = PrivateMean(1, bounds=(-4, 4), missing="pooled", unit="person")
+    plan = asked.plan(5000)
+    release = visits(5000).release_
+    assert plan.table.law == release.shares.noise
+    assert plan.functions == release.cells.describe()
+    # Measured: .041 to .046, half-widths .16 to .21.
+    assert 0.03 < plan.error < 0.06
+    assert 0.15 < plan.band() < 0.35
+    assert plan.at(epsilon=0.5).error > plan.error > plan.at(n=20_000).error
+    hidden = asked.set_params(unit__neighbours="add-remove").plan(5000)
+    assert hidden.size is None
+    assert hidden.error < plan.error
+
+
 # Doors.
 
 

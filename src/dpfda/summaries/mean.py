@@ -32,7 +32,7 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
-from dpfda.summaries.sparse import is_pooled, prepare_pooled, publish_pooled
+from dpfda.summaries.sparse import PooledPlan, is_pooled, plan_pooled, prepare_pooled, publish_pooled
 from dpfda.summaries.spread import both_plans, check_share, publish_both
 from dpfda.summaries.streams import MeanStream, finished, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
@@ -339,7 +339,7 @@ class PrivateMean(Estimator):
         del self._stream
         return self
 
-    def plan(self, n: int, columns: Any = POINTS) -> MeanPlan | StagedPlan:
+    def plan(self, n: int, columns: Any = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -356,6 +356,8 @@ class PrivateMean(Estimator):
         """
         check_choices(self)
         whole(n, "n", 2)
+        if self.settings.reading.missing == "pooled":
+            return plan_pooled(self, n)
         basis = public_basis(self.settings, self.basis, columns)
         plan = self._plan(basis, n, None, self.settings, n)
         if self.variance is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,14 @@ from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.design.shares import UNIT
-from dpfda.mechanisms.posteriors.pooled import cells_for
+from dpfda.mechanisms.posteriors.pooled import PooledMean, cells_for, expected_error, expected_table
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.certificates import WHOLE
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import stamp
+from dpfda.publication import Plan, stamp
 from dpfda.publication.shares import ShareTable
 from dpfda.records import LongCurves
 from dpfda.records.containers import shape_of
@@ -94,11 +98,20 @@ def prepare_pooled(estimator: Any, X: Any, groups: Any) -> PreparedPooled:
 
 
 def pooled_table(
-    estimator: Any, size: int | None, unit: str, ends: Any, bounds: tuple[float, float]
+    estimator: Any,
+    size: int | None,
+    unit: str,
+    ends: Any,
+    bounds: tuple[float, float],
+    asked: Guarantee | None = None,
+    planned: int | None = None,
 ) -> ShareTable:
-    """The table that a pooled mean is made of, for a number of units: public."""
+    """The table that a pooled mean is made of, for a number of units: public.
+
+    By default for the guarantee that the estimator asks for; `planned` in the place of a public size.
+    """
     given, neighbours = estimator.settings.unit, Neighbours.parse(estimator.settings.unit.neighbours)
-    designed = size or given.public_size
+    designed, asked = size or planned or given.public_size, asked or estimator.asked()
     if designed is None:
         raise ParameterError(
             "public_size",
@@ -107,12 +120,12 @@ def pooled_table(
             "A public number such as the size planned: it chooses the number of time cells.",
         )
     noise = estimator.mechanism
-    trial = ShareTable(1, estimator.asked(), neighbours, unit, size, noise)
+    trial = ShareTable(1, asked, neighbours, unit, size, noise)
     count = cells_for(float(designed), trial.deviation)
     cells = CellGrid.regular(count, ends)
     return ShareTable(
         count * CORNERS,
-        estimator.asked(),
+        asked,
         neighbours,
         unit,
         size,
@@ -124,6 +137,106 @@ def pooled_table(
         },
         {"name": "pooled", "cells": count},
     )
+
+
+@dataclass(frozen=True, eq=False)
+class PooledPlan(Plan):
+    """Plan of a pooled mean.
+
+    Parameters
+    ----------
+    table : ShareTable
+    ends, bounds : (float, float)
+    about : mapping
+    planned : int
+        Number of units that errors are expected for.
+    again : callable
+        Makes the plan for another guarantee and number of units.
+    """
+
+    table: ShareTable
+    ends: tuple[float, float]
+    bounds: tuple[float, float]
+    about: Mapping[str, Any]
+    planned: int
+    again: Callable[[Guarantee, int], PooledPlan] | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.table.charged
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.table.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.table.unit
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.table.public_size
+
+    @property
+    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {"description": self.table.words["bound"]}
+
+    @property
+    def functions(self) -> str:
+        return self.table.words["basis"]
+
+    @property
+    def tuning(self) -> Mapping[str, Any]:
+        return self.table.tuning
+
+    def costs(self) -> dict[str, Cost]:
+        return {WHOLE: Cost(self.table.charged)}
+
+    @property
+    def n(self) -> int:
+        return self.planned
+
+    def expected(self, quick: bool = False) -> float:
+        return (self.bounds[1] - self.bounds[0]) * expected_error(self._expected)
+
+    def half_width(self, level: float) -> float:
+        """As `band`, around one wave over the domain."""
+        half = self._expected.half_widths(level, True).mean()
+        return (self.bounds[1] - self.bounds[0]) * float(half)
+
+    @property
+    def _expected(self) -> PooledMean:
+        law, cells = self.table.law, self.table.cells // CORNERS
+        return expected_table(cells, law, 1 / UNIT / self.planned, float(self.planned))
+
+    @property
+    def error_words(self) -> str:
+        return (
+            "root mean square at a point, from the mean of the population, sampling included, for smooth"
+            " means and observations spread evenly"
+        )
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.law.describe().replace("coefficients", "cells")
+
+
+def plan_pooled(estimator: Any, n: int, asked: Guarantee | None = None) -> PooledPlan:
+    """What would be published of n units, from public numbers alone."""
+    bounds, settings = _bounds(estimator), estimator.settings
+    given = settings.domain.domain_range
+    if given is None and settings.domain.grid_points is not None:
+        given = check_domain(None, settings.domain.grid_points)
+    ends, unit = _interval((0.0, 1.0) if given is None else given), settings.unit.name or "record"
+    private = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
+    table = pooled_table(estimator, None if private else n, unit, ends, bounds, asked, n)
+    about = {"summary": "mean curve", **read_labels(settings.domain.labels)}
+    again = partial(_planned_again, estimator)
+    return PooledPlan(table, ends, bounds, about, n, again)
+
+
+def _planned_again(estimator: Any, asked: Guarantee, n: int) -> PooledPlan:
+    return plan_pooled(estimator, n, asked)
 
 
 def _bounds(estimator: Any) -> tuple[float, float]:

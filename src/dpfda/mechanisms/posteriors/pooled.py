@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.mechanisms.posteriors.curves import CurveModel, CurvePosterior
+from dpfda.mechanisms.posteriors.curves import MEAN_SQUARE, CurveModel, CurvePosterior
 from dpfda.mechanisms.posteriors.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.mechanisms.posteriors.widths import Widths
 from dpfda.noise import NoiseLaw
@@ -57,6 +57,8 @@ FLOOR = 0.02
 # Shares of the sampling variance that may show between cells.
 SHOWN = (1.0, 0.1, 0.01)
 FEWEST_CELLS, MOST_CELLS = 4, 64
+# What plans expect: a smooth component (exponent 6, range 1), its size, and the spread of values.
+EXPECTED_PART, EXPECTED_ROOT, EXPECTED_DEVIATION = 10, 0.15, 1 / 6
 
 
 def cells_for(size: float, deviation: float) -> int:
@@ -227,3 +229,30 @@ class PooledMean:
         assert isinstance(errors, Contrasts)  # noqa: S101
         root = posterior.response * np.sqrt(np.maximum(sampling - errors.sampling, 0.0))
         return self._widths.around_seen(level, simultaneous, root)
+
+
+def expected_table(cells: int, noise: NoiseLaw, unit: float, size: float) -> PooledMean:
+    """What plans expect to see: one wave over the domain, observations spread evenly, one a unit.
+
+    The wave is .15 of the bounds' distance in root mean square, values spread around it by a sixth.
+    Parameters are those of `PooledMean`.
+    """
+    wave = 0.5 + EXPECTED_ROOT * np.sqrt(2) * np.sin(2 * np.pi * (np.arange(cells) + 0.5) / cells)
+    last = wave**2 + EXPECTED_DEVIATION**2
+    middle = 2 * (wave - last)
+    return PooledMean(np.stack([1 - middle - last, middle, last], axis=1) / cells, noise, unit, size)
+
+
+def expected_error(table: PooledMean) -> float:
+    """Expected error at a point, in shares of the bounds, of a mean as one smooth component has it."""
+    cells = table.cells
+    sampling = np.full(cells, EXPECTED_DEVIATION**2 / cells / table.size)
+    errors = Contrasts(table.noise, table.unit, np.tile(CORNERS - 0.5, (cells, 1)), sampling)
+    even = np.repeat(np.eye(cells), INSIDE, axis=1) / (cells * INSIDE)
+    near = np.maximum(1 - np.abs(table.inside[:, None] - table.grid) * (POINTS - 1), 0.0)
+    part = table._model(even @ near, errors).parts[EXPECTED_PART]
+    scale = EXPECTED_ROOT / np.sqrt(MEAN_SQUARE)
+    root, inside = scale * part.root, scale * part.inside
+    seen = root @ inside.T
+    gained = (seen @ np.linalg.inv(np.eye(cells) + inside @ inside.T) * seen).sum(axis=1)
+    return float(np.sqrt(((root**2).sum(axis=1) - gained).mean()))
