@@ -21,6 +21,7 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import certified
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
+from dpfda.releases.plain import ON_LINE, thinned
 from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
 
@@ -225,6 +226,10 @@ class ReleasedComponents(Release):
 
     def functions(self, at: Floats) -> dict[str, Floats]:
         return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
+
+    def band_points(self) -> Floats:
+        grid = thinned(self.grid_points, ON_LINE)
+        return np.union1d(np.linspace(*self.domain_range, 201), grid)[:, None]
 
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
