@@ -239,7 +239,7 @@ def test_a_comparison_on_a_cluster_refuses_what_one_fit_refuses():
 def test_cells_that_follow_from_a_number_need_it():
     lazy = da.from_array(POINTS_IN_SPACE, chunks=(13, 2))
     density = PrivateDensity(1.0, domain=[(0, 1)] * 2)
-    assert density.prepare(lazy).cells.shape == density.prepare(POINTS_IN_SPACE).cells.shape
+    assert density.prepare(lazy).plan.cells.shape == density.prepare(POINTS_IN_SPACE).plan.cells.shape
     assert density.fit(lazy).release_.integral((0, 0), (1, 1)) == pytest.approx(1.0)
     with pytest.raises(
         ParameterError, match="cells must be given where the number of units is not known"
