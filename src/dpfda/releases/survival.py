@@ -366,10 +366,7 @@ class ReleasedSurvival(Release):
 
     def highlights(self) -> dict[str, str]:
         band = self.band()
-        told = {
-            "noise": noise_line(band, self(band.points), self.value_label),
-            "median": str(self.median()),
-        }
+        told = {"noise": noise_line(band, self(band.points), self.value_label)}
         return told | ({"groups": str(self.test())} if self.levels else {})
 
     def words(self) -> Words:

@@ -1,0 +1,87 @@
+"""`dpfda survival`: a file of follow-ups to a release, and what is refused before it is read."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import load
+from dpfda.front.command.app import app
+
+OPTIONS = ["--time", "days", "--event", "status", "--cause", "2", "--top", "900", "--epsilon", "5"]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    generator = np.random.default_rng(1)
+    path = tmp_path / "people.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["arm", "status", "days", "entered"])
+        for number in range(200):
+            days = generator.exponential(300)
+            status = 1 + int(generator.uniform() < 0.7)
+            writer.writerow(["new" if number % 2 else "old", status, round(days, 1), 0])
+    return path
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["survival", *map(str, arguments)])
+    return result.exit_code, result.output
+
+
+def test_a_file_becomes_a_release_with_table_and_picture(people: Path, tmp_path: Path) -> None:
+    out, plot, table = (tmp_path / name for name in ("a.json", "a.png", "a.csv"))
+    code, said = run(people, *OPTIONS, "--unit", "patient", "--out", out, "--plot", plot, "--csv", table)
+    assert code == 0, said
+    release = load(out)
+    assert release.unit == "patient"
+    assert release.axis_label(0) == "days"
+    assert 0.2 < release(300.0) < 0.8
+    assert plot.stat().st_size > 1000
+    assert "at_risk" in table.read_text().splitlines()[0]
+    assert "median:" in said
+
+
+def test_groups_are_compared(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b.json"
+    groups = ["--by", "arm", "--level", "old", "--level", "new", "--start", "entered", "--json"]
+    code, said = run(people, *OPTIONS, *groups, "--out", out, "--neighbours", "add-remove", "--cells", 6)
+    assert code == 0, said
+    release = load(out)
+    assert release.levels == ("old", "new")
+    assert release.cells.late
+    assert 0 < release.test().p_value <= 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (["--by", "arm"], "--by and --level must be given together"),
+        (["--level", "old", "--level", "new"], "--by and --level must be given together"),
+        (["--event", "days"], "Columns must be named once each"),
+        (["--event", "outcome"], "outcome"),
+        (["--top", "-1"], "be finite with a < b"),
+    ],
+)
+def test_what_is_refused(people: Path, tmp_path: Path, changed: list[str], words: str) -> None:
+    out = tmp_path / "c.json"
+    code, said = run(people, *OPTIONS, *changed, "--out", out)
+    assert code != 0
+    assert words in " ".join(said.split())
+    assert not out.exists()
+
+
+def test_a_line_that_cannot_be_read_is_named_and_nothing_of_it(people: Path, tmp_path: Path) -> None:
+    people.write_text(people.read_text() + "old,2,soon,0\n")
+    out = tmp_path / "d.json"
+    code, said = run(people, *OPTIONS, "--out", out)
+    assert code != 0
+    assert "Line 202" in " ".join(said.split())
+    assert "soon" not in said
+    code, said = run(people, *OPTIONS, "--invalid", "repair", "--out", out)
+    assert code == 0, said
+    assert json.loads(out.read_text())["format"] == "dpfda-survival"
