@@ -18,15 +18,12 @@ import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.bounds import ValueBounds
 from dpfda.datasets import load_temperatures
 from dpfda.front.command import main
 from dpfda.front.command.app import app
 from dpfda.front.command.running import progress_bar
 from dpfda.front.command.verbs.plan import plan_view
-from dpfda.mechanisms.design import make_plan
 from dpfda.numerics import drawing
-from dpfda.privacy.guarantees import PureDP
 from dpfda.testing import simulate_releases
 from dpfda.views import draw
 
@@ -457,15 +454,15 @@ def test_plan_reads_no_file_and_draws_nothing(folder, draws):
 
 
 def test_plan_is_drawn_with_its_parts():
-    guarantees = [PureDP(epsilon) for epsilon in (1, 2, 4)]
     basis = KernelBasis.on_grid(Matern(0.1, nu=1.5), np.linspace(0, 1, 30))
-    plans = [make_plan(basis, ValueBounds(0, 1), 200, guarantee) for guarantee in guarantees]
+    mean = PrivateMean(1.0, bounds=(0, 1), basis=basis)
+    plans = [mean.plan(n=200).at(epsilon=epsilon) for epsilon in (1, 2, 4)]
     axis = draw(plan_view([1.0, 2.0, 4.0], plans, "MW", "epsilon", "Expected error"))
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in axis.get_lines()}
     total, noise, bias, sampling, limit = lines.values()
-    np.testing.assert_allclose(limit, [plan.typical_limit for plan in plans])
+    np.testing.assert_allclose(limit, [plan.limit() for plan in plans])
     assert (limit < total).all()
-    np.testing.assert_allclose(total, [plan.typical_error for plan in plans])
+    np.testing.assert_allclose(total, [plan.expected(quick=True) for plan in plans])
     np.testing.assert_allclose(total**2, noise**2 + bias**2)
     # Halfwidth 1/2 of the bounds, over the root of the number of curves.
     np.testing.assert_allclose(sampling, 0.5 / np.sqrt(200))

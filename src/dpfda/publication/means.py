@@ -368,12 +368,16 @@ class MeanPlan(Plan):
     def error_words(self) -> str:
         if self.n is None:
             return "none can be stated without a number of units to expect"
-        belief = "for a mean as rough as the kernel and as large as the bound allows"
-        if self.curves is not None and self.mechanism == "auto":
-            belief = "over smooth curves between the bounds"
-        elif self.problem(self.n).mixture is not None:
-            belief = "over smooth means, from as large as the bound allows to a hundredth of that"
-        return f"root mean square at a point, from the mean of the same bounded records, {belief}"
+        return f"root mean square at a point, from the mean of the same bounded records, {self.belief}"
+
+    @property
+    def belief(self) -> str:
+        """What means the error is expected for."""
+        if self.planned is not None and isinstance(self.planned.hierarchy, CurvePrior):
+            return "over smooth curves between the bounds"
+        if self.n is not None and self.problem(self.n).mixture is not None:
+            return "over smooth means, from as large as the bound allows to a hundredth of that"
+        return "for a mean as rough as the kernel and as large as the bound allows"
 
     def half_width(self, level: float) -> float | None:
         """As `band`: the median over made-up means with simulated noise."""

@@ -231,6 +231,10 @@ class Plan(ABC):
         )
         if found is None:
             raise _beyond(error, band, f"an epsilon up to {EPSILONS[1]:g}")
+        if found <= EPSILONS[0]:
+            name, wanted = ("error", error) if band is None else ("band", band)
+            words = "be smaller: a release that says nothing is expected to be as exact"
+            raise ParameterError(name, words, f"{wanted:g}")
         return found
 
     def least_n(
@@ -282,7 +286,7 @@ class Plan(ABC):
     def describe(self, level: float = LEVEL) -> str:
         """The plan in words."""
         units = f"{self.n} {self.unit}s" if self.n else f"{self.unit}s, whose number is private"
-        lines = [f"Plan of a {self.summary} of {units}; no data were read."]
+        lines = [f"Plan: {self.summary}, {units}; no data were read."]
         error, band = self.error, self.band(level)
         facts = self.facts()
         if error is not None:
@@ -335,7 +339,7 @@ class Plan(ABC):
             (line,),
             f"{of} (smaller is more private)",
             f"error at a point\n({units})",
-            f"Expected error of a {self.summary} of {self.n} {self.unit}s",
+            f"Expected error: {self.summary}, {self.n} {self.unit}s",
             "From public numbers alone; no data were read",
             logarithmic=True,
         )

@@ -93,7 +93,7 @@ class KernelMachine(Estimator):
         """
         whole(n, "n", 2)
         if inputs is None:
-            inputs = len(self.bounds) if np.ndim(self.bounds) == 2 else 1
+            inputs = max((np.size(end) for end in self.bounds or ()), default=1)
         guarantee, loss = self._checked()
         return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), None, ())
 

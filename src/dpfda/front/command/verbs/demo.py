@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +82,7 @@ def _story(
         mechanism="auto", bounds=BOUNDS, l2_bound=None, l1_bound=None, standardize=False, basis=KERNEL,
         domain=DOMAIN, points=POINTS, grid=",".join(map(str, data.grid_points)),
     )  # fmt: skip
-    expected = foretold(setting).at(Fraction(1)).typical_error
+    expected = foretold(setting).plan.error or 0.0
     gap = release(data.grid_points) - data.values.mean(axis=0)
     found = float((gap**2).mean() ** 0.5)
     source, first, folder = (shlex.quote(str(p)) for p in (data.path, path, path.parent))

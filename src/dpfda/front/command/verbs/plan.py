@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.publishing import make, try_on_curves
 from dpfda.front.command.running import print_json, warn
+from dpfda.front.command.verbs.covariance import CENTER
 
 if TYPE_CHECKING:
-    from dpfda.bases import Basis
-    from dpfda.mechanisms.design import Plan
     from dpfda.privacy.guarantees import ApproximateDP, PureDP
     from dpfda.publication import MeanPlan
     from dpfda.views import Curve
@@ -37,17 +36,40 @@ MOST_POINTS = 2000
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
 NAMES = ("epsilon", "delta", "neighbours", "public_size")
+SUMMARIES = ("mean", "compare", "covariance", "fpca", "density", "classify", "regress")
 OPTIONS = (
+    Option("summary", "", "|".join(SUMMARIES), "What would be published.", default="mean"),
     Option(
         "curves", "--curves", "N",
-        "Number of privacy units (persons, if one has several curves). Example: 500",
-        o.PRIVACY, int, REQUIRED,
+        "Number of privacy units (persons, if one has several curves; of each group in a comparison). "
+        "Example: 500",
+        o.PRIVACY, int, None,
     ),
-    *(o.PARAMETERS[name] for name in NAMES),
-    o.MECHANISM, *o.BOUNDS, o.PARAMETERS["standardize"], o.PARAMETERS["basis"], o.DOMAIN,
+    replace(o.PARAMETERS["epsilon"], default=None),
+    Option(
+        "error", "--error", "X",
+        "Expected root mean square error at a point that is wanted, in the units of the data, or in per "
+        "cent of the distance between the bounds. Example: --error 0.02 or --error 2%",
+        o.PRIVACY, str, None,
+    ),
+    Option(
+        "band", "--band", "X",
+        "Instead: expected half-width of the band that is wanted. Example: --band 5%",
+        o.PRIVACY, str, None,
+    ),
+    Option("level", "--level", "P", "Probability of that band.", o.PRIVACY, float, 0.95),
+    *(o.PARAMETERS[name] for name in NAMES[1:]),
+    replace(o.MECHANISM, default=None), *o.BOUNDS, o.PARAMETERS["standardize"], o.PARAMETERS["basis"],
+    o.DOMAIN,
     Option("points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int,
            POINTS),
     o.GRID,
+    replace(CENTER, default=None),
+    *(replace(o.PARAMETERS[name], default=None)
+      for name in ("radius", "cells", "loss", "solver", "features", "penalty")),
+    Option("inputs", "--input", "NAME:LO:HI",
+           "Of a machine: an input and its public bounds. Repeat it. Example: --input age:18:90",
+           o.MODEL, list[str], None),
     o.output("plot", "F.png",
              "Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda[plot])."),
     o.OVERWRITE, o.AS_JSON,
@@ -55,7 +77,10 @@ OPTIONS = (
 
 
 def plan(given: Given) -> None:
-    """Expected error of a mean curve over a range of epsilon around E. No file is read.
+    """What to expect of a summary of N units at epsilon E, or what it needs. No file is read.
+
+    With --error or --band: the least epsilon for N units, and the least number of units for E. Per cent
+    are of the distance between the bounds. Without, for a mean: errors over a range of epsilon around E.
 
     Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
     too few coefficients leave out), noise (for privacy), and, beside them, sampling (of these data
@@ -68,6 +93,16 @@ def plan(given: Given) -> None:
     from dpfda.privacy.words import cautions
     from dpfda.views import draw_beside
 
+    if given.summary not in SUMMARIES:
+        raise ParameterError("The summary", f"be one of {', '.join(SUMMARIES)}", repr(given.summary))
+    if given.summary != "mean" or given.error is not None or given.band is not None:
+        from dpfda.front.command.planning import answer
+
+        answer(given)
+        return
+    for name, value in (("--curves", given.curves), ("--epsilon", given.epsilon)):
+        if value is None:
+            raise ParameterError(name, "be given, or --error or --band", "none")
     forecast = foretold(given)
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
     basis, guarantee = forecast.basis, forecast.whole
@@ -88,9 +123,6 @@ def plan(given: Given) -> None:
 
 def foretold(given: Given) -> Forecast:
     """The forecast for public numbers, checked as the mean checks them."""
-    from dpfda.bases import KernelBasis
-    from dpfda.bases.centred import CentredBasis
-    from dpfda.bases.grids import check_grid, equally_spaced
     from dpfda.front.command.checks import bound_from, budget_of, check_size, kernel_on
     from dpfda.front.command.reading import ends, parse_points
     from dpfda.privacy.budgets import budget
@@ -98,86 +130,63 @@ def foretold(given: Given) -> Forecast:
     stated = None if given.grid is None else parse_points(given.grid, "--grid")
     check_size(given)
     whole, bound, domain = budget(**budget_of(given)), bound_from(given), ends(given)
-    settings = {name: getattr(given, name) for name in (*NAMES, "mechanism", "standardize", "basis")}
+    settings = {name: getattr(given, name) for name in (*NAMES, "standardize", "basis")}
+    settings["mechanism"] = given.mechanism or "auto"
     settings |= {"epsilon": whole.epsilon, "delta": getattr(whole, "delta", 0)}
     estimator = make(MEAN)(**settings, bounds=bound, domain_range=domain, grid_points=stated)
     try_on_curves(estimator)
     _check_counts(given.curves, given.points if stated is None else len(stated))
     if stated is not None and given.points != POINTS:
         raise ParameterError("--points", "be left out with --grid", given.points)
-    span = domain or ((0.0, 1.0) if stated is None else (stated[0], stated[-1]))
-    kernel = kernel_on(given.basis, span)
-    places = equally_spaced(given.points, span) if stated is None else check_grid(stated)
-    basis: Basis = KernelBasis.on_grid(kernel, places, span)
-    if given.standardize:
-        # As an estimator does: standardised curves integrate to zero.
-        basis = CentredBasis.of(basis)
-    return Forecast(basis, kernel, whole, bound, given)
+    made = estimator.plan(n=given.curves, columns=given.points)
+    return Forecast(made, kernel_on(given.basis, made.basis.domain_range), given)
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
     """Plans for one setting over a range of epsilon."""
 
-    basis: Any
+    plan: MeanPlan
     kernel: Any
-    whole: PureDP | ApproximateDP
-    bound: Any
     given: Given
+
+    @property
+    def basis(self) -> Any:
+        """Of the plan."""
+        return self.plan.basis
+
+    @property
+    def whole(self) -> PureDP | ApproximateDP:
+        """The whole guarantee."""
+        return cast("PureDP | ApproximateDP", self.plan.guarantee)
 
     def epsilon(self, factor: Fraction) -> float:
         """The whole epsilon, E times a factor."""
         return float(self.whole.epsilon * factor)
 
-    def at(self, factor: Fraction, larger: Fraction = Fraction(1), quick: bool = False) -> Plan:
+    def at(self, factor: Fraction, larger: Fraction = Fraction(1)) -> MeanPlan:
         """The plan at E times a factor, for N times another."""
-        from dpfda.mechanisms.design import make_plan
-        from dpfda.mechanisms.design.expectation import DRAWS
-        from dpfda.mechanisms.posteriors import CountNoise
-        from dpfda.publication import COUNT_SCALE
+        from dpfda.privacy.guarantees import guarantee_for
 
-        given, asked = self.given, self.request(factor)
-        return make_plan(
-            self.basis,
-            self.bound,
-            max(2, round((given.public_size or given.curves) * larger)),
-            asked.function_guarantee,
-            asked.neighbours,
-            given.mechanism,
-            PICTURE_DRAWS if quick else DRAWS,
-            CountNoise(asked.count_noise, COUNT_SCALE) if asked.joins_count else None,
-        )
+        scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
+        size = (self.plan.n or 0) if larger == 1 else max(2, round((self.plan.n or 0) * larger))
+        return self.plan.at(n=size, guarantee=scaled)
 
     def row(self, factor: Fraction) -> Row:
         """The errors at E times a factor."""
         plan = self.at(factor)
-        parts = {name: getattr(plan.error, name) for name in ("bias", "noise", "sampling")}
-        return {
-            "epsilon": self.epsilon(factor),
-            "typical": plan.typical_error,
-            **{name: math.sqrt(part / plan.length) for name, part in parts.items()},
-            "limit": plan.typical_limit,
-        }
-
-    def request(self, factor: Fraction = Fraction(1)) -> MeanPlan:
-        """What would be asked for at E times a factor."""
-        from dpfda.privacy.guarantees import Neighbours, guarantee_for
-        from dpfda.publication import MeanPlan
-
-        given = self.given
-        scaled = guarantee_for(self.whole.epsilon * factor, getattr(self.whole, "delta", 0))
-        neighbours = Neighbours.parse(given.neighbours)
-        public = given.curves if neighbours is Neighbours.REPLACE_ONE else given.public_size
-        return MeanPlan.of(
-            self.basis, self.bound, scaled, neighbours, given.mechanism, public, "unit", {}
-        )
+        error = plan.expected_error()
+        assert error is not None  # noqa: S101
+        parts = {name: plan.typical(getattr(error, name)) for name in ("bias", "noise", "sampling")}
+        typical = plan.typical(error.total)
+        return {"epsilon": self.epsilon(factor), "typical": typical, **parts, "limit": plan.limit()}
 
     @property
     def counting(self) -> str:
         """What is said of releasing a private number of units; nothing where it is public."""
         from dpfda.publication import COUNT_SHARE
 
-        asked = self.request()
+        asked = self.plan
         if asked.size is not None:
             return ""
         share = math.sqrt(2) / (COUNT_SHARE * self.whole.epsilon * self.given.curves)
@@ -192,14 +201,14 @@ def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
     factors = _factors(CURVE_STEPS)
     by_epsilon = plan_view(
         [forecast.epsilon(factor) for factor in factors],
-        [forecast.at(factor, quick=True) for factor in factors],
+        [forecast.at(factor) for factor in factors],
         units,
         "epsilon (smaller is more private)",
         f"Expected error of a mean of {forecast.given.curves} units",
     )
-    plans = [forecast.at(Fraction(1), factor, quick=True) for factor in factors]
+    plans = [forecast.at(Fraction(1), factor) for factor in factors]
     by_size = plan_view(
-        [float(plan.problem.size) for plan in plans],
+        [float(plan.n or 0) for plan in plans],
         plans,
         units,
         "number of units (curves, or persons)",
@@ -209,7 +218,7 @@ def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
 
 
 def plan_view(
-    values: Sequence[float], plans: Sequence[Plan], units: str, against: str, title: str
+    values: Sequence[float], plans: Sequence[MeanPlan], units: str, against: str, title: str
 ) -> Curve:
     """The expected error of a release, its parts and the limit for it, on logarithmic axes.
 
@@ -217,7 +226,7 @@ def plan_view(
     ----------
     values : sequence of float
         Privacy losses, or numbers of units, increasing.
-    plans : sequence of Plan
+    plans : sequence of MeanPlan
         One for each.
     units, against, title : str
         Units of the error, what the values are, and what is shown.
@@ -228,17 +237,20 @@ def plan_view(
 
     at = np.array(values)
 
+    found = [plan.expected_error(PICTURE_DRAWS) for plan in plans]
+
     def line(part: str, label: str, stroke: Stroke) -> Line:
-        errors = [math.sqrt(getattr(plan.error, part) / plan.length) for plan in plans]
+        pairs = zip(plans, found, strict=True)
+        errors = [plan.typical(getattr(error, part)) for plan, error in pairs]
         return Line(at, np.array(errors), label, stroke=stroke)
 
     lines = [
         line("total", "error (noise and bias)", "solid"),
         line("noise", "privacy noise", "dashdot"),
-        line("bias", "bias of shrinkage", "dashed"),
+        line("bias", "bias of smoothing", "dashed"),
         line("sampling", "for comparison: sampling, at most", "dotted"),
     ]
-    limits = [plan.typical_limit for plan in plans if plan.typical_limit is not None]
+    limits = [limit for plan in plans if (limit := plan.limit()) is not None]
     if len(limits) == len(plans):
         lines.append(Line(at, np.array(limits), "limit for such noise", stroke="dotted"))
     said = "From public numbers alone; no file was read"
@@ -262,13 +274,12 @@ def _check_counts(curves: int, points: int) -> None:
 
 
 def _facts(forecast: Forecast) -> dict[str, Any]:
-    design = forecast.at(Fraction(1)).design
     return {
         "guarantee": str(forecast.whole),
         "neighbours": forecast.given.neighbours,
-        "bound": forecast.bound.describe(),
+        "bound": str(forecast.plan.bounded["description"]),
         "kernel": forecast.basis.describe(),
-        "mechanism": f"{design.mechanism}: {design.noise.describe()}",
+        "mechanism": forecast.plan.noise_words,
     }
 
 
@@ -281,7 +292,7 @@ def _as_json(
         "expected": rows[len(rows) // 2],
         "over_epsilon": rows,
         "limit": rows[len(rows) // 2]["limit"],
-        "limit_of_any": forecast.at(Fraction(1), quick=True).typical_limit_of_any,
+        "limit_of_any": forecast.plan.limit_of_any(),
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
         "warnings": warnings,
@@ -292,13 +303,12 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
     middle, given = rows[len(rows) // 2], forecast.given
     units = "standardised" if given.standardize else "units of the data"
     limited, approximate = middle["limit"] is not None, forecast.whole.kind == "approximate"
-    problem = forecast.at(Fraction(1), quick=True).problem
-    belief = "for a mean as rough as the kernel and as large as the bound allows"
-    if problem.curves is not None and given.mechanism == "auto":
-        belief = "over smooth curves between the bounds"
-    elif problem.mixture is not None:
-        belief = "over smooth means, from as large as the bound allows to a hundredth of that"
-    best = ": the error is that of the best of the laws offered" if given.mechanism == "auto" else ""
+    belief = forecast.plan.belief
+    best = (
+        ": the error is that of the best of the laws offered"
+        if given.mechanism in (None, "auto")
+        else ""
+    )
     facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
     lines = [
         f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
@@ -344,6 +354,8 @@ VERB = Verb(
     OPTIONS,
     (
         "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
+        "dpfda plan density --curves 2000 --domain 0 100 --error 20% --epsilon 1",
         "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
     ),
     o.PLANNING,

@@ -1,0 +1,239 @@
+"""Plans: what is foretold from public numbers is what fit does, and least numbers are least."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import (
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+)
+from dpfda.errors import ParameterError
+from dpfda.front.command.app import app
+from dpfda.publication import Prepared
+from dpfda.summaries.two_stage import TwoStages
+
+POINTS = 24
+RECORDS = np.linspace(0.2, 0.8, 60)[:, None] * np.ones(POINTS)
+LAPLACE = {"bounds": (0, 1), "mechanism": "laplace"}
+PLANNED = {
+    "line": PrivateMean(1.0, bounds=(0, 1)).plan(60, POINTS),
+    "mean": PrivateMean(1.0, **LAPLACE).plan(60, POINTS),
+    "gaussian": PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian").plan(60, POINTS),
+    "private count": PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove").plan(60, POINTS),
+    "covariance": PrivateCovariance(1.0, bounds=(0, 1)).plan(60, POINTS),
+    "private center": PrivateCovariance(1.0, bounds=(0, 1), center="private").plan(60, POINTS),
+    "pairs": PrivateCovariance(1.0, bounds=(0, 1), center="pairs").plan(60, POINTS),
+    "components": PrivateFPCA(1.0, bounds=(0, 1)).plan(60, POINTS),
+    "density": PrivateDensity(1.0, domain=(0, 10)).plan(60),
+    "comparison": PrivateComparison(1.0, **LAPLACE).plan(60, POINTS),
+}
+WITHOUT_ERROR = {
+    "directions": PrivateFPCA(1.0, bounds=(0, 1), mechanism="exponential").plan(60, POINTS),
+    "kernel": PrivateDensity(1.0, domain=(0, 10), mechanism="kernel").plan(60),
+    "regression": PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 2)).plan(60),
+    "classification": PrivateKernelClassifier(1.0, bounds=([0, 0], [1, 2])).plan(60),
+}
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_half_the_units_at_twice_the_epsilon_have_half_the_error_or_more_alike(name):
+    plan = PLANNED[name]
+    error = plan.error
+    assert error > 0
+    assert plan.at(epsilon=4).error < error < plan.at(epsilon=0.25).error
+    assert plan.at(n=480).error < error
+    assert plan.at(n=plan.n, epsilon=1).error == pytest.approx(error)
+
+
+@pytest.mark.parametrize("name", [name for name in PLANNED if name != "density"])
+def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
+    plan = PLANNED[name]
+    wanted = plan.error / 2
+    epsilon, units = plan.least_epsilon(error=wanted), plan.least_n(error=wanted)
+    assert plan.at(epsilon=epsilon).error <= wanted < plan.at(epsilon=epsilon / 1.1).error
+    assert plan.at(n=units).error <= wanted < plan.at(n=math.floor(units / 1.1)).error
+    # What has been enough stays enough, and three digits are stated.
+    assert epsilon == float(f"{epsilon:.3g}")
+
+
+def test_pure_noise_on_a_public_number_scales_exactly():
+    # Of a fixed linear estimate: error is noise alone, one over n epsilon.
+    estimator = PrivateMean(1.0, bounds=(0, 1), mechanism="bernstein")
+    plan = estimator.plan(10_000, POINTS).at(n=10_000)
+    noise = plan.expected_error().noise
+    more = plan.at(epsilon=2).expected_error().noise
+    degree, again = (len(each.public_design.shrinkage) for each in (plan, plan.at(epsilon=2)))
+    # Variance: (degree + 1)^2 / epsilon^2 at lattice values, up to how the polynomials average.
+    assert more * 4 * degree**1.5 / again**1.5 == pytest.approx(noise, rel=0.1)
+
+
+def test_fit_makes_the_plan_that_was_foretold():
+    for estimator, records in (
+        (PrivateMean(1.0, **LAPLACE), RECORDS),
+        (PrivateMean(1.0, bounds=(0, 1)), RECORDS),
+        (PrivateCovariance(1.0, bounds=(0, 1)), RECORDS),
+        (PrivateDensity(1.0, domain=(0, 1)), RECORDS[:, 0]),
+    ):
+        planned = estimator.plan(60) if records.ndim == 1 else estimator.plan(60, POINTS)
+        prepared = estimator.prepare(records)
+        assert isinstance(prepared, Prepared)
+        mine, theirs = prepared.plan, planned
+        assert mine.certified().costs == theirs.certified().costs
+        assert mine.entry() == theirs.entry()
+        assert (mine.n, mine.error, mine.noise_words) == (theirs.n, theirs.error, theirs.noise_words)
+        assert "content private" in repr(prepared)
+        assert "0.2" not in repr(prepared)
+
+
+def test_a_private_number_of_units_is_in_no_plan_of_fit():
+    kept = {"neighbours": "add-remove"}
+    for estimator, records in (
+        (PrivateMean(1.0, bounds=(0, 1), **kept), RECORDS),
+        (PrivateCovariance(1.0, bounds=(0, 1), **kept), RECORDS),
+        (PrivateDensity(1.0, domain=(0, 1), cells=8, **kept), RECORDS[:, 0]),
+    ):
+        some, fewer = (estimator.prepare(each).plan for each in (records, records[:41]))
+        assert some.n is fewer.n is None
+        assert some.error is None
+        assert str(some) == str(fewer)
+
+
+def test_an_expected_error_is_the_one_that_releases_have():
+    plan = PLANNED["mean"].at(n=500, epsilon=0.5)
+    estimator = PrivateMean(0.5, **LAPLACE)
+    middle = np.full((500, POINTS), 0.5)
+    errors = [estimator.fit(middle).release_(np.linspace(0, 1, 25)) - 0.5 for _ in range(200)]
+    # In the middle of the bounds there is no bias.
+    noise = plan.typical(plan.expected_error().noise)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(noise, rel=0.25)
+
+
+def test_an_expected_band_is_as_wide_as_those_of_releases():
+    plan = PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian").plan(500, POINTS)
+    release = PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian")
+    band = release.fit(np.full((500, POINTS), 0.5)).release_.band(0.9)
+    found = float(np.mean(band.upper - band.lower)) / 2
+    assert plan.band(0.9) == pytest.approx(found, rel=0.2)
+    assert plan.band(0.99) > plan.band(0.9)
+    epsilon = plan.least_epsilon(band=found / 2, level=0.9)
+    assert plan.at(epsilon=epsilon).band(0.9) <= found / 2
+    # Gaussian noise falls a little slower than one over epsilon, and smoothing a little with it.
+    assert 1.6 < epsilon < 3.0
+
+
+def test_pairs_are_counted_as_units():
+    plan = PLANNED["pairs"]
+    assert (plan.n, plan.size, plan.at(epsilon=1).size) == (60, 30, 30)
+
+
+@pytest.mark.parametrize("name", WITHOUT_ERROR)
+def test_where_no_error_can_be_stated_it_is_said(name):
+    plan = WITHOUT_ERROR[name]
+    assert plan.error is None
+    assert "none can be stated" in str(plan)
+    with pytest.raises(ParameterError, match="error must be one that can be stated"):
+        plan.least_epsilon(error=0.1)
+    # The law of the noise is known all the same.
+    assert plan.noise_words in str(plan)
+    assert plan.certified().guarantee == plan.guarantee
+
+
+def test_two_stages_are_planned_with_their_shares():
+    estimator = PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoStages(spread=0.3))
+    plan = estimator.plan(500, POINTS)
+    assert plan.two_stages
+    assert plan.error < PrivateMean(1.0, bounds=(-5, 5)).plan(500, POINTS).error
+    assert [*plan.costs()] == [*estimator.prepare_stages(np.zeros((500, POINTS))).plan.costs()]
+
+
+def test_what_cannot_be_reached_is_refused_in_words():
+    plan = PLANNED["mean"]
+    with pytest.raises(ParameterError, match="error must be within reach of an epsilon up to 10000"):
+        PrivateMean(1.0, bounds=(0, 1)).plan(2, POINTS).least_epsilon(error=1e-9)
+    with pytest.raises(ParameterError, match="be smaller: a release that says nothing"):
+        plan.least_epsilon(error=5.0)
+    for wrong in ({}, {"error": 0.1, "band": 0.1}):
+        with pytest.raises(ParameterError, match="error must be given, or band, and not both"):
+            plan.least_n(**wrong)
+    with pytest.raises(ParameterError, match="n must be an integer from 2"):
+        plan.at(n=1)
+    with pytest.raises(ParameterError, match="rho must be an epsilon"):
+        PrivateMean(rho=0.5, bounds=(0, 1)).plan(60, POINTS).least_epsilon(error=0.1)
+
+
+@pytest.mark.parametrize("name", ["mean", "density", "covariance"])
+def test_plans_are_words_numbers_pictures_and_travel(name):
+    plan = PLANNED[name]
+    assert json.loads(json.dumps(plan.to_json()))["expected_error"] == pytest.approx(plan.error)
+    assert "no data were read" in str(plan)
+    assert "<table>" in plan._repr_html_()
+    line = plan.view().lines[0]
+    assert np.all(np.diff(line.values) < 0)
+    assert pickle.loads(pickle.dumps(plan)).error == pytest.approx(plan.error)  # noqa: S301
+
+
+def test_the_command_says_what_an_error_needs():
+    setting = ("plan", "--curves", 4948, "--bounds", 0, 5, "--points", 48)
+    stated = run(*setting, "--error", 0.1)
+    assert stated.exit_code == 0, stated.stderr
+    assert "For 4948 records the least epsilon is" in stated.stdout
+    answer = json.loads(run(*setting, "--error", "2%", "--json").stdout)
+    plan = PrivateMean(1.0, bounds=(0, 5)).plan(4948, 48)
+    assert answer["wanted"]["error"] == pytest.approx(0.1)
+    assert answer["least_epsilon"] == plan.least_epsilon(error=0.1)
+    units = [row["least_n"] for row in answer["between"]]
+    assert units == sorted(units, reverse=True)
+    one = json.loads(run("plan", "--epsilon", 1, "--bounds", 0, 5, "--error", "2%", "--json").stdout)
+    assert "least_epsilon" not in one
+    assert one["least_n"] == PrivateMean(1.0, bounds=(0, 5)).plan(100).least_n(error=0.1)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("compare", "--bounds", 0, 1),
+        ("covariance", "--bounds", 0, 1, "--center", "private"),
+        ("fpca", "--bounds", 0, 1),
+        ("density", "--domain", 0, 10),
+        ("classify", "--input", "age:18:90"),
+        ("regress", "--input", "age:18:90"),
+    ],
+)
+def test_the_command_plans_every_summary(more):
+    found = run("plan", *more, "--curves", 500, "--epsilon", 1)
+    assert found.exit_code == 0, found.stderr
+    assert "no data were read" in found.stdout
+    wanted = run("plan", *more, "--curves", 500, "--error", "60%", "--json")
+    if more[0] in ("classify", "regress"):
+        assert wanted.exit_code == 2
+        assert "must be in the units of the data here" in wanted.stderr
+    else:
+        assert wanted.exit_code in (0, 2), wanted.stderr
+
+
+def test_the_command_refuses_in_words():
+    for arguments, words in (
+        (("moon", "--curves", 5), "The summary must be one of mean, compare"),
+        (("--curves", 50, "--bounds", 0, 1), "--epsilon must be given, or --error or --band"),
+        (("--bounds", 0, 1, "--error", 0.1), "--curves or --epsilon must be given"),
+        (("--curves", 50, "--bounds", 0, 1, "--error", "x"), "--error must be a number, or per cent"),
+        (("--curves", 50, "--bounds", 0, 1, "--error", 1, "--band", 1), "and not both"),
+        (("classify", "--curves", 50, "--epsilon", 1), "--input must be given for a machine"),
+    ):
+        result = run("plan", *arguments)
+        assert result.exit_code == 2
+        assert words in result.stderr
