@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.numerics.native_arrays import doubles, is_direct
+from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 
@@ -231,7 +232,6 @@ def project_clip_l1(
     careful : array of int64
         Numbers of the rows that are not verified, and are left to the caller.
     """
-    from threadpoolctl import threadpool_limits
 
     def work(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
         part = values[rows[0] : rows[-1] + 1]
@@ -242,7 +242,7 @@ def project_clip_l1(
     # No thread without a row, however long the rows.
     count = max(1, min(_threads(), 1 + values.size // NUMBERS_A_THREAD, values.shape[0]))
     # The threads are ours: BLAS with threads of its own beside them is several times slower.
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(count) as pool:
+    with one_thread(), ThreadPoolExecutor(count) as pool:
         parts = list(pool.map(work, np.array_split(np.arange(values.shape[0]), count)))
     totals, unusable, careful = zip(*parts, strict=True)
     return np.sum(totals, axis=0), sum(unusable), np.concatenate(careful)

@@ -26,6 +26,7 @@ from dpfda.mechanisms import (
 from dpfda.mechanisms.design.lines import line_design
 from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
+from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.rationals import readable
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -44,6 +45,7 @@ WORTH_A_DELTA = 1.01
 
 
 @remembered(32)
+@one_thread()
 def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
 

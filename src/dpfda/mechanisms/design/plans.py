@@ -20,6 +20,7 @@ from dpfda.mechanisms.design.expectation import DRAWS, ExpectedError, expected_e
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any
 from dpfda.mechanisms.design.problems import adapted, make_problem
 from dpfda.mechanisms.posteriors import CountNoise
+from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 
@@ -67,6 +68,7 @@ class Plan:
         return None if limit is None else math.sqrt(limit / self.length)
 
 
+@one_thread()
 def make_plan(
     basis: Basis,
     bound: Bound,

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.errors import ParameterError
 from dpfda.noise import BoxNoise, NoiseLaw
+from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 
@@ -327,6 +328,7 @@ class CurveModel:
         means += center
         return means if self.lift is None else np.asarray(means @ self.lift.T)
 
+    @one_thread()
     def coefficients(self, noisy: Floats, analysis: Floats) -> Floats:
         """Coefficients (K,) of the posterior mean, not clipped, minus the middle of the bounds."""
         mean = self.on_grid(self.posterior(noisy).mean)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.counts import CountNoise
 from dpfda.mechanisms.posteriors.curves import LINE, PUBLIC, CurvePosterior, Fit, weights_of
+from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
 
 Floats = NDArray[np.float64]
@@ -163,6 +164,7 @@ class Widths:
         return bool(np.sqrt(np.mean(changes**2)) > ROUGH_CHANGES)
 
 
+@one_thread()
 def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = True) -> Floats:
     """Half-widths (m,) on the grid of the band around a clipped line, or the first less the second.
 
@@ -187,6 +189,7 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     return np.interp(model.grid, model.times[places], half)
 
 
+@one_thread()
 def around_slopes(
     lines: Sequence[Widths], level: float, simultaneous: bool, functions: Sequence[Floats]
 ) -> Floats:

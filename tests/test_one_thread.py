@@ -1,0 +1,42 @@
+"""BLAS is held to one thread while someone is inside, and afterwards has as many as before."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from dpfda.mechanisms.design import plans
+from dpfda.numerics.one_thread import one_thread
+
+
+def threads() -> set[int]:
+    # Both libraries are in use.
+    np.linalg.eigvalsh(scipy.linalg.eigh(np.eye(2))[1])
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_who_was_inside_gives_the_threads_back() -> None:
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        with one_thread():
+            assert threads() == {1}
+            with one_thread():
+                assert threads() == {1}
+            assert threads() == {1}
+        assert threads() == before
+        with pytest.raises(ZeroDivisionError), one_thread():
+            1 / 0  # noqa: B018
+        assert threads() == before
+
+
+def test_plans_are_made_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def watched(*arguments: object) -> None:
+        seen.append(threads())
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(plans, "adapted", watched)
+    with pytest.raises(ZeroDivisionError):
+        plans.make_plan(None, None, 5, None)  # type: ignore[arg-type]
+    assert seen == [{1}]
