@@ -35,7 +35,7 @@ from dpfda.summaries.settings import Reading
 Floats = NDArray[np.float64]
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
-NUMBERS_AT_ONCE = 2**20
+NUMBERS_AT_ONCE = 2**17
 # Of another type than the compiled loops read, made doubles in the processor's cache.
 CONVERTED_AT_ONCE = 2**17
 LARGEST = np.finfo(np.float64).max
