@@ -37,7 +37,7 @@ from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
 from dpfda.privacy.ledger import DatasetLedger, MemoryLedger
-from dpfda.publication import averages, means
+from dpfda.publication import means
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.summaries import two_stage
@@ -97,7 +97,7 @@ def program(prepared, transcript):
 
 def quick(monkeypatch, shares, epsilon):
     """Public parts of the program that take long are replaced; what reads records is not."""
-    monkeypatch.setattr(averages, "stamp", dict)
+    monkeypatch.setattr(means, "stamp", dict)
     monkeypatch.setattr(two_stage, "stamp", dict)
     monkeypatch.setattr(means, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
     monkeypatch.setattr(two_stage, "expected_squares", lambda p, s, radii, g: np.array(radii) ** 2 / 9)
