@@ -429,7 +429,7 @@ def machine(X: Any) -> Outcome:
         features="linear",
         reading=Reading(invalid="repair"),
     )
-    data = estimator.prepare(X, [0.5] * RECORDS).data
+    data = estimator.prepare(X, [0.5] * RECORDS).total
     rows = [
         row.tobytes() + target.tobytes() for row, target in zip(data.rows, data.targets, strict=True)
     ]
