@@ -91,7 +91,7 @@ def compared(
         empty = str(levels[counts.index(0)])
         raise DataError(f"The group {empty!r} must have at least two units; found none.")
     parts = []
-    for number, reader in enumerate(comparison.readers(levels, counts, sample(X))):
+    for number, reader in enumerate(comparison._readers(levels, counts, sample(X))):
         where = partial(known.where, number=number)
         chosen = rows_chosen(blocks, labels, where)
         whose = None if persons is None else rows_chosen(persons, labels, where)

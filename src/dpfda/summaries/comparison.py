@@ -366,7 +366,7 @@ class PrivateComparison(Estimator):
         levels = _levels(self.levels, [], y, Neighbours.parse(self.settings.unit.neighbours))
         return [str(level) for level in levels], compared(self, levels, X, y, groups)
 
-    def readers(self, levels: Sequence[Any], counts: Sequence[int], X: Any) -> list[PrivateMean]:
+    def _readers(self, levels: Sequence[Any], counts: Sequence[int], X: Any) -> list[PrivateMean]:
         """The mean of each group, for groups of these sizes on the columns of X."""
         settings = self.settings
         basis = read_curves(settings, self.basis, X)[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,7 +94,9 @@ class KernelMachine(Estimator):
         """
         whole(n, "n", 2)
         if inputs is None:
-            inputs = max((np.size(end) for end in self.bounds or ()), default=1)
+            ends = self.bounds if isinstance(self.bounds, Sequence | np.ndarray) else ()
+            inputs = max((np.size(end) for end in ends), default=1)
+        whole(inputs, "inputs", 1)
         guarantee, loss = self._checked()
         return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), None, ())
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import LARGEST_SIZE
-from dpfda.numerics.parameters import choice, shown
+from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.publication.moments import Shares, SubspaceShares
@@ -137,6 +137,7 @@ def subspace_shares(
     components = strategy.functions
     if components is None:
         components = _best_components(shares, basis, size, count, float(strategy.share))
+    components = whole(components, "functions", words="be None or a positive integer")
     if not count < components <= min(LARGEST_SIZE, basis.eigenvalues.size):
         raise ParameterError(
             "n_components",
