@@ -366,7 +366,7 @@ def objects() -> dict[str, Any]:
         "memory ledger": memory,
         "file ledger": Ledger(FOLDER / "ledger").create("a", PureDP(50)),
         "reservation": memory.reserve("a", PureDP("0.001"), 3),
-        "stream": MeanStream(PrivateMean(1.0, bounds=(-1, 1)).plan(n=9)),
+        "stream": MeanStream(PrivateMean(1.0, bounds=(-1, 1)).plan(9, GRID.size)),
         "mean estimator": mean,
         "covariance estimator": covariance,
         "component estimator": components,
