@@ -16,8 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L2Ball
-from dpfda.mechanisms.design import Plan, make_plan
-from dpfda.privacy.guarantees import guarantee_for
+from dpfda.mechanisms import Design
+from dpfda.privacy.guarantees import Neighbours, guarantee_for
+from dpfda.publication import MeanPlan
 from experiments import common
 from experiments.common import Floats, Options
 
@@ -81,7 +82,7 @@ def timed(kernel: str, size: int, process: str, generator: np.random.Generator) 
         "loops_over_exact": loops / exact,
         "nan_draws": nan_share(made, grid, generator) if process == "iclp" else "",
         "negative_eigenvalues": int(np.sum(np.linalg.eigvalsh(made(grid[:, None])) < 0)),
-        "components": plan_of(made, grid, process).design.components,
+        "components": design_of(plan_of(made, grid, process)).components,
     }
 
 
@@ -132,24 +133,29 @@ def _factor(kernel: Kernel, grid: Floats) -> Floats:
     return np.linalg.cholesky(covariance + 1e-8 * np.eye(grid.size))
 
 
-def plan_of(kernel: Kernel, grid: Floats, process: str) -> Plan:
+def plan_of(kernel: Kernel, grid: Floats, process: str) -> MeanPlan:
     """The library's calibrated noise for 500 curves in the unit ball at epsilon = 1."""
     mechanism, delta = PROCESSES[process]
     basis = KernelBasis.on_grid(kernel, grid)
-    return make_plan(basis, L2Ball(1.0), 500, guarantee_for(1.0, delta), mechanism=mechanism)
+    budget = guarantee_for(1.0, delta), Neighbours.REPLACE_ONE
+    return MeanPlan.of(basis, L2Ball(1.0), *budget, mechanism, 500, "curve", {})
+
+
+def design_of(plan: MeanPlan) -> Design:
+    """Its design; the number of curves is public."""
+    assert plan.public_design is not None  # noqa: S101
+    return plan.public_design
 
 
 def library(kernel: Kernel, grid: Floats, process: str, generator: np.random.Generator | None) -> Floats:
     """100 curves of the library's noise, calibration and basis included; exact without a generator."""
-    mechanism, delta = PROCESSES[process]
-    basis = KernelBasis.on_grid(kernel, grid)
-    plan = make_plan(basis, L2Ball(1.0), 500, guarantee_for(1.0, delta), mechanism=mechanism)
-    design = plan.design
+    plan = plan_of(kernel, grid, process)
+    design, basis = design_of(plan), plan.basis
     if generator is None:
         integers = np.array([design.noise.draw() for _ in range(DRAWS)], dtype=float)
     else:
         integers = design.noise.simulate(generator, DRAWS)
-    scale = design.shrinkage * plan.problem.ball.step / plan.problem.size
+    scale = design.shrinkage * plan.problem(500).ball.step / plan.problem(500).size
     return np.asarray(integers * scale @ basis.values[:, : design.components].T)
 
 

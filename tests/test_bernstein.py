@@ -34,7 +34,7 @@ from dpfda.errors import (
 from dpfda.front.command.app import app
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
-from dpfda.mechanisms.design import adapted, choose, expected_error, make_plan, make_problem
+from dpfda.mechanisms.design import adapted, choose, expected_error, make_problem
 from dpfda.noise import KNormNoise, achieved_guarantee, gaussian_noise, knorm_loss, knorm_noise
 from dpfda.numerics.embedding import Rows, project
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
@@ -44,6 +44,7 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.summaries.bernstein import _rounded
 from dpfda.testing import non_private_mean, simulate_releases
+from planned import make_plan
 from sample_releases import certificate_of
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 

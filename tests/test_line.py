@@ -21,7 +21,7 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.design import choose, make_plan, make_problem
+from dpfda.mechanisms.design import choose, make_problem
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.mechanisms.posteriors.widths import around_lines
@@ -29,6 +29,7 @@ from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.releases.lines import misfit, verdict
 from experiments.atlas_rivals import rule_cells, spline
+from planned import make_plan
 
 GRID = np.linspace(0, 1, 100)
 

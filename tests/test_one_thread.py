@@ -5,8 +5,9 @@ import pytest
 import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from dpfda.mechanisms.design import plans
+from dpfda import PrivateMean
 from dpfda.numerics.one_thread import one_thread
+from dpfda.publication import means
 
 
 def threads() -> set[int]:
@@ -36,7 +37,8 @@ def test_plans_are_made_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(threads())
         raise ZeroDivisionError
 
-    monkeypatch.setattr(plans, "adapted", watched)
+    plan = PrivateMean(1.0, bounds=(0, 1), mechanism="laplace").plan(50, 8)
+    monkeypatch.setattr(means, "expected_error", watched)
     with pytest.raises(ZeroDivisionError):
-        plans.make_plan(None, None, 5, None)  # type: ignore[arg-type]
+        plan.expected_error()
     assert seen == [{1}]

@@ -33,6 +33,7 @@ from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
 from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added, split
@@ -343,6 +344,7 @@ class MeanPlan(Plan):
         """The design for the number of units that is public, or to be expected; None without one."""
         return self.public_design or (None if self.n is None else self.design(self.n))
 
+    @one_thread()
     def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
         """Bias, noise and sampling that are to be expected; None without a number of units.
 
@@ -379,6 +381,7 @@ class MeanPlan(Plan):
             return "over smooth means, from as large as the bound allows to a hundredth of that"
         return "for a mean as rough as the kernel and as large as the bound allows"
 
+    @one_thread()
     def half_width(self, level: float) -> float | None:
         """As `band`: the median over made-up means with simulated noise."""
         if self.n is None:

@@ -4,18 +4,15 @@ from dpfda.mechanisms.design.choice import choose
 from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any
-from dpfda.mechanisms.design.plans import Plan, make_plan
 from dpfda.mechanisms.design.problems import adapted, make_problem, public_curves, public_mixture
 
 __all__ = [
     "ExpectedError",
-    "Plan",
     "adapted",
     "choose",
     "expected_error",
     "least_error",
     "least_error_of_any",
-    "make_plan",
     "make_problem",
     "public_curves",
     "public_mixture",
