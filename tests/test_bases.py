@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 
 from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis, SineBasis
 from dpfda.bases.grids import quadrature_weights
-from dpfda.bases.kernel import _fix_signs
+from dpfda.bases.kernel import fix_signs
 from dpfda.bases.kernels import kernel_decay, kernel_from_json, kernel_to_json, parse_kernel
 from dpfda.errors import ParameterError
 
@@ -231,7 +231,7 @@ class TestKernelEigenbasis:
         for tilt in (0.0, 1e-15, -1e-15):
             tilted = odd * (1 + tilt * np.sign(EVEN - 0.5))[:, None]
             for sign in (1, -1):
-                assert _fix_signs(sign * tilted)[5, 0] > 0
+                assert fix_signs(sign * tilted)[5, 0] > 0
 
     def test_the_domain_is_measured_in_its_own_units(self) -> None:
         unit = KernelBasis.on_grid(Matern(0.1, nu=1.5), EVEN)

@@ -42,7 +42,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish, publish_integers
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
-from dpfda.summaries.bernstein import _rounded
+from dpfda.summaries.bernstein import on_grid
 from dpfda.testing import non_private_mean, simulate_releases
 from planned import make_plan
 from sample_releases import certificate_of
@@ -524,7 +524,7 @@ def test_audit_in_two_dimensions():
     box, trials, level = [(0.0, 1.0), (0.0, 1.0)], 12_000, 1.65
     values = (np.full((2, 2), 0.25), np.full((2, 2), 0.35))
     first = release_function(values[0], "0.1", 2.0, 1, box)
-    sums = tuple([_rounded(Fraction(float(v)), first.exponent) for v in each.ravel()] for each in values)
+    sums = tuple([on_grid(Fraction(float(v)), first.exponent) for v in each.ravel()] for each in values)
 
     def released(index: int) -> np.ndarray:
         made = [release_function(values[index], "0.1", 2.0, 1, box) for _ in range(trials)]
@@ -833,11 +833,11 @@ def test_partial_derivatives_and_integral():
     exponent=st.integers(-60, 60),
 )
 def test_rounding_adds_less_than_a_grid_unit(value, move, exponent):
-    rounded = _rounded(Fraction(value), exponent)
+    rounded = on_grid(Fraction(value), exponent)
     scaled = Fraction(value) * Fraction(2) ** exponent
     assert abs(rounded - scaled) <= Fraction(1, 2)
     claimed = math.ceil(move * Fraction(2) ** exponent)
-    assert abs(_rounded(Fraction(value) + move, exponent) - rounded) <= claimed
+    assert abs(on_grid(Fraction(value) + move, exponent) - rounded) <= claimed
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])

@@ -23,7 +23,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.design import choose, make_problem
-from dpfda.mechanisms.design.lines import WORTH_A_TAIL, _designs, number_of_cells
+from dpfda.mechanisms.design.lines import WORTH_A_TAIL, number_of_cells, weighed
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
 
@@ -134,7 +134,7 @@ def test_the_design_that_is_taken_has_nearly_the_least_error(
     # does too. A geometric mean of four has a standard error of .05 here, and a choice by the largest
     # noise would miss by 1.5 to 3.
     problem, errors = problem_of(size, epsilon, delta), {}
-    for design, _ in _designs(problem):
+    for design, _ in weighed(problem):
         cells = None
         if design.measurement is not None:
             cells = tuple(design.measurement.matrix.sum(axis=1).tolist())

@@ -12,7 +12,7 @@ from dpfda import PrivateDensity, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError, ParameterError
 from dpfda.summaries.clusters import joined, summed
-from dpfda.summaries.spark import Adder, _pool, fit_on_spark, total_on_spark
+from dpfda.summaries.spark import Adder, fit_on_spark, pool_of, total_on_spark
 
 pa = pytest.importorskip("pyarrow")
 
@@ -43,7 +43,7 @@ def whole(pool, groups=None):
 @pytest.mark.parametrize("batch", [1, 7, 60])
 @pytest.mark.parametrize("bounds", [(-1.0, 1.5), L2Ball(0.5)])
 def test_batches_of_partitions_give_the_integers_of_one_fit(bounds, batch):
-    pool = _pool(mean(bounds=bounds), COLUMNS, False)
+    pool = pool_of(mean(bounds=bounds), COLUMNS, False)
     adder = Adder(pool, POINTS)
     parts = [
         adder.sum(table(slice(start, start + 20)).to_batches(max_chunksize=batch), number)
@@ -60,7 +60,7 @@ def test_batches_of_partitions_give_the_integers_of_one_fit(bounds, batch):
 
 
 def test_persons_are_averaged_in_the_order_of_their_rows():
-    pool = _pool(mean(), COLUMNS, True)
+    pool = pool_of(mean(), COLUMNS, True)
     adder = Adder(pool, POINTS, True)
     dealt = [np.flatnonzero(k == WHO % 3) for k in range(3)]
     parts = [adder.sum(table(rows).to_batches(max_chunksize=4), k) for k, rows in enumerate(dealt)]
@@ -68,7 +68,7 @@ def test_persons_are_averaged_in_the_order_of_their_rows():
 
 
 def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
-    pool = _pool(mean(), COLUMNS, False)
+    pool = pool_of(mean(), COLUMNS, False)
     (row,) = Adder(pool, POINTS)(iter(table().to_batches()))
     (answer,) = row.to_pylist()
     assert (answer["part"], answer["units"], answer["refusal"]) == (0, 60, "")
@@ -83,9 +83,9 @@ def test_other_summaries_and_half_of_what_orders_persons_are_refused():
     with pytest.raises(ParameterError, match="groups and order must be given together"):
         fit_on_spark(mean(), None, groups="who")
     with pytest.raises(ParameterError, match="be a PrivateMean, a PrivateDensity or"):
-        _pool(object(), COLUMNS, False)
+        pool_of(object(), COLUMNS, False)
     with pytest.raises(ParameterError, match="cells must be given"):
-        _pool(PrivateDensity(1.0, domain=(0, 1)), ["age"], False)
+        pool_of(PrivateDensity(1.0, domain=(0, 1)), ["age"], False)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,9 @@ def session(tmp_path_factory):
         pytest.skip("Spark needs Java")
     from pyspark.sql import SparkSession
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as environment:
+        # Else workers are of whatever Python is first on the path.
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
         warnings.simplefilter("ignore")
         folder = tmp_path_factory.mktemp("spark")
         made = (
@@ -115,7 +117,7 @@ def session(tmp_path_factory):
 def test_a_session_gives_the_integers_of_one_fit_also_where_a_task_fails_once(session, tmp_path):
     frame = session.createDataFrame(table().to_pandas()).repartition(4)
     for groups, order in ((None, None), ("who", "day")):
-        pool = _pool(mean(unit="person"), COLUMNS, groups is not None)
+        pool = pool_of(mean(unit="person"), COLUMNS, groups is not None)
         made = total_on_spark(pool, frame, COLUMNS, groups, order)
         assert exact(made) == whole(pool, WHO if groups else None)
 
@@ -130,7 +132,7 @@ def test_a_session_gives_the_integers_of_one_fit_also_where_a_task_fails_once(se
     # mapInArrow itself takes no names with points in them.
     plain = frame.select(*(f"`{name}`" for name in COLUMNS)).toDF(*"abcdefgh")
     shaky = plain.mapInArrow(flaky, plain.schema)
-    pool = _pool(mean(), COLUMNS, False)
+    pool = pool_of(mean(), COLUMNS, False)
     assert exact(total_on_spark(pool, shaky, [*"abcdefgh"])) == whole(pool)
     assert once.exists()
 

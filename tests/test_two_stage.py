@@ -149,7 +149,7 @@ def audit(monkeypatch, epsilon, trials, error):
         return release.noisy_sum[0] >= exact(two_stage.last_total(prepared[0], stage))[0]
 
     hits = [
-        sum(happens(two_stage._released(each, each.plan.certified())) for _ in range(trials))
+        sum(happens(two_stage.released(each, each.plan.certified())) for _ in range(trials))
         for each in prepared
     ]
     return math.log(lower_limit(hits[0], trials, error) / upper_limit(hits[1], trials, error))
@@ -169,7 +169,7 @@ def losses(monkeypatch, shares):
             for power in powers
         ]
         for each in pair:
-            output = two_stage._released(each, each.plan.certified())
+            output = two_stage.released(each, each.plan.certified())
             made.append(abs(program(pair[0], output) - program(pair[1], output)))
     return made
 
@@ -238,7 +238,7 @@ def test_counts_get_laplace_noise_of_their_part(monkeypatch):
     prepared = mean.prepare_stages(np.array([[0.1, 0.1, 0.1], [3.0, 3.0, 3.0], [-0.3, 0, 0.5]]))
     errors = []
     for _ in range(400):
-        release = two_stage._released(prepared, prepared.plan.certified())
+        release = two_stage.released(prepared, prepared.plan.certified())
         counts = exact(two_stage.bins(prepared, release.first, np.array(release.selection.radii)))
         errors += [a - b for a, b in zip(release.selection.noisy_counts, counts, strict=True)]
     scale = 2 * two_stage.COUNT_SCALE
@@ -264,7 +264,7 @@ def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
     other[2] = value
     other[2, ::2] *= -1
     pair = [mean.prepare_stages(records) for records in (rows, other)]
-    first = two_stage._released(pair[0], pair[0].plan.certified()).first
+    first = two_stage.released(pair[0], pair[0].plan.certified()).first
     bins = [np.array(exact(two_stage.bins(each, first, each.plan.radii()))) for each in pair]
     scale = two_stage.COUNT_SCALE
     assert all(counts.sum() == 5 * scale and np.all(counts % scale == 0) for counts in bins)
@@ -322,7 +322,7 @@ def test_add_remove_moves_half_as_far():
         == 2 * removed.plan.counting_noise()[1]
         == 2 * two_stage.COUNT_SCALE
     )
-    first = two_stage._released(replaced, replaced.plan.certified()).first
+    first = two_stage.released(replaced, replaced.plan.certified()).first
     widths = [each.plan.last_stage(first, 0.3, np.ones(1)).problem.width for each in (replaced, removed)]
     assert widths[0] == 2 * widths[1]
 
@@ -551,7 +551,7 @@ def test_the_band_covers_the_mean_of_the_clipped_differences():
     prepared = mean.prepare_stages(curves_of())
     trials, inside = 60, 0
     for _ in range(trials):
-        release = two_stage._released(prepared, prepared.plan.certified())
+        release = two_stage.released(prepared, prepared.plan.certified())
         stage = prepared.plan.last_stage(release.first, release.radius, np.ones(12))
         stage = replace(
             stage, design=replace(stage.design, noise=release.noise, shrinkage=release.shrinkage)

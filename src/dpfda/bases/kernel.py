@@ -138,7 +138,7 @@ class KernelBasis:
             domain,
             weights,
             frozen(pairs.values[:rank]),
-            frozen(_fix_signs(pairs.vectors[:, :rank]) / np.sqrt(weights)[:, None]),
+            frozen(fix_signs(pairs.vectors[:, :rank]) / np.sqrt(weights)[:, None]),
             None if components is None else trace,
             defect,
         )
@@ -307,7 +307,7 @@ def _gram(kernel: Any, grid: Floats) -> Floats:
     return gram
 
 
-def _fix_signs(vectors: Floats) -> Floats:
+def fix_signs(vectors: Floats) -> Floats:
     """Make the first large entry of each vector positive, so that a basis does not depend on LAPACK.
 
     The largest entry would not do: on a symmetric grid an odd function has two, of opposite sign,

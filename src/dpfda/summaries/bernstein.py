@@ -150,7 +150,7 @@ def release_function(
     width = math.ceil(move * Fraction(2) ** exponent)
     noise = knorm_noise((1,) * count, np.ones(count), "linf", width, guarantee)
     values = _values(target, whole, domain, invalid)
-    total = IntegerSum.of([_rounded(value, exponent) for value in values])
+    total = IntegerSum.of([on_grid(value, exponent) for value in values])
     entry = {
         "summary": f"function of {len(domain)} variable(s) on a lattice",
         "neighbours": str(relation),
@@ -229,7 +229,7 @@ def _exactly(cell: Any) -> Fraction | None:
         return None
 
 
-def _rounded(value: Fraction, exponent: int) -> int:
+def on_grid(value: Fraction, exponent: int) -> int:
     """floor(2^exponent value + 1/2), exactly."""
     numerator, denominator = value.numerator, value.denominator
     if exponent >= 0:

@@ -75,13 +75,14 @@ def fit_on_spark(
         raise ParameterError("groups and order", "be given together", "one of them", remedy)
     named: list[str] = [name for name in frame.columns if name not in (groups, order)]
     used = named if columns is None else list(columns)
-    pool = _pool(estimator, used, groups is not None)
+    pool = pool_of(estimator, used, groups is not None)
     total = total_on_spark(pool, frame, used, groups, order)
     estimator.release_ = pool.publish(total, estimator.ledger)
     return estimator
 
 
-def _pool(estimator: Any, columns: Sequence[str], grouped: bool) -> PooledSum:
+def pool_of(estimator: Any, columns: Sequence[str], grouped: bool) -> PooledSum:
+    """The pooled sum of an estimator over columns of a table."""
     grouping = columns if grouped else None
     if isinstance(estimator, PrivateDensity):
         return PooledDensity.of(estimator, None, grouped)

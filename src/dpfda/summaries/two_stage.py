@@ -128,7 +128,7 @@ def fit_stages(
     certificate = plan.certified()
     charge(ledger, dataset, certificate, plan.entry())
     with np.errstate(all="ignore"):
-        return _released(prepared, certificate)
+        return released(prepared, certificate)
 
 
 def staged_plan(whole: MeanPlan, strategy: TwoStages) -> StagedPlan:
@@ -347,7 +347,7 @@ def bins(prepared: Prepared[StagedPlan, Curves], first: ReleasedFunction, radii:
     return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
 
 
-def _released(prepared: Prepared[StagedPlan, Curves], certificate: Certificate) -> ReleasedFunction:
+def released(prepared: Prepared[StagedPlan, Curves], certificate: Certificate) -> ReleasedFunction:
     """Draw the noise of all stages. The whole has been charged."""
     plan, curves = prepared.plan, prepared.total
     if not plan.two_stages:

@@ -67,7 +67,7 @@ def line_design(problem: Problem) -> Design | None:
     """The design for bounds on values whose sums over cells can be made; None without them."""
     if problem.curves is None or problem.cube is None:
         return None
-    designs = list(_designs(problem))
+    designs = list(weighed(problem))
     best, _ = min(designs, key=lambda pair: pair[1])
     cells = None
     if best.measurement is not None:
@@ -75,7 +75,7 @@ def line_design(problem: Problem) -> Design | None:
     return replace(best, hierarchy=replace(problem.curves, cells=cells))
 
 
-def _designs(problem: Problem) -> Iterator[tuple[Design, float]]:
+def weighed(problem: Problem) -> Iterator[tuple[Design, float]]:
     """Candidates, with the noise variance per function that they count with."""
     assert problem.curves is not None and problem.cube is not None  # noqa: S101, PT018
     guarantee, points = problem.guarantee, problem.cube.weights.size
