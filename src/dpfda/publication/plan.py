@@ -418,18 +418,22 @@ def _least(
     """
     lowest, highest = limits
     at, below, above = min(max(start, lowest), highest), None, None
-    for _ in range(STEPS):
+    for step in range(STEPS):
         found = ratio(at, True)
         if found > 1:
             below = (math.log(at), math.log(found))
         else:
             above = (math.log(at), math.log(max(found, 1e-12)))
+            if found > 1 - CLOSE:
+                break
         if below and above:
             if above[0] - below[0] < CLOSE:
                 break
-            share = below[1] / (below[1] - above[1])
-            # Away from the ends, so that both of them move.
-            at = math.exp(below[0] + min(max(share, 0.05), 0.95) * (above[0] - below[0]))
+            # A little below one is aimed at, which is close enough.
+            share = (below[1] + CLOSE / 2) / (below[1] - above[1])
+            # Every other step halves: where the design changes the ratio jumps, and never comes near.
+            share = 0.5 if step % 2 else min(max(share, 0.05), 0.95)
+            at = math.exp(below[0] + share * (above[0] - below[0]))
         elif (at >= highest and below) or (at <= lowest and above):
             break
         else:
