@@ -39,6 +39,7 @@ def coordinates(values: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 def labelled_words(values: Any) -> dict[str, Any]:
     """What the dimensions after the first and the values are called, with their units. Public."""
+    unlabelled(values)
     found = {
         key: _spoken(dim, values.coords[dim].attrs if dim in set(values.coords) else {})
         for key, dim in zip(("domain", "domain_2", "domain_3"), values.dims[1:], strict=False)
