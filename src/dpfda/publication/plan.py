@@ -437,7 +437,9 @@ def _least(
         elif (at >= highest and below) or (at <= lowest and above):
             break
         else:
-            at = min(max(at * min(max(1.02 * found, 1 / 30), 30.0), lowest), highest)
+            # To the other side of one, by some way at least: the ratio may jump there.
+            move = max(1.02 * found, 1.03) if found > 1 else min(0.98 * found, 0.97)
+            at = min(max(at * min(max(move, 1 / 30), 30.0), lowest), highest)
     if above is None:
         return None
     least = _rounded_up(math.exp(above[0]))
