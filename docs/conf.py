@@ -15,7 +15,7 @@ import dpfda
 
 HERE = Path(__file__).parent
 # Pages of the repository that the site shows, too.
-ELSEWHERE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+ELSEWHERE = ("CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "CHANGELOG.md")
 
 project, author = "dpfda", "the dpfda developers"
 release = version = dpfda.__version__
@@ -52,7 +52,9 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "dpfda"
 html_show_sourcelink = False
-html_theme_options = {"show_toc_level": 2, "navigation_depth": 2}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {"show_toc_level": 2, "navigation_depth": 2, "collapse_navigation": True}
 
 
 def write_commands(_: object) -> None:

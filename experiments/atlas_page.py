@@ -171,7 +171,7 @@ def _methods(both: Comparison) -> str:
         ],
     ]
     # Words in all columns: no alignment to the right.
-    header = ["", "what it is", "default or tuned"]
+    header = ["name", "what it is", "default or tuned"]
     return "\n".join("| " + " | ".join(line) + " |" for line in [header, ["---"] * 3, *lines])
 
 
