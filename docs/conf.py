@@ -54,6 +54,7 @@ html_title = "dpfda"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_theme_options = {"show_toc_level": 2, "navigation_depth": 2, "collapse_navigation": True}
 
 
