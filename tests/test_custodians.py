@@ -209,10 +209,41 @@ def test_an_agreement_on_other_integers_is_refused():
         part(replace(agreement, summary={"name": "median"}).signed(lead), own[0], RECORDS[:30])
 
 
+def test_a_session_of_other_signs_is_refused():
+    _, _, agreement = started(PrivateMean(1.0, bounds=(0, 1)), (3, 2), 12)
+    for session in ("ab\x1b[3A", "a" * 31, "A" * 32, "a" * 33, 7):
+        with pytest.raises(CustodyError, match="must be 32 hexadecimal digits"):
+            replace(agreement, session=session)
+
+
+def test_words_have_the_guarantee_as_it_was_read():
+    _, _, agreement = started(PrivateMean(1.0, bounds=(0, 1)), (3, 2), 12)
+    summary = json.loads(json.dumps(dict(agreement.summary)))
+    summary["parameters"]["epsilon"] = {"fraction": "1." + "0" * 70 + "e3"}
+    assert "guarantee:    1000-differential privacy" in words(replace(agreement, summary=summary))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"variance": 0.3}, "variance must be None"),
+        ({"missing": "pooled"}, "missing must be 'refuse' or"),
+    ],
+)
+def test_what_is_no_single_sum_of_functions_is_not_agreed_on(parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        started(PrivateMean(1.0, bounds=(0, 1), **parameters), (3, 2), 12)
+
+
 def test_an_agreement_in_words_shows_what_people_compare_and_nothing_hidden():
     _, lead, agreement = started(PrivateMean(0.5, bounds=(0, 1), unit="person"), [30, 30], POINTS)
     told = words(agreement)
-    for part_of in ("mean of east (30), north (30)", "epsilon 0.5", "name person", "clipped to [0, 1]"):
+    for part_of in (
+        "mean of east (30), north (30)",
+        "0.5-differential privacy",
+        "name person",
+        "clipped to [0, 1]",
+    ):
         assert part_of in told
     assert told.endswith(agreement.fingerprint)
     named = {**agreement.summary["parameters"], "name": "per\x1b[2Kson"}

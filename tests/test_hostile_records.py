@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import PrivateMean, Reading, release_function
+from dpfda import PrivacyUnit, PrivateMean, Reading, release_function
 from dpfda.bounds import IntegerBall, L1Ball, L2Ball, ValueBounds
 from dpfda.errors import DataError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.mechanisms import Design
@@ -28,6 +28,8 @@ from dpfda.numerics.embedding import Rows
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import PureDP, guarantee_for
 from dpfda.records import LongCurves
+from dpfda.records.containers import column_of
+from dpfda.records.labels import unit_codes
 
 LARGEST = np.finfo(float).max
 NORMS = ("l1", "l2", "linf")
@@ -297,3 +299,49 @@ class TestDesignsOfOthers:
 def test_an_unknown_norm_is_no_ball():
     with pytest.raises(ParameterError, match="norm must be one of"):
         IntegerBall("Linf", 10, 0)
+
+
+class TestColumnsOfAnotherLibrary:
+    """One missing cell must not change how those of others are read."""
+
+    LARGE = 2**60
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            lambda cells: pd.array(cells, dtype="Int64"),
+            lambda cells: pd.Index(pd.array(cells, dtype="Int64")),
+            pd.Categorical,
+            lambda cells: pd.Series(pd.array(cells, dtype="Int64")),
+            lambda cells: pd.array(cells, dtype="int64[pyarrow]"),
+        ],
+        ids=["nullable", "index", "categories", "series", "arrow"],
+    )
+    def test_a_missing_label_leaves_large_numbers_apart(self, column):
+        whole = [self.LARGE, self.LARGE + 1, self.LARGE]
+        alone = unit_codes(column(whole), 3, "repair")
+        beside = unit_codes(column([*whole, None]), 4, "repair")
+        assert alone.tolist() == [0, 1, 0]
+        assert beside[:3].tolist() == [0, 1, 0]
+        assert beside[3] not in (0, 1)
+
+    def test_a_missing_value_leaves_the_others_as_unusable_as_they_were(self):
+        alone, _ = column_of(pd.array([1, self.LARGE], dtype="Int64"), "time")
+        beside, _ = column_of(pd.array([1, self.LARGE, None], dtype="Int64"), "time")
+        np.testing.assert_array_equal(beside[:2], alone)
+
+    def test_a_person_more_moves_the_sum_by_one_person(self):
+        people = [self.LARGE + i for i in range(30)]
+        curves = np.full((31, 6), 0.9)
+        mean = PrivateMean(
+            1.0, bounds=(0, 1), unit=PrivacyUnit("person", "add-remove"), invalid="repair"
+        )
+        sums = [
+            mean.prepare(curves[: len(labels)], groups=pd.array(labels, dtype="Int64")).total
+            for labels in (people, [*people, None])
+        ]
+        moved = [abs(b - a) for a, b in zip(*(total._total for total in sums), strict=True)]
+        assert sums[1]._count - sums[0]._count == 1
+        # The new person has no label and 0.9 everywhere: no more than one unit's share of each sum.
+        largest = max(abs(number) for number in sums[0]._total) / len(people)
+        assert max(moved) <= 1.0001 * largest

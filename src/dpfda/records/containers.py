@@ -55,7 +55,10 @@ def column_labels(values: Any) -> list[Any] | None:
 def opened(values: Any) -> Any:
     """What an object holds, where that is an array: what is in a labelled or another library's array.
 
-    An object's own conversion, where it offers one (`__array__`), is taken for what was handed over.
+    An object's own conversion, where it offers one (`__array__`), is taken for what was handed over
+    where it keeps the type that the object says its cells have. A column of another library's type is
+    taken cell by cell: such a conversion may find the type by looking at all cells, and one missing
+    cell would change how those of others are read (whole numbers of pandas become floats).
     """
     if is_labelled(values):
         values = unlabelled(values)
@@ -71,7 +74,18 @@ def opened(values: Any) -> Any:
             "X must be an array, a list of rows, a data frame of pandas, or a table that speaks Arrow; "
             "found a frame of another library. Use X.to_pandas() or X.to_arrow()."
         )
-    return values.__array__() if hasattr(values, "__array__") else values
+    return _converted(values) if hasattr(values, "__array__") else values
+
+
+def _converted(values: Any) -> Any:
+    stated = getattr(values, "dtype", None)
+    if isinstance(stated, np.dtype):
+        found = values.__array__()
+        if found.dtype == stated:
+            return found
+    if getattr(values, "ndim", 1) == 1 and hasattr(values, "__len__") and hasattr(values, "__iter__"):
+        return list(values)
+    return values.__array__()
 
 
 def refuse_kinds(values: Any, name: str = "X") -> None:

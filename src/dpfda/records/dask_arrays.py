@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.errors import DataError
+from dpfda.records.containers import cells_in
 
 # Partial results that one task joins: few enough that no machine holds many.
 FAN_IN = 8
@@ -106,7 +107,9 @@ def along(data: Any, labels: Any, name: str) -> list[Any]:
                 f"{name} must be a Dask array or series in partitions like those of X; found labels "
                 "that cannot be divided so."
             )
-        cells = np.asarray(labels, dtype=object)
+        cells = np.empty(len(labels), dtype=object)
+        for row, cell in enumerate(cells_in(labels, name)):
+            cells[row] = None if cell is np.ma.masked else cell
         labels = da.from_array(cells, chunks=(data.chunks[0],))  # type: ignore[no-untyped-call]
     elif not hasattr(data, "columns") and not np.isnan((*data.chunks[0], *labels.chunks[0])).any():
         labels = labels.rechunk((data.chunks[0],))

@@ -162,7 +162,7 @@ class Dealt:
 def _dealt(pool: PooledSum, buckets: int, block: Any, labels: Any, number: int) -> list[Dealt]:
     """The records of one partition, dealt by their persons' labels; runs on a worker."""
     try:
-        keys = read_keys(np.asarray(labels), "groups", pool.invalid)
+        keys = read_keys(labels, "groups", pool.invalid)
         if len(keys) != len(block):
             raise DataError(f"groups must hold one label a record ({len(block)}); found {len(keys)}.")
         with np.errstate(all="ignore"):

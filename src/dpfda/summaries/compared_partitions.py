@@ -50,7 +50,7 @@ class Groups:
         DataError
             If a label is missing, or of no group, and nothing is to be repaired.
         """
-        found = read_keys(np.asarray(labels), "y", self.invalid)
+        found = read_keys(labels, "y", self.invalid)
         numbers = {key: number for number, key in enumerate(self.keys)}
         codes = np.array([numbers.get(key, len(numbers)) for key in found], dtype=np.int64)
         if self.strict and (codes == len(numbers)).any():
@@ -125,7 +125,7 @@ def _counted(known: Groups, labels: Any, number: int) -> PrivateSum:
 
 def _dealt_labels(known: Groups, buckets: int, labels: Any, persons: Any, number: int) -> list[Any]:
     try:
-        keys = read_keys(np.asarray(persons), "groups", known.invalid)
+        keys = read_keys(persons, "groups", known.invalid)
         pairs = list(zip(keys, known.codes(labels).tolist(), strict=True))
     except DpfdaError as error:
         return [f"In partition {number}: {error}"] * buckets

@@ -25,7 +25,7 @@ from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.mean import PrivateMean, refuse_pooled
 from dpfda.summaries.settings import Domain, Reading
 from dpfda.summaries.shared_design import shared_design
 from dpfda.summaries.sums import Summation, matrix_on
@@ -310,6 +310,8 @@ class PrivateComparison(Estimator):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):
             return self._prepare_on_cluster(X, y, groups)
+        # By its layout, which is public: else a group with members would be refused, an empty one not.
+        refuse_pooled(self, X)
         settings = self.settings_for(X, groups)
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.

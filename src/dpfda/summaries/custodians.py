@@ -71,6 +71,12 @@ def agree(
     if not names:
         words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
+    if isinstance(estimator, PrivateMean) and estimator.variance is not None:
+        raise ParameterError(
+            "variance", "be None for several custodians, who release one sum", shown(estimator.variance)
+        )
+    if estimator.settings.reading.missing == "pooled":
+        raise ParameterError("missing", "be 'refuse' or 'complete' for several custodians", "'pooled'")
     size = _size(estimator, custodians)
     made = pooled(estimator, 2 if size is None else size, columns)
     if isinstance(made, PooledMean) and (made.plan.public_design or made.plan.trial).thresholds:
@@ -218,9 +224,11 @@ def estimator_of(agreement: Agreement) -> Estimator:
 
 def words(agreement: Agreement) -> str:
     """The agreement in words, for the people who compare it."""
-    made = _pooled(agreement)
+    made, estimator = _pooled(agreement), estimator_of(agreement)
     parameters = {
-        name: value for name, value in agreement.summary["parameters"].items() if name != "basis"
+        name: value
+        for name, value in agreement.summary["parameters"].items()
+        if name not in ("basis", "epsilon", "delta", "rho")
     }
     said = ", ".join(f"{name} {_short(value)}" for name, value in parameters.items())
     people = ", ".join(
@@ -230,8 +238,10 @@ def words(agreement: Agreement) -> str:
         [
             f"agreement:    {agreement.summary['name']} of {people}",
             f"coordinator:  {agreement.coordinator.name}, who draws the noise and can see the exact sum",
-            f"parameters:   {said}",
+            # What is asked for is told as it was read, not as it was written.
+            f"guarantee:    {estimator.asked()}",
             f"bound:        {made.describe()}",
+            f"parameters:   {said}",
             f"sum:          {made.numbers} integers and a count, modulo 2^{agreement.bits}",
             f"session:      {agreement.session}",
             f"fingerprint:  {agreement.fingerprint}",

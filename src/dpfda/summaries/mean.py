@@ -394,10 +394,7 @@ class PrivateMean(Estimator):
         self._refuse_stages()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
-        if is_pooled(self, X):
-            words = "be 'complete' for irregular curves where one sum of functions is wanted"
-            remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
-            raise ParameterError("missing", words, repr(self.settings.reading.missing), remedy)
+        refuse_pooled(self, X)
         with np.errstate(all="ignore"):
             if is_dask(X):
                 return self._prepare_on_cluster(X, groups)
@@ -502,3 +499,16 @@ def mean_plan(
             "Give bounds=(lower, upper) and no basis or mechanism of your own.",
         )
     return made
+
+
+def refuse_pooled(estimator: Any, X: Any) -> None:
+    """Refuse what would be pooled where one sum of functions is wanted, by its layout.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if is_pooled(estimator, X):
+        words = "be 'complete' for irregular curves where one sum of functions is wanted"
+        remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
+        raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)

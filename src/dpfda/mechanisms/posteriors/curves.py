@@ -35,6 +35,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.grids import frozen
 from dpfda.errors import ParameterError
 from dpfda.noise import BoxNoise, NoiseLaw
 from dpfda.numerics.one_thread import one_thread
@@ -487,4 +488,4 @@ def _bends(written: bytes) -> tuple[Floats, Floats]:
     times = np.frombuffer(written)
     lines = np.stack([np.ones(times.size), times - 0.5], axis=1)
     green = np.maximum(times[:, None] - times, 0.0)
-    return green - lines @ np.linalg.lstsq(lines, green, rcond=None)[0], lines
+    return frozen(green - lines @ np.linalg.lstsq(lines, green, rcond=None)[0]), frozen(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from dpfda.releases.files import built, write_json
 # as all records together.
 ROOM_BITS = 128
 WORD_BITS = 64
+_SESSION = re.compile(r"[0-9a-f]{32}")
 # Where the number of units is private, no more are counted than there are people, by far.
 MOST_UNITS = 2**40
 
@@ -84,6 +86,11 @@ class Agreement:
                 raise ParameterError("custodians", "have different names and keys", f"one {part} twice")
         if len(cards) < 2:
             raise ParameterError("custodians", "be at least two", len(cards))
+        if not isinstance(self.session, str) or not _SESSION.fullmatch(self.session):
+            # It is shown to people who compare it: anything else in it may hide what stands above.
+            raise CustodyError(
+                "The session of an agreement must be 32 hexadecimal digits; found others."
+            )
         needed = modulus_bits(self.largest)
         if not self.bits:
             object.__setattr__(self, "bits", needed)
