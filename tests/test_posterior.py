@@ -234,7 +234,8 @@ class TestRelease:
 
     def test_kinds_of_bands(self, release: Any) -> None:
         with pytest.raises(
-            ParameterError, match="kind must be one of 'mean', 'measured', 'noise', 'credible'; found"
+            ParameterError,
+            match="kind must be one of 'mean', 'measured', 'noise', 'credible', 'confidence'; found",
         ):
             release.band(kind="both")
         with pytest.raises(ParameterError, match="release must have a public prior"):

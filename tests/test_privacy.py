@@ -40,7 +40,7 @@ from dpfda.privacy.guarantees import (
     split,
 )
 from dpfda.privacy.ledger import DatasetLedger
-from dpfda.publication import MeanPlan, averages, pay, publish
+from dpfda.publication import MeanPlan, means, pay, publish
 from statistical import block_profile_reference, lower_limit, pure_rho_reference, upper_limit
 
 ERROR = 1e-7  # Of each one-sided interval.
@@ -203,7 +203,7 @@ def test_noise_cut_by_root_two_is_found_out(name, monkeypatch):
 @pytest.mark.parametrize("cut", [False, True], ids=["as stated", "cut"])
 def test_an_audit_through_fit(cut, monkeypatch):
     """Thousands of whole fits; the event is that the released coefficient is at least that of `one`."""
-    monkeypatch.setattr(averages, "stamp", dict)
+    monkeypatch.setattr(means, "stamp", dict)
     if cut:
         cut_noise(monkeypatch, KNormNoise)
     bounds = L1Ball(1.0)

@@ -230,8 +230,10 @@ def test_groups_and_their_test() -> None:
     release = made.fit(time, event, by=sex).release_
     for level in (1, 2):
         own = sex == level
-        other = kaplan_meier(time[own], event[own], release.cells.edges[:38])
-        assert np.abs(release[str(level)](release.cells.edges[:38]) - other).max() < 0.02
+        # Where somebody was still observed: beyond, any hazard fits a count of nobody.
+        edges = release.cells.edges[release.cells.edges <= time[own].max()]
+        other = kaplan_meier(time[own], event[own], edges)
+        assert np.abs(release[str(level)](edges) - other).max() < 0.02
     found = release.test()
     peer = lifelines.statistics.logrank_test(
         time[sex == 1], time[sex == 2], event[sex == 1], event[sex == 2]

@@ -1,10 +1,8 @@
 """Rules against the mechanisms, cross-validation against simulation, selection against its law."""
 
 import math
-import re
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -335,17 +333,6 @@ class Output:
 
 def made_up(value: float) -> Any:
     return lambda candidate, epsilon: Output(value, PureDP(epsilon))
-
-
-def test_the_page_on_tuning_runs() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "tuning.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"(?:^    .*\n|^\n)+", page, flags=re.M)
-    code = re.sub(r"^    ", "", "\n".join(b for b in blocks if b.strip()), flags=re.M)
-    near = 0.5 + 0.1 * CURVES
-    names: dict[str, Any] = {"public_curves": near, "some_curves": near[::2], "other_curves": near[1::2]}
-    exec(code, names)  # noqa: S102
-    assert names["chosen"] in names["penalties"]
-    assert names["release"].guarantee == PureDP(1)
 
 
 class TestPrivateSelection:
