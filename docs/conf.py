@@ -46,6 +46,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "plot_gallery": True,
 }
