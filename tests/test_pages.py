@@ -57,6 +57,8 @@ def write_samples(folder: Path, names: dict[str, Any]) -> None:
     pressures = (100 + 0.5 * ages + random.normal(0, 10, size=400)).round(1)
     table(folder / "visits.csv", ["age", "pressure"], [*zip(ages, pressures, strict=True)])
     table(folder / "people.csv", ["age"], [[age] for age in ages])
+    follow_ups = zip(random.exponential(400, 120).round(), random.integers(1, 3, 120), strict=True)
+    table(folder / "lung.csv", ["time", "status"], [*follow_ups])
 
 
 def table(path: Path, header: list[str], rows: list) -> None:
