@@ -421,3 +421,14 @@ def test_cases_and_controls(dti):
     points = np.linspace(0, 1, 9)
     direct = alone["cases"](points) - alone["controls"](points)
     np.testing.assert_allclose(release.difference("cases", "controls")(points), direct, atol=0.01)
+
+
+def test_groups_are_named_as_the_user_wrote_them():
+    X, y = two_groups(20, 20)
+    release = compared(X, (y == "case").astype(int), epsilon=100.0)
+    assert release.names == ("0", "1")
+    both = [release.difference(*pair)(0.5) for pair in ((1, 0), ("1", "0"), (np.int64(1), "0"))]
+    assert both[0] == both[1] == both[2]
+    assert release[0] is release["0"]
+    with pytest.raises(ParameterError, match="group must be one of '0', '1'; found '2'"):
+        release.difference(0, 2)

@@ -100,6 +100,12 @@ def choice(value: Any, name: str, choices: Sequence[str]) -> str:
     return str(value)
 
 
+def label(value: Any, name: str, labels: Sequence[str]) -> str:
+    """One of a few labels: as it is written, or the number that it was before it was written."""
+    written = str(value) if isinstance(value, int | float | np.number) else value
+    return choice(written, name, labels)
+
+
 def pair(value: Any, name: str) -> tuple[float, float]:
     """Two finite numbers (a, b) of size at most 1e100.
 

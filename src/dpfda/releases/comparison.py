@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import name
-from dpfda.numerics.parameters import choice
+from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
@@ -99,7 +99,7 @@ class ReleasedComparison(Release):
 
     def __getitem__(self, name: str) -> ReleasedFunction:
         """The release of a group."""
-        return self.means[choice(name, "group", self.names)]
+        return self.means[label(name, "group", self.names)]
 
     def difference(self, first: str, second: str) -> ReleasedDifference:
         """The mean of one group minus that of another.
@@ -114,6 +114,7 @@ class ReleasedComparison(Release):
         ParameterError
             If a name is unknown, or the releases were not made with one design.
         """
+        first, second = (label(name, "group", self.names) for name in (first, second))
         lines = ReleasedDifference(self[first], self[second], (first, second))
         if lines.is_line:
             return lines

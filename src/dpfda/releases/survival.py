@@ -17,7 +17,7 @@ from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.lifetables import LifeTable, equality, life_table
 from dpfda.mechanisms.posteriors.lifetimes import CellNoise, table_draws
 from dpfda.numerics.encoding import mapping, text
-from dpfda.numerics.parameters import choice, probability
+from dpfda.numerics.parameters import choice, label, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -98,7 +98,7 @@ class ReleasedSurvival(Release):
 
     def __getitem__(self, level: str) -> ReleasedSurvival:
         """The curve of one group."""
-        return replace(self, level=choice(level, "group", self.levels))
+        return replace(self, level=label(level, "group", self.levels))
 
     # Estimates.
 
