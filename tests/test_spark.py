@@ -68,6 +68,7 @@ def test_persons_are_averaged_in_the_order_of_their_rows():
 
 
 def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
+    pytest.importorskip("pyspark")
     pool = pool_of(mean(), COLUMNS, False)
     (row,) = Adder(pool, POINTS)(iter(table().to_batches()))
     (answer,) = row.to_pylist()

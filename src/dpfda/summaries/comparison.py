@@ -310,8 +310,6 @@ class PrivateComparison(Estimator):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):
             return self._prepare_on_cluster(X, y, groups)
-        # By its layout, which is public: else a group with members would be refused, an empty one not.
-        refuse_pooled(self, X)
         settings = self.settings_for(X, groups)
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
@@ -321,6 +319,8 @@ class PrivateComparison(Estimator):
                 "A comparison needs the group of each observation; found irregular curves without. Pass "
                 "LongCurves(ids, times, values), and y with one label an observation."
             )
+        # By its layout, which is public: else a group with members would be refused, an empty one not.
+        refuse_pooled(self, X)
         if not isinstance(values, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading.missing, reading.invalid)
