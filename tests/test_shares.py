@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpfda import Ledger
 from dpfda.errors import BudgetError
@@ -63,3 +64,21 @@ def test_shares_are_read_back_from_their_file_as_they_were() -> None:
     assert again.size == max(1.0, shares.counts.sum())
     errors = shares.errors(np.random.default_rng(1), 4000)
     assert errors.std() == pytest.approx(shares.deviation, rel=0.05)
+
+
+@pytest.mark.parametrize(("neighbours", "distance"), [(REPLACE, 2**0.5), (ADD, 1.0)])
+def test_gaussian_noise_is_as_small_as_the_distance_of_two_units_allows(
+    neighbours: Neighbours, distance: float
+) -> None:
+    made = ShareTable(9, guarantee_for("1/2", "1/1000"), neighbours, "person", 40, "gaussian")
+
+    def failure(deviation: float) -> float:
+        # Balle & Wang (2018), Theorem 8.
+        mu = distance / deviation
+        ends = stats.norm.cdf([mu / 2 - 0.5 / mu, -mu / 2 - 0.5 / mu])
+        return float(ends[0] - np.exp(0.5) * ends[1])
+
+    assert failure(made.deviation) <= 1e-3
+    # Neither of two scales wrong by root two would pass, nor one that is a thousandth larger.
+    assert failure(made.deviation / 1.001) > 1e-3
+    assert failure(made.deviation / 2**0.5) > 1e-3
