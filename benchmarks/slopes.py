@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import PrivateMean
 from dpfda.bases import KernelBasis
-from dpfda.bounds import L2Ball
+from dpfda.bounds import L1Ball, L2Ball
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
 from growth import curves, vector_laplace
 
@@ -73,6 +73,7 @@ def records(size: int) -> Work:
         "NumPy: X.sum(axis=0)": lambda: values.sum(axis=0),
         "dpfda: value bounds": lambda: PrivateMean(1.0, bounds=(-3, 3)).fit(values),
         "dpfda: l2 bound": lambda: PrivateMean(1.0, bounds=L2Ball(2.0)).fit(values),
+        "dpfda: l1 bound": lambda: PrivateMean(1.0, bounds=L1Ball(2.0)).fit(values),
         "dpfda: standardised": lambda: PrivateMean(1.0, standardize=True).fit(values),
     }
     if size <= 100_000:
@@ -134,7 +135,11 @@ def coordinates(size: int) -> Work:
 
 
 PANELS: list[tuple[str, Callable[[int], Work], list[int]]] = [
-    ("records, of 100 points", records, [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000]),
+    (
+        "records, of 100 points",
+        records,
+        [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000],
+    ),
     ("grid points, of 100 records", points, [10, 30, 100, 300, 1000, 10_000, 100_000]),
     ("people with 200,000 records", people, [100, 1000, 10_000, 100_000]),
     ("coordinates that get exact noise", coordinates, [10, 100, 1000, 10_000, 100_000, 1_000_000]),

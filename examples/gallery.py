@@ -84,13 +84,12 @@ def draw_image(axis):
     """Mean of images: a function on a square."""
     digits = load_digits()
     square = BoxBasis.on_grid("cosine", (8, 8), [(0, 8), (0, 8)], length_scale=2.0)
-    labels = {"domain": "column (pixels)", "domain_2": "row (pixels)", "value": "ink (0 to 16)"}
+    labels = {"value": "ink (0 to 16)"}
     mean = PrivateMean(
         epsilon=1.0, bounds=(0, 16), basis=square, unit="image", domain=Domain(labels=labels)
     )
-    # The first variable runs to the right and the second up, so rows are turned over.
-    mean.fit(digits.images[:, ::-1].transpose(0, 2, 1)).release_.plot(ax=axis)
-    axis.set_aspect("equal")
+    mean.fit(digits.images).release_.plot(ax=axis)
+    axis.set(xlabel="column (pixels)", ylabel="row (pixels)")
     axis.set_title("mean of 1797 handwritten digits", fontsize="medium")
 
 

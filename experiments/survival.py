@@ -20,6 +20,7 @@ SEED = 20231958
 DRAWS, QUICK_DRAWS = 40, 2
 PLACES, FIXED = 400, 20
 # Data set, columns of time and event, public last time.
+COLUMNS = ("dpfda", "same counts", "equal cells", "20 cells")
 SETS = {
     "lung": ("time", "status", 1100.0),
     "regression_dataset": ("T", "E", 30.0),
@@ -49,17 +50,21 @@ def row_of(name: str, draws: int) -> dict[str, object]:
     at = np.linspace(0, min(top, time.max()), PLACES)
     known = KaplanMeierFitter().fit(time, event).predict(at).to_numpy()
     made = PrivateSurvival(1, domain=(0, top))
-    fixed = PrivateSurvival(1, domain=(0, top), cells=FIXED)
+    equal, fixed = (
+        PrivateSurvival(1, domain=(0, top), cells=cells)
+        for cells in (made.plan(len(time)).cells.count, FIXED)
+    )
     errors = []
     for _ in range(draws):
         release = made.fit(time, event).release_
-        found = release(at), histogram(release, at), histogram(fixed.fit(time, event).release_, at)
+        others = (histogram(each.fit(time, event).release_, at) for each in (equal, fixed))
+        found = release(at), histogram(release, at), *others
         errors.append([np.mean((curve - known) ** 2) for curve in found])
     means = np.sqrt(np.mean(errors, axis=0))
     return {
         "data": name, "n": len(time), "events": int(event.sum()), "top": top,
         "cells": release.cells.count, "draws": draws,
-        **dict(zip(("dpfda", "histogram", "20 cells"), means.round(4).tolist(), strict=True)),
+        **dict(zip(COLUMNS, means.round(4).tolist(), strict=True)),
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from dpfda import (
     PrivateCovariance,
     PrivateDensity,
     PrivateFPCA,
+    PrivateFunctionalRegression,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
@@ -137,6 +138,14 @@ def _survival(**given: Any) -> Any:
     return PrivateSurvival(2.0, **made).fit(FOLLOWED, np.arange(90) % 4 > 0, **given).release_
 
 
+def _effects(**given: Any) -> Any:
+    made = {"bounds": (-3, 3), "domain": Domain(GRID, labels=LABELS), "unit": "home"} | given
+    covariates = {"area": (20, 200), "kind": ["flat", "house", "hut"]}
+    kinds = np.array(["flat", "house", "hut"])[np.arange(61) % 3]
+    estimator = PrivateFunctionalRegression(2.0, covariates=covariates, **made)
+    return estimator.fit(CURVES, {"area": np.linspace(10, 210, 61), "kind": kinds}).release_
+
+
 CLASSES = np.where(PLACES > 0.5, "high", "low")
 BOTH = {"classes": ("low", "high")}
 # Every kind, where its words, values or pictures differ.
@@ -182,6 +191,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     "survival with causes": lambda: _survival(
         start=FOLLOWED / 3, made={"causes": (0, 1), "delta": 1e-6, "noise": "gaussian", "cells": 5}
     ),
+    "curves by covariates": _effects,
+    "coefficient function": lambda: _effects(neighbours="add-remove", cells=5)["area"],
+    "curve at covariates": lambda: _effects(delta=1e-6, noise="gaussian").at(kind="hut", area=50),
     "regression": lambda: _machine(PrivateKernelRegressor, PLACES, target_bounds=(-1, 2)),
     "regression on two inputs": lambda: _machine(
         PrivateKernelRegressor, PLANE[:, 0], PLANE, target_bounds=(-1, 2)

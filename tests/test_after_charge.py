@@ -166,7 +166,7 @@ def two_stage(draw: Draw) -> Make:
 def covariance_choices(draw: Draw, choices: dict[str, Any]) -> None:
     if not isinstance(choices["bounds"], L2Ball | ValueBounds | tuple):
         choices["bounds"] = (-1.0, 1.0)
-    choices["center"] = draw.one_of(None, "private", "private", "pairs", 0.0, np.sin)
+    choices["center"] = draw.one_of(None, "private", "bound", "pairs", 0.0, np.sin)
     choices["radius"] = draw.one_of(None, 0.3, draw.scale(-6, 6))
     choices["shrinkage"] = draw.one_of("prior", "none")
     choices["mechanism"] = draw.one_of("auto", "auto", "wishart", "knorm", "gaussian")

@@ -284,7 +284,7 @@ class TestLabels:
         mixed = [1, "1"] * 6
         with pytest.raises(DataError, match="y must hold labels of one type"):
             machine._targets(mixed, 12)
-        with pytest.raises(DataError, match="one of the two classes; found another label in row 1"):
+        with pytest.raises(DataError, match="one of the classes; found another label in row 1"):
             PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1)).fit(X, mixed)
         names, _ = PrivateComparison(1.0, bounds=(-1, 1)).prepare(CURVES, [1, True, 1.0, 2, 2.0, 2] * 2)
         assert names == ["1", "2"]

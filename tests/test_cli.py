@@ -21,8 +21,8 @@ from dpfda.bases import KernelBasis
 from dpfda.datasets import load_temperatures
 from dpfda.front.command import main
 from dpfda.front.command.app import app
+from dpfda.front.command.forecast import plan_view
 from dpfda.front.command.running import progress_bar
-from dpfda.front.command.verbs.plan import plan_view
 from dpfda.numerics import drawing
 from dpfda.testing import simulate_releases
 from dpfda.views import draw
@@ -953,7 +953,7 @@ def test_the_grid_is_stated_where_the_header_holds_words(wards, folder):
     for grid, words in (
         ("0:22:1", "grid must have a point for each of the 24 columns of the curve; found 23 points"),
         ("0:23:5", "--grid must be numbers with commas, or START:STOP:STEP"),
-        (",".join(map(str, [1, 0, *range(2, 24)])), "grid_points must increase strictly"),
+        (",".join(map(str, [1, 0, *range(2, 24)])), "--grid must increase strictly"),
     ):
         result = mean_of(wards, *named, "--grid", grid, "--overwrite")
         assert result.exit_code == 2

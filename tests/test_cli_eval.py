@@ -1,6 +1,7 @@
 """`dpfda eval` on releases that are not curves: the values are those of the release in Python."""
 
 import csv
+import hashlib
 import json
 import re
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
+from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
 from dpfda.bases import BoxBasis
 from dpfda.front.command.app import app
 from dpfda.summaries.matrix_noise import Center
@@ -58,8 +59,7 @@ def test_values_are_those_of_the_release(kind, run):
         # What a column is stands behind its name.
         columns = [cell.partition(": ")[0] for cell in next(csv.reader(handle))]
     assert columns[: len(names) + 1] == [*names, "value"]
-    # A band where this kind has one in so many dimensions, and then in every table.
-    assert (columns[-2:] == ["lower", "upper"]) is (kind != "density on a square")
+    assert columns[-2:] == ["lower", "upper"]
 
 
 def test_a_covariance_takes_two_coordinates(run):
@@ -108,3 +108,102 @@ def test_several_functions_are_columns(run):
     assert answer["0 minus 1"] == gap([0.1, 0.4]).tolist()
     for name in compared.names:
         assert answer[f"mean {name}"] == compared[name]([0.1, 0.4]).tolist()
+
+
+def test_a_comparison_has_the_band_of_each_group(run):
+    release = PrivateComparison(1.0, bounds=(-2, 2)).fit(CURVES, ["case", "control"] * 20).release_
+    release.save("out.json")
+    for kind in ("simultaneous", "measured", "confidence"):
+        answer = json.loads(run("out.json", "--band", kind, "--json").stdout)
+        asked = None if kind == "simultaneous" else kind
+        at = np.array(answer["point"])
+        for name, mean in release.means.items():
+            own = mean.table(at, kind=asked).columns
+            for end in ("lower", "upper"):
+                assert answer[f"mean {name}, {end}"] == own[end].tolist()
+        gap = release.leading.table(at, kind=asked).columns
+        assert answer["lower"] == gap["lower"].tolist()
+
+
+def test_a_covariance_has_a_band_at_all_pairs(run):
+    release = PrivateCovariance(2.0, bounds=(-2, 2)).fit(CURVES).release_
+    release.save("out.json")
+    answer = {k: np.array(v) for k, v in json.loads(run("out.json", "--json").stdout).items()}
+    value, lower, upper = (answer[name] for name in ("covariance", "lower", "upper"))
+    assert np.all((lower <= value) & (value <= upper))
+    assert np.all(lower[answer["s"] == answer["t"]] >= 0)
+    # A pair and the same one turned round, however few are asked for, have one band.
+    few = release.table([[0.2, 0.7], [0.7, 0.2]], kind="measured").columns
+    assert few["lower"][0] == few["lower"][1]
+    # By itself it is that of `band`; of the whole domain at once it is wider.
+    single = release.table([[0.2, 0.7]], simultaneous=False, kind="measured").columns
+    band = release.band(0.95, False, [0.2], [0.7], kind="measured")
+    assert single["upper"] == pytest.approx(band.upper)
+    assert few["upper"][0] - few["lower"][0] > 1.2 * (single["upper"][0] - single["lower"][0])
+
+
+def test_a_simultaneous_band_of_a_covariance_holds_over_the_whole_domain():
+    release = PrivateCovariance(2.0, bounds=(-2, 2)).fit(CURVES).release_
+    # Between the points over which the band is made, too.
+    line = np.linspace(0, 1, 95)
+    first, second = (axis.ravel() for axis in np.meshgrid(line, line))
+    band = release.table(np.column_stack([first, second]), kind="measured").columns
+    half = (band["upper"] - band["lower"]) / 2
+    noise = release.noise.simulate(np.random.default_rng(7), 1000) * release._unit_size
+    errors = release.tensor.coordinates(noise) @ release.tensor.evaluate(first, second).T
+    held = np.mean(np.all(np.abs(errors) <= half, axis=1))
+    # Four standard errors of a share of 1000; the level of 20,000 draws adds little.
+    assert abs(held - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 1000)
+
+
+def test_a_density_in_the_plane_has_a_band(run):
+    release = density(CLOUD)
+    release.save("out.json")
+    answer = json.loads(
+        run("out.json", "--at", "0.2:0.5,0.7:0.1", "--band", "pointwise", "--json").stdout
+    )
+    band = release.band(0.95, False, [[0.2, 0.5], [0.7, 0.1]])
+    assert answer["lower"] == pytest.approx(band.lower)
+    assert answer["upper"] == pytest.approx(band.upper)
+
+
+def test_what_has_no_band_says_why(run):
+    release = PrivateCovariance(2.0, bounds=(-2, 2)).fit(CURVES).release_
+    release.components(2).save("out.json")
+    answer = run("out.json", "--at", "0.5")
+    assert "lower" not in answer.stdout
+    assert answer.stderr.startswith("no band: how far noise turned a component")
+    counted = PrivateCovariance(2.0, bounds=(-2, 2), neighbours="add-remove").fit(CURVES).release_
+    counted.save("counted.json")
+    answer = run("counted.json", "--at", "0.5:0.5")
+    assert answer.exit_code == 0
+    assert "lower" not in answer.stdout
+    assert answer.stderr.startswith("no band: the count was released with noise")
+
+
+def test_a_legend_says_what_the_groups_are():
+    place = Domain(labels={"group": "case"})
+    compared = PrivateComparison(1.0, bounds=(-2, 2), domain=place).fit(CURVES, [0, 1] * 20).release_
+    assert [line.label for line in compared.view().lines] == ["case 0", "case 1"]
+    assert compared.names == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"domain": "age (years)"}, "density (one over years)"),
+        ({"domain": "age"}, "density (per unit of the axis)"),
+        ({"domain": "age (years)", "value": "share"}, "share"),
+    ],
+)
+def test_a_density_says_per_what_it_is(labels, words):
+    made = PrivateDensity(1.0, domain=Domain(domain_range=(0, 1), labels=labels)).fit(CLOUD[:, 0])
+    assert made.release_.value_label == words
+
+
+def test_a_report_is_made_of_what_is_piped_in(run, tmp_path):
+    density(CLOUD[:, :1]).save("out.json")
+    held = (tmp_path / "out.json").read_bytes()
+    made = CliRunner().invoke(app, ["report", "-", "--out", "page.html"], input=held)
+    assert made.exit_code == 0
+    assert hashlib.sha256(held).hexdigest() in (tmp_path / "page.html").read_text()

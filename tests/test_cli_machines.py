@@ -46,7 +46,7 @@ def draws(monkeypatch):
 
 REGRESS = ("regress", "t.csv", "--input", "in_*:0:10", "--target", "y", "--target-bounds", 50, 150)
 CLASSIFY = ("classify", "t.csv", "--input", "in_a:0:10", "--input", "in_b:0:10", "--target", "side",
-            "--classes", "low", "high")  # fmt: skip
+            "--classes", "low,high")  # fmt: skip
 
 
 def test_regress_finds_the_function(table):
@@ -70,6 +70,85 @@ def test_classify_protects_the_person(table):
     inputs, _ = table
     release = ReleasedPredictor.load("c.json")
     assert np.mean(release.predict(inputs) == np.where(inputs[:, 1] > 5, "high", "low")) > 0.93
+
+
+THREE = ("--target", "third", "--classes", "low,middle,high", "--penalty", 1e-3, "--epsilon", LOUD)
+
+
+@pytest.fixture
+def thirds(table):
+    """The table with a third class."""
+    inputs, _ = table
+    labels = np.array(["low", "middle", "high"])[np.digitize(inputs[:, 1], [3.3, 6.7])]
+    with open("three.csv", "w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["third", "in_b", "in_a"])
+        writer.writerows([label, b, a] for label, (a, b) in zip(labels, inputs, strict=True))
+    return inputs, labels
+
+
+@pytest.mark.parametrize("solver", [("sums", "squared"), ("means", "hinge")], ids=lambda pair: pair[0])
+def test_a_function_a_class_where_there_are_more_than_two(thirds, solver):
+    inputs, labels = thirds
+    chosen = ("--solver", solver[0], "--loss", solver[1])
+    made = run("classify", "three.csv", "--input", "in_a:0:10", "--input", "in_b:0:10", *THREE, *chosen,
+               "--out", "c.json", "--plot", "c.png")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert "classes 'low', 'middle' and 'high'" in made.output
+    release = ReleasedPredictor.load("c.json")
+    assert release.classes == ("low", "middle", "high")
+    # Columns of the file are in another order than those of the options: they are found by name.
+    assert release.about["domain"] == "in_b, in_a"
+    at = inputs[:, ::-1]
+    found = json.loads(run("eval", "c.json", "--from", "three.csv", "--json").stdout)
+    scores = np.column_stack([found[f"class {name}"] for name in release.classes])
+    np.testing.assert_array_equal(scores, release(at))
+    assert found["predicted"] == [release.classes[place] for place in scores.argmax(axis=1)]
+    assert np.mean(np.array(found["predicted"]) == labels) > 0.85
+    shown = " ".join(run("show", "c.json").stdout.split())
+    assert "A function of 2 inputs for each of 3 classes; the largest decides." in shown
+    assert "- the classes: 'low', 'middle', 'high';" in shown
+    assert run("plot", "c.json", "--plot", "again.png").exit_code == 0
+    assert run("report", "c.json", "--out", "c.html").exit_code == 0
+    assert release.view().names == release.classes
+
+
+def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
+    with open("three.csv") as handle:
+        rows = [[*row, row[1]] for row in csv.reader(handle)]
+    rows[0][-1] = "in_c"
+    with open("wide.csv", "w", newline="") as handle:
+        csv.writer(handle).writerows(rows)
+    made = run("classify", "wide.csv", "--input", "in_*:0:10", *THREE, "--out", "c.json")
+    assert made.exit_code == 0, made.output
+    told = run("eval", "c.json", "--from", "wide.csv", "--csv", "told.csv")
+    assert told.stdout == f"{COUNT} points written to told.csv\n"
+    with open("told.csv") as handle:
+        header, *_ = csv.reader(handle)
+    assert header[3:] == [
+        *(f"class {name}: decision function third (the largest decides)" for name in
+          ("low", "middle", "high")), "predicted: class predicted",
+    ]  # fmt: skip
+    assert run("show", "c.json").exit_code == 0
+    assert run("report", "c.json", "--out", "c.html").exit_code == 0
+    # Of two classes there is a band as well.
+    pair = ("--classes", "low,high", "--invalid", "repair", "--epsilon", 1, "--out", "two.json")
+    made = run("classify", "wide.csv", "--input", "in_*:0:10", "--target", "third", *pair)
+    assert made.exit_code == 0, made.output
+    two = json.loads(run("eval", "two.json", "--from", "wide.csv", "--json").stdout)
+    assert np.all(np.array(two["lower"]) < two["value"])
+    for arguments, words in (
+        (("plot", "c.json", "--plot", "c.png"), "at most 2 variables to be drawn; found 3"),
+        (("eval", "c.json"), "Name points."),
+        (("eval", "c.json", "--from", "t.csv"), "--from must be the label of a column of the file"),
+        (("eval", "c.json", "--from", "wide.csv", "--at", "1:2:3"), "--from must be given, or --at"),
+    ):  # fmt: skip
+        refused = run(*arguments)
+        assert refused.exit_code == 2
+        assert words in refused.stderr
+    # A label may hold a comma, as in the file itself.
+    planned = ("plan", "classify", "--curves", 500, "--epsilon", 1, "--input", "a:0:1", "--classes")
+    assert run(*planned, '"a, b",c').exit_code == 0
 
 
 def test_a_ledger_is_charged_and_refuses(table, draws):
@@ -96,7 +175,13 @@ def test_a_ledger_is_charged_and_refuses(table, draws):
             (*REGRESS, "--epsilon", 1, "--features", "grid", "--norm-bound", 2),
             "--norm-bound must go with",
         ),
-        ((*CLASSIFY[:-1], "left", "--epsilon", 1), "found another label in line "),
+        ((*CLASSIFY[:-1], "low", "--epsilon", 1), "--classes must be two or more different labels"),
+        ((*CLASSIFY[:-1], "low,low", "--epsilon", 1), "with commas between them; found 'low,low'"),
+        (
+            (*CLASSIFY, "--solver", "output", "--classes", "low,mid,high", "--epsilon", 1),
+            "more than two",
+        ),
+        ((*CLASSIFY[:-1], "low,left", "--epsilon", 1), "found another label in line "),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

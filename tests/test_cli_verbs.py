@@ -37,7 +37,7 @@ VERB = Verb(
 )
 '''
 A_PUBLICATION = """
-from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
 
 VERB = Publication(
@@ -45,7 +45,6 @@ VERB = Publication(
     words="Publish the mean shape.",
     estimators=("dpfda.summaries.mean:PrivateMean",),
     reader=Curves(),
-    trial=try_on_curves,
     bounded=True,
     examples=("dpfda shape scans.csv --epsilon 1 --standardize --out shape.json",),
 )

@@ -18,7 +18,8 @@ from dpfda.bounds import L2Ball
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
 from dpfda.noise.blocks import laplace_on_body
-from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
+from dpfda.noise.symmetric import SymmetricKNormNoise
+from dpfda.noise.wishart import WishartDifferenceNoise
 from dpfda.privacy.composition import (
     BlockLoss,
     BlocksLoss,

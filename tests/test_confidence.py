@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpfda import PrivateMean
+from dpfda import PrivateComparison, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, within
@@ -190,3 +190,22 @@ def test_a_share_that_buys_nothing_is_refused(given, words) -> None:
         PrivateMean(**{"epsilon": 1, "bounds": (-4, 4), **given}).fit(np.zeros((20, 6)))
     with pytest.raises(ParameterError, match="variance must be None where one sum is wanted"):
         PrivateMean(1, bounds=(-4, 4), variance=0.1).partial_fit(np.zeros((20, 6)))
+
+
+def test_a_difference_has_a_band_for_the_populations_made_of_both_groups() -> None:
+    """Two groups of one population: at .95, fewer than 15 of 20 held has a chance below 1e-3."""
+    generator, grid, held = np.random.default_rng(), np.linspace(0, 1, 20), 0
+    names = np.repeat(["a", "b"], 300)
+    for _ in range(20):
+        curves = 0.5 + generator.normal(0, 0.1, (600, 1)) + 0 * grid
+        made = PrivateComparison(20, bounds=(0, 1)).fit(curves, names).release_
+        gap = made.difference("a", "b")
+        band = gap.band(kind="confidence", variance=0.01)
+        held += band.contains(np.zeros(band.points.size))
+    assert held >= 15
+    alone = [made[name].band(0.975, kind="confidence", variance=0.01) for name in "ab"]
+    assert np.allclose(band.upper, alone[0].upper - alone[1].lower)
+    assert np.all(gap.band(kind="confidence").upper >= band.upper)
+    assert band.covers == STATED
+    with pytest.raises(ParameterError, match="variance must be for kind='confidence'"):
+        gap.band(variance=0.01)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import integrate, stats
 from scipy.special import gammaln, kv
 
 import dpfda
-from dpfda import PrivacyUnit, PrivateCovariance, PrivateMean
+from dpfda import PrivacyUnit, PrivateCovariance, PrivateFPCA, PrivateMean, Reading
 from dpfda.bases import BernsteinBasis, CosineBasis, KernelBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball
@@ -22,23 +23,27 @@ from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
     SymmetricKNormNoise,
-    WishartDifferenceNoise,
     achieved_symmetric,
+    quietest_symmetric,
     symmetric_noise,
 )
+from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.radii import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.summaries.covariance import first_stage, outer_sum
+from dpfda.summaries.covariance import first_stage
 from dpfda.summaries.matrix_noise import Center, MatrixNoise
+from dpfda.summaries.outer_sums import outer_sum
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 LAWS = {
     "wishart": WishartDifferenceNoise,
+    "coupled": CoupledNoise,
     "knorm": SymmetricKNormNoise,
     "gaussian": SymmetricGaussianNoise,
 }
@@ -75,6 +80,8 @@ class TestSensitivity:
         assert int((moved**2).sum()) <= bound.frobenius_square
         eigenvalues = np.linalg.eigvalsh(moved.astype(float))
         assert np.abs(eigenvalues).sum() <= bound.trace * (1 + 1e-9)
+        parts = eigenvalues.clip(0).sum(), -eigenvalues.clip(None, 0).sum()
+        assert max(parts) <= bound.part * (1 + 1e-9)
         alone = OuterDifference.of(3, radius, ADD)
         assert int((np.outer(c, c) ** 2).sum()) <= alone.frobenius_square
         assert int(c @ c) <= alone.trace
@@ -86,7 +93,9 @@ class TestSensitivity:
         moved = np.outer(c, c) - (np.outer(d, d) if neighbours is REPLACE else 0)
         bound = OuterDifference.of(3, radius, neighbours)
         assert int((moved**2).sum()) == bound.frobenius_square
-        assert np.abs(np.linalg.eigvalsh(moved)).sum() == pytest.approx(bound.trace, rel=1e-12)
+        eigenvalues = np.linalg.eigvalsh(moved)
+        assert np.abs(eigenvalues).sum() == pytest.approx(bound.trace, rel=1e-12)
+        assert eigenvalues.clip(0).sum() == pytest.approx(bound.part, rel=1e-12)
 
     def test_one_function_alone_moves_by_half_as_much(self):
         # There are no orthogonal directions: the extremes are c = R and c = 0.
@@ -206,6 +215,40 @@ class TestLaws:
         for factor in (np.sqrt(2), np.sqrt(0.5)):
             assert not fits(draws, lambda x, f=factor: stats.laplace.cdf(x * f))
 
+    @pytest.mark.parametrize("size", [1, 2, 3])
+    def test_the_trace_of_the_coupled_difference_has_its_density(self, size):
+        # The traces a, b of its parts have density (a b)^(N-1) exp(-max(a, b)); here by quadrature.
+        count, scale = size * (size + 1) // 2, 2**20
+        draws = [
+            np.trace(symmetric(CoupledNoise(size, scale).draw(), size)) / scale for _ in range(2000)
+        ]
+        b, x = np.linspace(0, 120, 6001), np.linspace(0, 60, 1201)
+        density = [integrate.simpson(((t + b) * b) ** (count - 1) * np.exp(-(t + b)), x=b) for t in x]
+        half = integrate.cumulative_simpson(density, x=x, initial=0)
+
+        def law(t):
+            return 0.5 + np.sign(t) * 0.5 * np.interp(np.abs(t), x, half / half[-1])
+
+        assert fits(draws, law)
+        for factor in (np.sqrt(2), np.sqrt(0.5)):
+            assert not fits(draws, lambda t, f=factor: law(t * f))
+
+    def test_the_coupled_difference_has_its_shape(self):
+        # By another road: matrices that are uniform given their traces, kept by the density.
+        generator = np.random.default_rng(11)
+        parts = generator.standard_normal((2, 60_000, 2, 3))
+        parts = parts @ parts.transpose(0, 1, 3, 2)
+        traces = np.trace(parts, axis1=2, axis2=3)
+        # From the density exp(-(tr A + tr B) / 2) to exp(-max(tr A, tr B)).
+        kept = generator.uniform(size=traces.shape[1]) < np.exp(traces.mean(axis=0) - traces.max(axis=0))
+        reference = (parts[0] - parts[1])[kept]
+        draws = [symmetric(CoupledNoise(2, 2**20).draw(), 2) / 2**20 for _ in range(self.DRAWS)]
+        for statistic in (lambda x: np.linalg.norm(x, axis=(1, 2)), lambda x: x[:, 0, 1]):
+            found, expected = statistic(np.array(draws)), statistic(reference)
+            assert stats.ks_2samp(found, expected).pvalue > FALSE_ALARM
+            for factor in (np.sqrt(2), np.sqrt(0.5)):
+                assert stats.ks_2samp(found, factor * expected).pvalue < FALSE_ALARM
+
     @pytest.mark.parametrize("size", [2, 3])
     def test_frobenius_lengths(self, size):
         count, scale = size * (size + 1) // 2, 2**20
@@ -234,9 +277,10 @@ class TestLaws:
         simulated = noise.simulate(np.random.default_rng(3), 40_000)[:, *np.tril_indices(3)]
         for entry in range(6):
             assert stats.ks_2samp(exact[:, entry], simulated[:, entry]).pvalue > FALSE_ALARM
-        variances = simulated.var(axis=0) / noise.power
         # The standard error of a variance of 40,000 draws is below one per cent even for these tails.
-        np.testing.assert_allclose(variances, [1, 0.5, 1, 0.5, 0.5, 1], rtol=0.08)
+        np.testing.assert_allclose(simulated.var(axis=0) / noise.variances(), 1, rtol=0.08)
+        counted = noise.variances() * [1, 2, 1, 2, 2, 1]
+        assert counted.mean() == pytest.approx(noise.power)
 
     @pytest.mark.parametrize("law", LAWS.values())
     def test_sizes_and_scales_are_positive_integers(self, law):
@@ -248,7 +292,7 @@ class TestLaws:
 class TestCalibration:
     @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
     @pytest.mark.parametrize("size", [1, 2, 7])
-    @pytest.mark.parametrize("name", ["wishart", "knorm", "gaussian"])
+    @pytest.mark.parametrize("name", ["wishart", "coupled", "knorm", "gaussian"])
     def test_the_smallest_scale_that_keeps_the_guarantee(self, name, size, neighbours):
         guarantee = PureDP("0.7") if name != "gaussian" else ApproximateDP("0.7", Fraction(1, 10**6))
         difference = OuterDifference.of(size, 2**24, neighbours)
@@ -266,13 +310,13 @@ class TestCalibration:
     @pytest.mark.parametrize("radius", [2**24, 2**24 - 1, 12_345_678])
     def test_scales_that_divide_evenly_keep_the_guarantee(self, epsilon, size, radius):
         guarantee = PureDP(epsilon)
-        for name in ("wishart", "knorm"):
+        for name in ("wishart", "coupled", "knorm"):
             difference = OuterDifference.of(size, radius, ADD)
             noise = symmetric_noise(name, size, difference, guarantee)
             stated = achieved_symmetric(noise, difference, guarantee)
             assert stated.epsilon <= guarantee.epsilon
             # The statement is an upper bound of the loss, by another way.
-            largest = {"wishart": Fraction(difference.trace, 2), "knorm": Fraction(radius) ** 2}[name]
+            largest = Fraction(difference.trace, 2) if name == "wishart" else Fraction(radius) ** 2
             assert stated.epsilon >= largest / noise.scale
 
     def test_closed_forms(self):
@@ -317,11 +361,63 @@ class TestCalibration:
         ratios = log_density(x) - log_density(x + moved)
         assert 0.98 * moved / 2 < ratios.max() <= moved / 2
 
+    @pytest.mark.parametrize("name", ["wishart", "coupled"])
+    def test_the_loss_of_two_by_two_matrices_by_quadrature(self, name):
+        # A = (a + z.s) / 2 is positive where |z| <= a, so that A >= 0 and A >= X = (x + y.s) / 2 where z
+        # is in two discs, of radius a around 0 and a - x around y: a lens, whose area is known.
+        def lens(r, s, d):
+            r, s = np.maximum(r, 0), np.maximum(s, 0)
+            inner = np.pi * np.minimum(r, s) ** 2
+            with np.errstate(all="ignore"):
+                first = np.arccos(np.clip((d * d + r * r - s * s) / (2 * d * r), -1, 1))
+                second = np.arccos(np.clip((d * d + s * s - r * r) / (2 * d * s), -1, 1))
+                square = (r + s - d) * (d + r - s) * (d + s - r) * (d + r + s)
+                area = r * r * first + s * s * second - np.sqrt(np.maximum(square, 0)) / 2
+            return np.where(d >= r + s, 0.0, np.where(d <= np.abs(r - s), inner, area))
+
+        def log_density(x, y):
+            start = max((x + np.hypot(*y)) / 2, x, 0.0)
+            a = start + np.linspace(0, 60, 30001)
+            exponent = a - x / 2 if name == "wishart" else np.maximum(a, a - x)
+            base = exponent.min()
+            values = np.exp(base - exponent) * lens(a, a - x, np.hypot(*y))
+            return np.log(integrate.simpson(values, x=a)) - base
+
+        generator, ratios = np.random.default_rng(3), []
+        moves = [(1.0, np.array([1.0, 0.0])), (0.0, np.array([0.0, 2.0])), (0.5, np.array([0.9, 0.2]))]
+        for d, e in moves:
+            parts = max(d + np.hypot(*e), 0) / 2, max(np.hypot(*e) - d, 0) / 2
+            loss = sum(parts) / 2 if name == "wishart" else max(parts)
+            for reach in (0.5, 3, 30):
+                x, y = reach * generator.normal() / 2, reach * generator.normal(size=2)
+                assert abs(log_density(x + d, y + e) - log_density(x, y)) <= loss * (1 + 1e-5)
+            far = log_density(60 * d, 60 * e) - log_density(61 * d, 61 * e)
+            ratios.append(far / loss)
+        # The positive part alone, and both alike: the loss is approached, and no smaller one would do.
+        assert max(ratios) <= 1 + 1e-5
+        assert ratios[0 if name == "wishart" else 1] > 0.9
+
+    def test_the_quietest_law(self):
+        for neighbours, size, law in (
+            (REPLACE, 2, "coupled"), (REPLACE, 24, "coupled"), (ADD, 2, "wishart"), (ADD, 24, "wishart")
+        ):  # fmt: skip
+            difference = OuterDifference.of(size, 2**14, neighbours)
+            assert quietest_symmetric(size, difference, PureDP(1)).mechanism == law
+        # Against independent traces and against the Frobenius norm; the laws' own ratios of power.
+        difference = OuterDifference.of(4, 2**20, REPLACE)
+        powers = {
+            name: symmetric_noise(name, 4, difference, PureDP(1)).power
+            for name in LAWS
+            if name != "gaussian"
+        }
+        assert powers["wishart"] / powers["coupled"] == pytest.approx(200 / 158.7, rel=0.01)
+        assert powers["knorm"] / powers["coupled"] == pytest.approx(220 / 158.7, rel=0.01)
+
     def test_refusals(self):
         difference = OuterDifference.of(2, 5, REPLACE)
         with pytest.raises(RefusedMechanismError, match="delta must be positive"):
             symmetric_noise("gaussian", 2, difference, PureDP(1))
-        with pytest.raises(ParameterError, match="wishart, knorm, gaussian"):
+        with pytest.raises(ParameterError, match="knorm, gaussian, wishart, coupled"):
             symmetric_noise("laplace", 2, difference, PureDP(1))
 
         class Sly(WishartDifferenceNoise):
@@ -335,10 +431,9 @@ class TestCalibration:
         few = choose_symmetric(eigenvalues, 2**20, 60, PureDP(1), REPLACE)
         many = choose_symmetric(eigenvalues, 2**20, 10_000, PureDP(1), REPLACE)
         assert few.size < many.size
-        assert isinstance(many, WishartDifferenceNoise)
+        assert isinstance(many, CoupledNoise)
         two = choose_symmetric(eigenvalues, 2**20, 500, PureDP(1), REPLACE, components=2)
-        # At M = 2 the power of the K-norm law is 12 / 18 of the other's.
-        assert isinstance(two, SymmetricKNormNoise)
+        assert isinstance(two, CoupledNoise)
         assert two.size == 2
 
 
@@ -506,7 +601,7 @@ class TestEstimate:
         gauss = released(delta=1e-6, mechanism="gaussian", functions=3)
         band = gauss.band(0.9, False, [0.3], [0.6])
         deviation = math.sqrt(
-            float((gauss.tensor.evaluate([0.3], [0.6]) ** 2).sum()) * gauss.noise_power
+            float((gauss.tensor.evaluate([0.3], [0.6]) ** 2).sum()) * gauss.noise_power[0]
         )
         width = stats.norm.ppf(0.95) * deviation
         assert float(band.upper[0] - band.lower[0]) / 2 == pytest.approx(width, rel=0.03)
@@ -543,7 +638,7 @@ class TestBudget:
     def test_what_is_refused_is_refused_before_the_charge(self, monkeypatch):
         ledger = MemoryLedger()
         ledger.create("waves", PureDP(100))
-        monkeypatch.setattr("dpfda.publication.moments.within", lambda stated, part: False)
+        monkeypatch.setattr("dpfda.publication.charging.within", lambda stated, part: False)
         with pytest.raises(DpfdaError, match="which is more than"):
             released(ledger=ledger.of("waves"))
         assert [row.action for row in ledger.history("waves")] == ["create"]
@@ -577,8 +672,13 @@ class TestBudget:
         release = estimator.fit(waves(80)).release_
         budget = dict(release.mechanism["budget"])
         assert budget == dict(ledger.history("d")[-1].details["budget"])
-        # A tenth for the count, then a quarter of 1.8 for the mean.
-        words = {"count": "0.2", "mean": "0.45", "second moments": "1.35"}
+        # A tenth for the count, a quarter of 1.8 for the mean, and of the rest .15 for the radius.
+        words = {
+            "count": "0.2",
+            "mean": "0.45",
+            "choice of the radius": "0.2025",
+            "second moments": "1.1475",
+        }
         assert {k: v.split("-")[0] for k, v in budget.items()} == words
         assert release.mean.guarantee == PureDP("0.45")
         assert release.guarantee == PureDP(2)
@@ -701,7 +801,7 @@ class TestRefusals:
             ({"bounds": None, "radius": None}, "bounds must be given"),
             ({"center": None}, "Pass center= a public curve"),
             ({"center": "private"}, "bounds must be given where the center is not"),
-            ({"center": "median"}, "center must be 'private', 'pairs', a curve"),
+            ({"center": "median"}, "center must be 'private', 'pairs', 'bound', a curve"),
             ({"center": np.zeros(3)}, r"one value a grid point \(25\); found shape \(3,\)"),
             ({"center": np.full(25, np.nan)}, "center must be finite"),
             ({"center": [["a"]]}, "center must be a curve, a number or a function"),
@@ -709,9 +809,12 @@ class TestRefusals:
             ({"radius": 0.0}, "radius must be positive and finite"),
             ({"functions": 0}, "functions must be an integer from 1 to 24; found 0"),
             ({"functions": 2.5}, "functions must be an integer"),
-            ({"mechanism": "laplace"}, "mechanism must be 'auto' or one of wishart, knorm, gaussian"),
+            ({"mechanism": "laplace"}, "must be 'auto' or one of knorm, gaussian, wishart, coupled"),
             ({"mechanism": "gaussian"}, "delta must be positive"),
             ({"shrinkage": "lots"}, "shrinkage must be one of"),
+            ({"radius": "small", "bounds": (-1, 1)}, "radius must be a positive length or 'private'"),
+            ({"radius": "private"}, "bounds must be given"),
+            ({"radius": "private", "bounds": (-1, 1), "radius_share": 0}, "radius_share must lie"),
             ({"center": "private", "bounds": (-1, 1), "mean_share": 1}, "strictly between 0 and 1"),
             ({"center": "pairs", "neighbours": "add-remove"}, "would change who is paired"),
             ({"labels": {"z": "x"}}, "labels must have the keys"),
@@ -775,10 +878,166 @@ def test_scikit_learns_own_checks(estimator):
 
 def test_moments_around_the_middle_of_the_bound_are_not_called_a_covariance():
     curves = 0.7 + 0.05 * np.sin(np.linspace(0, 3, 12)) * np.linspace(-1, 1, 60)[:, None]
-    moment = PrivateCovariance(50.0, bounds=(0, 1)).fit(curves).release_
+    moment = PrivateCovariance(50.0, bounds=(0, 1), center="bound").fit(curves).release_
     assert moment.title.startswith("Second moment function around the middle of the bound")
     assert moment.value_label.startswith("second moment of")
     assert "larger than the covariance" in " ".join(moment.describe().split())
-    around = PrivateCovariance(50.0, bounds=(0, 1), center=Center("private", radius=0.5)).fit(curves)
+    around = PrivateCovariance(50.0, bounds=(0, 1)).fit(curves)
     assert around.release_.title.startswith("Covariance function")
     assert "larger than the covariance" not in " ".join(around.release_.describe().split())
+
+
+class TestChosenRadius:
+    """The length that deviations are shortened to, chosen from noisy counts."""
+
+    def chosen(self, curves, epsilon=1e5, **parameters):
+        estimator = PrivateCovariance(epsilon, bounds=(-4.0, 4.0), **parameters)
+        return estimator, estimator.fit(curves).release_
+
+    def test_it_is_the_default_around_a_released_mean_and_clips_few(self):
+        curves = waves(2000)
+        _, release = self.chosen(curves)
+        away = np.linalg.norm((curves - release.center) @ release.basis.analysis, axis=1)
+        radius = release.mechanism["radius"]
+        assert np.mean(away > radius) <= 0.03 < np.mean(away > radius / math.sqrt(2))
+        assert release.bound["radius"] == radius
+        assert release.bound["description"].endswith(f"at most 8; {radius:g} was chosen")
+        assert list(release.certificate.stages) == ["mean", "choice of the radius", "second moments"]
+        assert release.guarantee == PureDP(10**5)
+        again = ReleasedCovariance.from_json(json.loads(json.dumps(release.to_json())))
+        assert again.mechanism["choice"]["noisy_counts"] == list(
+            release.mechanism["choice"]["noisy_counts"]
+        )
+        np.testing.assert_array_equal(again.on_grid(), release.on_grid())
+
+    @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+    def test_counts_have_noise_for_exactly_how_far_one_unit_moves_them(self, neighbours):
+        choice = RadiusChoice(8.0, PureDP("0.5"), neighbours)
+        lengths = np.array([0.0, 3.0, 8.0, np.inf, np.nan, 0.1])
+        whole = np.array(bin_counts(lengths, choice.radii).with_noise([0] * choice.radii.size))
+        moved = []
+        for other in (0.0, 2.9, 7.9, 1e300, np.nan):
+            changed = np.append(lengths[:-1], other) if neighbours is REPLACE else lengths[:-1]
+            counts = bin_counts(changed, choice.radii).with_noise([0] * choice.radii.size)
+            moved.append(int(np.abs(whole - np.array(counts)).sum()))
+        assert max(moved) == choice.width
+        # Laplace noise of that over epsilon; the smallest integer that is no less.
+        assert set(choice.noise.scales) == {2 * choice.width}
+        draws = [choice.released(lengths).noisy_counts for _ in range(200)]
+        errors = (np.array(draws, dtype=float) - whole).ravel() / (2 * choice.width)
+        assert fits(errors, stats.laplace.cdf)
+        for factor in (np.sqrt(2), np.sqrt(0.5)):
+            assert not fits(errors, lambda x, f=factor: stats.laplace.cdf(x * f))
+
+    @staticmethod
+    def chosen_among(counts, units, epsilon, draws):
+        """Indices (draws,) of the radii that noisy counts lead to."""
+        choice = RadiusChoice(1.0, PureDP(epsilon), REPLACE)
+        lengths = np.repeat(choice.radii * 0.9, counts)
+        assert lengths.size == units
+        found = [choice.radius(choice.released(lengths), units, 1.6 / units) for _ in range(draws)]
+        return np.searchsorted(-choice.radii, -np.array(found))
+
+    def test_noise_does_not_lead_far_from_where_the_lengths_are(self):
+        # Seven bins deep a sum of counts has a deviation of 77 of 500 units: no such sum says much.
+        counts = [0, 0, 0, 0, 0, 50, 150, 150, 100, 50, 0]
+        found = self.chosen_among(counts, 500, "0.0975", 200)
+        # The right one is 5 to 7; one in 1,000 lies further off than by one, as measured.
+        assert np.mean((found >= 4) & (found <= 8)) > 0.93
+        assert 4.5 < found.mean() < 7.5
+
+    def test_an_early_stop_is_as_rare_as_the_allowance_says(self):
+        # Quiet counts: ten empty bins, and 3 in 100 units are never reached but by noise.
+        counts = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4000]
+        assert np.mean(self.chosen_among(counts, 4000, "0.0975", 200) >= 9) > 0.9
+
+    def test_lengths_below_every_candidate_take_the_least(self):
+        counts = [0] * 10 + [300]
+        assert np.mean(self.chosen_among(counts, 300, "0.0975", 100) >= 8) > 0.8
+
+    def test_noise_is_then_made_for_the_chosen_radius(self):
+        _, release = self.chosen(waves(300), epsilon=4.0, center=Center(0.0, "private"))
+        plan_radius = outer_ball(release.mechanism["radius"])
+        rest = PureDP(4 * Fraction(85, 100))
+        difference = OuterDifference.of(release.noise.size, plan_radius.radius, REPLACE)
+        assert release.exponent == 2 * plan_radius.exponent
+        stated = achieved_symmetric(release.noise, difference, rest)
+        assert rest.epsilon / Fraction(10001, 10000) < stated.epsilon <= rest.epsilon
+        assert list(release.certificate.stages) == ["choice of the radius", "second moments"]
+
+    def test_a_wild_unit_lies_in_one_bin_and_in_the_ball(self, monkeypatch):
+        seen = []
+        add = OuterSum.add
+        monkeypatch.setattr(OuterSum, "add", lambda self, rows: seen.append(rows) or add(self, rows))
+        wild = np.vstack([waves(200), np.full((1, 25), 1e300), np.full((1, 25), np.nan)])
+        _, release = self.chosen(wild, unit=PrivacyUnit(), reading=Reading(invalid="repair"))
+        radius = outer_ball(release.mechanism["radius"]).radius
+        assert max(int(r @ r) for rows in seen for r in rows.astype(object)) <= radius**2
+
+    def test_it_is_nearer_than_what_the_bounds_alone_allow(self):
+        curves, grid = waves(2000), np.linspace(0, 1, 25)
+        exact = np.cov(curves.T, bias=True)
+
+        def error(**parameters):
+            _, release = self.chosen(curves, epsilon=1.0, **parameters)
+            return np.linalg.norm(release.on_grid(grid) - exact) / np.linalg.norm(exact)
+
+        default = np.median([error() for _ in range(5)])
+        given = np.median([error(center=Center("private", radius=8.0)) for _ in range(5)])
+        assert default < given / 2
+
+    def test_the_plan_says_what_it_assumes(self):
+        plan = PrivateCovariance(1.0, bounds=(-4.0, 4.0)).plan(500, 25)
+        assert "if the chosen length is a quarter of the largest" in plan.error_words
+        fixed = PrivateCovariance(1.0, bounds=(-4.0, 4.0), center=Center("private", radius=2.0)).plan(
+            500, 25
+        )
+        # Of what is left after the mean, .85 is for the moments: less noise at the whole of it.
+        assert 1 < plan.expected() / fixed.expected() < 1 / 0.85
+
+    def test_the_exponential_mechanism_uses_it_too(self):
+        fpca = PrivateFPCA(50.0, n_components=1, bounds=(-4.0, 4.0), mechanism="exponential")
+        release = fpca.fit(waves(400)).release_
+        assert release.mechanism["radius"] < 2
+        assert release.guarantee == PureDP(50)
+        assert release.achieved.epsilon <= 50
+
+
+class TestEigenvalues:
+    """Intervals for all eigenvalues at once, and the number of components above the noise."""
+
+    def covered(self, curves, factor, monkeypatch=None):
+        estimator = PrivateCovariance(
+            2.0, center=Center(0.0, radius=0.4), mechanism=MatrixNoise("coupled", functions=3)
+        )
+        first = estimator.fit(curves).release_
+        coefficients = curves @ first.basis.analysis
+        true = np.linalg.eigvalsh(coefficients.T @ coefficients / len(curves))[::-1]
+        held = more = 0
+        for _ in range(150):
+            total = np.array(first.noise.draw()) * factor
+            exact = coefficients.T @ coefficients * 2.0**first.exponent
+            noisy = tuple(int(x) for x in np.rint(exact[np.tril_indices(3)] + total))
+            release = replace(first, noisy_sum=noisy)
+            intervals = release.eigenvalue_intervals(0.9)
+            held += bool(np.all((intervals[:, 0] <= true) & (true <= intervals[:, 1])))
+            more += release.standing_out(0.9) > 0
+        return held, more
+
+    def test_all_are_held_and_noise_alone_rarely_stands_out(self):
+        held, _ = self.covered(waves(200), 1.0)
+        assert lower_limit(held, 150, FALSE_ALARM) > 0.7
+        assert upper_limit(held, 150, FALSE_ALARM) >= 0.9
+        # Of records that are all zero no component is there: any that stands out is one too many.
+        _, more = self.covered(np.zeros((200, 25)), 1.0)
+        assert lower_limit(more, 150, FALSE_ALARM) <= 0.1
+        # Noise sqrt(2) times as large as stated would be found out.
+        held, more = self.covered(np.zeros((200, 25)), 1.5 * math.sqrt(2))
+        assert upper_limit(held, 150, FALSE_ALARM) < 0.9
+
+    def test_with_little_noise_both_components_of_the_waves_are_found(self):
+        release = released(waves(400), epsilon=1e5, functions=6)
+        assert release.standing_out() >= 2
+        intervals = release.eigenvalue_intervals()
+        assert np.all(np.diff(intervals, axis=0) <= 0)
+        assert np.all(intervals[:, 0] <= np.linalg.eigvalsh(release.matrix)[::-1] + 1e-9)

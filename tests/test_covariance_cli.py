@@ -102,7 +102,7 @@ class TestCovariance:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (("--center", "median"), "bound, private, pairs, a number or the file"),
+            (("--center", "median"), "private, pairs, bound, a number or the file"),
             (("--center", "0", "--mechanism", "gaussian"), "delta must be positive"),
             (("--center", "0", "--mechanism", "nothing"), "mechanism must be 'auto' or one of"),
             (("--center", "0", "--plot", "c.txt"), "must end in one of"),
@@ -206,7 +206,7 @@ class TestShow:
             2.0,
             n_components=1,
             mechanism="exponential",
-            center=Center("private", radius=0.6),
+            center=Center("private", radius=0.6, mean_share=0.5),
             bounds=(-1, 1),
         ).fit(curves)
         words = " ".join(fpca.release_.describe().split())

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivacyUnit, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
+from dpfda import (
+    PrivacyUnit,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateMean,
+    load,
+)
 from dpfda.bases import BoxBasis
 from dpfda.bounds import Ellipsoid, L1Ball, L2Ball
 from dpfda.errors import BudgetError, CustodyError, DataError, ParameterError
@@ -24,8 +32,8 @@ from dpfda.privacy.ledger import MemoryLedger
 pytest.importorskip("cryptography")
 
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
-from dpfda.summaries.covariance import Stage, outer_sum
 from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled, words
+from dpfda.summaries.outer_sums import Stage, outer_sum
 from dpfda.summaries.written import estimator_from, written_parameters
 
 POINTS = 12
@@ -103,7 +111,7 @@ def test_a_density_is_that_of_one_fit_too(unit):
 
 
 @pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])
-@pytest.mark.parametrize("center", [None, 0.2, np.linspace(-0.5, 0.5, POINTS)])
+@pytest.mark.parametrize("center", ["bound", 0.2, np.linspace(-0.5, 0.5, POINTS)])
 def test_a_covariance_around_a_public_center_is_that_of_one_fit_too(center, unit):
     covariance = PrivateCovariance(1.0, bounds=(-1, 1), center=center, unit=unit)
     blocks, owners = np.split(RECORDS, CUTS), np.split(PEOPLE, CUTS)
@@ -123,6 +131,24 @@ def test_a_covariance_around_a_public_center_is_that_of_one_fit_too(center, unit
     private = PrivateCovariance(1.0, bounds=(-1, 1), center="private")
     with pytest.raises(ParameterError, match="center must be public"):
         started(private, [10, 10], POINTS)
+
+
+@pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])
+@pytest.mark.parametrize("bounds", [(-1.0, 1.5), L2Ball(0.6)])
+def test_a_comparison_is_that_of_one_fit_too(bounds, unit):
+    comparison = PrivateComparison(1.0, bounds=bounds, levels=["case", 7], unit=unit)
+    case = np.array(["case", 7, 7], dtype=object)[PEOPLE % 3]
+    blocks, owners, said = (np.split(each, CUTS) for each in (RECORDS, PEOPLE, case))
+    own, lead, agreement = started(comparison, [len(set(who)) for who in owners], POINTS)
+    made = zip(own, blocks, owners, said, strict=True)
+    parts = [part(agreement, keys, *these) for keys, *these in made]
+    agreed = pooled(estimator_of(agreement), len(set(PEOPLE)))
+    names, whole = comparison.prepare(RECORDS, case, PEOPLE)
+    sums = agreed.prepared(joined(agreement, lead, parts))
+    assert [exact(each.total) for each in sums] == [exact(each.total) for each in whole]
+    assert [each.plan.trial.noise for each in sums] == [each.plan.trial.noise for each in whole]
+    release = merge(agreement, parts, lead)
+    assert (release.names, release.unit, release.guarantee) == (tuple(names), "person", PureDP(1))
 
 
 def test_the_command_releases_a_density_of_columns_with_names_of_their_own(tmp_path, monkeypatch):
@@ -179,7 +205,8 @@ def test_what_cannot_be_agreed_on_is_refused():
             PrivateMean(1.0, bounds=(0, 1), unit=PrivacyUnit("person", "add-remove")),
             "where it is private",
         ),
-        (PrivateComparison(1.0, bounds=(0, 1)), "estimator must be one of"),
+        (PrivateComparison(1.0, bounds=(0, 1)), "levels must be given where the records lie"),
+        (PrivateFPCA(1.0, bounds=(0, 1)), "estimator must be one of"),
     ):
         with pytest.raises(ParameterError, match=said):
             agree(estimator, cards, lead, POINTS)

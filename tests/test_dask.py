@@ -16,8 +16,7 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.labels import read_keys
 from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
-from dpfda.summaries.covariance import Stage, outer_sum
-from dpfda.summaries.pooled import PooledCovariance
+from dpfda.summaries.outer_sums import Stage, outer_sum
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -167,8 +166,8 @@ def test_densities_have_the_integers_of_one_fit(rows, dimensions, grouped):
 @pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])
 def test_covariances_have_the_integers_of_one_fit(unit, grouped):
     whose = PERSON if grouped else None
-    estimator = PrivateCovariance(1.0, bounds=(-1, 1), unit=unit, basis="matern:30%:1.5")
-    pool = PooledCovariance.of(estimator.settings, estimator._planned_on(RECORDS[:1], whose))
+    estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="bound", unit=unit, basis="matern:30%:1.5")
+    pool = estimator.pooled_on(RECORDS[:1], whose)
     total = total_on_cluster(pool, da.from_array(RECORDS, chunks=(13, 5)), whose)
     prepared = estimator.prepare(RECORDS, whose)
     stage = Stage(prepared.plan, 1.0, prepared.plan.center, None)
@@ -182,10 +181,10 @@ def test_covariances_have_the_integers_of_one_fit(unit, grouped):
 def test_a_covariance_is_released_from_a_cluster():
     lazy = da.from_array(RECORDS, chunks=(13, 12))
     ledger = MemoryLedger().create("all", PureDP(1e7))
-    given = {"bounds": (-1, 1), "ledger": ledger.of("all")}
+    given = {"bounds": (-1, 1), "center": "bound", "ledger": ledger.of("all")}
     made = PrivateCovariance(1e7, **given).fit(lazy)
     assert ledger.spent("all").values == (10**7,)
-    expected = PrivateCovariance(1e7, bounds=(-1, 1)).fit(RECORDS)
+    expected = PrivateCovariance(1e7, bounds=(-1, 1), center="bound").fit(RECORDS)
     assert made.release_.on_grid() == pytest.approx(expected.release_.on_grid(), abs=1e-3)
     assert made.release_.mechanism["components"] == expected.release_.mechanism["components"]
     with pytest.raises(ParameterError, match="center must be public where the records lie"):
@@ -226,14 +225,25 @@ def test_a_comparison_on_a_cluster_refuses_what_one_fit_refuses():
         two.fit(lazy, other)
     with pytest.raises(DataError, match="Every unit must be in one group; found a unit in two"):
         two.fit(lazy, CASE, np.arange(91) // 2)
-    with pytest.raises(ParameterError, match="levels must be given for Dask arrays"):
+    with pytest.raises(ParameterError, match="levels must be given where the records"):
         PrivateComparison(1.0, bounds=(-1, 1)).fit(lazy, CASE)
-    with pytest.raises(ParameterError, match="the first of a person's records is not known"):
-        PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control"], invalid="repair").fit(
-            lazy, CASE, PERSON
-        )
     with pytest.raises(DataError, match="The group 'ill' must have at least two units; found none"):
         PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control", "ill"]).fit(lazy, CASE)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_a_repaired_comparison_counts_a_person_for_the_group_of_its_first_record(neighbours):
+    whose = np.random.default_rng(8).integers(0, 12, size=91)
+    # Everybody changes the group, and some begin in none where that is private.
+    said = np.where(np.arange(91) % 4, "case", "control").astype(object)
+    said[40:] = [None if neighbours == "replace-one" else "neither"] * 51
+    said[:5] = said[40:45] if neighbours == "add-remove" else said[:5]
+    repaired = PrivateComparison(
+        1.0, bounds=(-1, 1), levels=["case", "control"], invalid="repair", neighbours=neighbours
+    )
+    parts = repaired.prepare(da.from_array(RECORDS, chunks=(13, 12)), said, whose)[1]
+    whole = repaired.prepare(RECORDS, said, whose)[1]
+    assert [exact(part) for part in parts] == [exact(part) for part in whole]
 
 
 def test_cells_that_follow_from_a_number_need_it():

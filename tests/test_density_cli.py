@@ -139,7 +139,7 @@ REFUSED = {
     "groups": (("--counts", "age", "--edges", "0,1", "--groups", "who"), "must be left out for counts"),
     "form": (("--column", "age"), "--column must be NAME:LO:HI; found 'age'"),
     "column": (("--column", "wage:0:9"), "column must"),
-    "domain": (("--column", "age:9:0"), "--domain must be finite with a < b"),
+    "domain": (("--column", "age:9:0"), "--column must be finite with a < b"),
     "smoothing": (("--column", "age:0:9", "--bandwidth", -1), "--bandwidth must be"),
     "size": (("--column", "age:0:9", "--public-size", 7), "must be left out under replace-one"),
     "three pictures": (

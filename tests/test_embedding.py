@@ -8,9 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
-from dpfda.bases import CosineBasis, KernelBasis
+from dpfda.bases import BoxBasis, CosineBasis, KernelBasis
 from dpfda.bounds import IntegerBall, L1Ball, L2Ball, ValueBounds
-from dpfda.numerics.embedding import project, row_exponents, sum_columns
+from dpfda.numerics.embedding import (
+    project,
+    row_exponents,
+    sum_columns,
+    transform,
+    transform_matrix,
+)
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 
 POINTS, COMPONENTS = 500, 60
@@ -126,6 +132,17 @@ def test_a_unit_depends_on_its_own_records_alone(basis, bound):
         together = units(curves_from_array(matrix, basis.grid_points), codes)
         assert bits(together.values[0]) == bits(alone.values[0])
         assert bits(embed(together.values, basis, bound)[0]) == bits(expected)
+
+
+@pytest.mark.parametrize("kind", ["cosine", "sine", "fourier"])
+def test_a_small_transform_is_a_product_with_its_matrix(kind):
+    basis = BoxBasis.on_grid((kind, "cosine"), (20, 25), [(0, 2), (1, 4)])
+    rows = records(4, 35)
+    made = project(rows, transform_matrix(basis, POINTS))
+    expected = transform(rows, basis)
+    # In units of the largest entry of the record, whose share in a coefficient is a value of a function.
+    scale = np.ldexp(1.0, np.clip(made.exponents - expected.exponents, -1000, 1000))
+    np.testing.assert_allclose(made.mantissas * scale[:, None], expected.mantissas, rtol=0, atol=1e-6)
 
 
 def test_a_unit_is_the_mean_of_its_usable_records():

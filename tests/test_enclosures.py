@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dpfda.noise import BoxNoise, EllipsoidNoise, GaussianNoise, KNormNoise
 from dpfda.noise.elliptical import EllipticalNoise
-from dpfda.noise.symmetric import SymmetricKNormNoise, WishartDifferenceNoise
+from dpfda.noise.symmetric import SymmetricKNormNoise
+from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.numerics import drawing, enclosures
 from dpfda.numerics.enclosures import UNIT, Enclosures
 from statistical import FALSE_ALARM, rounded_laplace_p_value
@@ -189,6 +190,7 @@ LAWS = {
     "multivariate laplace": EllipticalNoise(40, 1000, "laplace", 0),
     "matrix block": SymmetricKNormNoise(8, 2**25),
     "wishart": WishartDifferenceNoise(6, 2**20),
+    "coupled": CoupledNoise(6, 2**20),
 }
 
 

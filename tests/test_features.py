@@ -25,6 +25,7 @@ POINTS = np.random.default_rng(4).uniform(size=(300, 3))
 MAPS: dict[str, FeatureMap] = {
     "linear": LinearFeatures.of_columns(3),
     "short": LinearFeatures.of_columns(3, norm_bound=0.5),
+    "waves": LinearFeatures.of_waves(3, 3),
     "no constant": LinearFeatures.of_columns(3, constant=0.0),
     "fourier": FourierFeatures.drawn(Matern(0.4, nu=1.5), 3, 21),
     "points": LandmarkFeatures.on_points(RBF(0.5), POINTS[:23]),
@@ -100,6 +101,25 @@ def test_curves_become_coefficients():
     rows = features.values(InputBox.of((2, 5), 30).scaled(curves))
     np.testing.assert_allclose(rows[:, 1:] * 4.0, (curves - 3.0) @ basis.analysis[:, :6], atol=1e-6)
     np.testing.assert_allclose(rows[:, 0], 0.25)
+
+
+def test_one_length_for_all_keeps_the_side_of_every_linear_function():
+    features = LinearFeatures.of_waves(3)
+    rows = integers(features, POINTS) * feature_ball(4).step
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-6)
+    b = np.array([0.1, 1.0, -0.8, 0.5])
+    affine = b[0] * features.constant + (2 * POINTS - 1) @ b[1:]
+    assert np.array_equal(rows @ b > 0, affine > 0)
+
+
+def test_the_slowest_waves_of_smooth_columns_lose_little():
+    at = (np.arange(64) + 0.5) / 64
+    curves = 0.5 + 0.4 * np.sin(2 * np.pi * (at + np.linspace(0, 1, 50)[:, None]))
+    whole, few = LinearFeatures.of_waves(64), LinearFeatures.of_waves(64, 10)
+    assert (whole.components, few.components) == (65, 10)
+    np.testing.assert_allclose(
+        *(f.values(curves) @ f.values(curves).T for f in (whole, few)), atol=0.02, rtol=0.02
+    )
 
 
 @both

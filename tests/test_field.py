@@ -168,13 +168,32 @@ def test_tables_and_pictures_name_their_axes(release):
     np.testing.assert_allclose(frame["value"], release.on_grid().ravel(), rtol=1e-12)
     assert (frame["lower"] <= frame["value"]).all()
     axis = release.plot()
-    assert axis.get_xlabel().startswith("first variable")
+    # Nobody has said what the axes are: an image, whose rows run down.
+    assert axis.get_ylabel().startswith("first variable")
+    assert axis.get_xlabel().startswith("second variable")
     title = axis.get_title()
     assert "each record is protected" in title
     assert "2-differential privacy" in " ".join(title.split())
-    # The image has its first variable to the right and its second up.
-    assert axis.images[0].get_extent() == [0.0, 2.0, -1.0, 1.0]
-    assert axis.images[0].get_array().shape == (256, 256)
+    assert axis.images[0].get_extent() == [-1.0, 1.0, 2.0, 0.0]
+    np.testing.assert_array_equal(axis.images[0].get_array(), release.on_grid((256, 256)))
+
+
+def test_an_image_is_drawn_as_it_was_given_and_a_named_field_on_its_axes():
+    letter = np.zeros((8, 8))
+    letter[1:7, 2], letter[1, 2:6], letter[3, 2:5] = 1, 1, 1
+    basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=60)
+    for labels in ({}, {"domain": "longitude", "domain_2": "latitude"}):
+        mean = PrivateMean(1000.0, bounds=(0, 1), basis=basis, labels=labels)
+        axis = mean.fit(np.repeat(letter[None], 200, axis=0)).release_.plot()
+        shown, pixels = axis.images[0], np.asarray(axis.images[0].get_array())
+        coarse = pixels.reshape(8, 32, 8, 32).mean(axis=(1, 3))
+        if labels:
+            assert (axis.get_xlabel(), axis.get_ylabel()) == ("longitude", "latitude")
+            assert (shown.origin, shown.get_extent()) == ("lower", [0.0, 1.0, 0.0, 1.0])
+            coarse = coarse.T
+        else:
+            assert (shown.origin, shown.get_extent()) == ("upper", [0.0, 1.0, 1.0, 0.0])
+        np.testing.assert_allclose(coarse, letter, atol=0.3)
 
 
 def test_one_and_three_variables(images):

@@ -4,10 +4,12 @@
 `readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
 bounds in the second format, whose lines follow from the first version of their constants, and one whose
 private number of units had its noise in one with the sums; and a histogram, a difference of groups, a
-session's answers and a survival curve, which are kinds of their own from this format on.
+session's answers, a survival curve and a regression of curves, which are kinds of their own from this
+format on; and classifiers of three classes.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,46 +22,42 @@ from dpfda.releases.kinds import kinds
 FOLDERS = [Path(__file__).parent / "golden" / version for version in ("v1", "v2")]
 FILES = [sorted(set(folder.glob("*.json")) - {folder / "readings.json"}) for folder in FOLDERS]
 
-# Where the kinds are read that are called with points.
+# What is read of each kind: values at some places, and more where a kind has no values.
 POINTS = np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]])
-PLACES: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("ReleasedField", "LatticeRelease", "ReleasedPredictor"), (POINTS,)),
-    **dict.fromkeys(("ReleasedHistogram", "ReleasedDifference"), ([0.3, 0.9],)),
-    "ReleasedVector": ([0.3, 0.9],),
-    "ReleasedCovariance": ([0.2, 1.0], [0.4, 1.0]),
-    "ReleasedAnswers": ([1, 2],),
+VALUES: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(
+        ("ReleasedFunction", "TwoStageFunction", "ReleasedPooledMean", "MeanAndVariance"),
+        lambda line: line(np.linspace(*line.domain_range, 7)),
+    ),
+    **dict.fromkeys(("ReleasedField", "LatticeRelease"), lambda field: field(POINTS)),
+    "ReleasedPredictor": lambda function: function(POINTS[:, : function.dimensions]),
+    **dict.fromkeys(
+        ("ReleasedHistogram", "ReleasedDifference", "ReleasedVector"), lambda line: line([0.3, 0.9])
+    ),
+    "ReleasedCovariance": lambda surface: surface([0.2, 1.0], [0.4, 1.0]),
+    "ReleasedAnswers": lambda answers: answers([1, 2]),
+    "ReleasedDensity": lambda density: (
+        density.quantile([0.25, 0.5, 0.75]) if density.dimensions == 1 else density([[0.3, 0.6]])
+    ),
+    "ReleasedComponents": lambda parts: [*parts.variances, *np.ravel(parts([0.3, 1.1]))],
+    "ReleasedComparison": lambda groups: groups.difference(*groups.names)([0.3, 1.1]),
+    "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
+    # The curve is drawn, so that its last digits are those of the machine.
+    "ReleasedSurvival": lambda curve: curve.counts,
 }
-# Called with points as means are.
-LINES = ("ReleasedFunction", "TwoStageFunction", "ReleasedPooledMean", "MeanAndVariance")
 
 
 def readings(path: Path) -> dict[str, Any]:
     """What a release of any kind says: its type, guarantee, unit, neighbours, and some values."""
     release = load(path)
+    kind = type(release).__name__
     return {
-        "type": type(release).__name__,
+        "type": kind,
         "guarantee": str(release.guarantee),
         "neighbours": str(release.neighbours),
         "unit": release.unit,
-        "values": [float(value) for value in np.ravel(_values(release))],
+        "values": [float(value) for value in np.ravel(VALUES[kind](release))],
     }
-
-
-def _values(release: Any) -> Any:
-    kind = type(release).__name__
-    if kind in PLACES:
-        return release(*PLACES[kind])
-    if kind == "ReleasedDensity":
-        return release.quantile([0.25, 0.5, 0.75]) if release.dimensions == 1 else release([[0.3, 0.6]])
-    if kind == "ReleasedComponents":
-        return [*release.variances, *np.ravel(release([0.3, 1.1]))]
-    if kind == "ReleasedComparison":
-        return release.difference(*release.names)([0.3, 1.1])
-    if kind == "ReleasedSurvival":
-        # The curve is drawn, so that its last digits are those of the machine.
-        return release.counts
-    assert kind in LINES
-    return release(np.linspace(*release.domain_range, 7))
 
 
 def test_there_is_a_file_of_every_kind() -> None:

@@ -36,6 +36,7 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.features import LandmarkFeatures, LinearFeatures
 from dpfda.releases.predictor import ReleasedPredictor
+from dpfda.testing import check_release
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, size=(300, 2))
@@ -122,7 +123,7 @@ class TestReleases:
 
     def test_a_large_penalty_gives_the_difference_of_the_class_means(self):
         features = LinearFeatures.of_columns(2)
-        machine = classifier(epsilon=LOUD, features=features, penalty=1.0).fit(X, Y)
+        machine = classifier(epsilon=LOUD, features=features, loss="hinge:0.5", penalty=1.0).fit(X, Y)
         signed = np.where(Y == "up", 1.0, -1.0)[:, None] * features.values((X + 1) / 2)
         np.testing.assert_allclose(machine.release_.coefficients, signed.mean(axis=0) / 2, atol=1e-6)
 
@@ -138,6 +139,45 @@ class TestReleases:
             assert release.achieved.epsilon >= 0.999 * release.guarantee.epsilon
             assert release.size == 300
 
+    def test_a_kernel_may_be_written_as_text(self):
+        texts, kernels = ("rbf:15%", "matern:0.2:1.5"), (RBF(0.15), Matern(0.2, nu=1.5))
+        for text, kernel in zip(texts, kernels, strict=True):
+            one, other = (
+                classifier(features="grid", kernel=given).plan(100, 2).features
+                for given in (text, kernel)
+            )
+            np.testing.assert_array_equal(one.matrix, other.matrix)
+        with pytest.raises(ParameterError, match="kernel must be matern:RANGE:NU"):
+            classifier(features="grid", kernel="gauss:3").plan(100, 2)
+
+    @pytest.mark.parametrize("solver", ["means", "sums"])
+    def test_several_classes_are_found_under_one_budget(self, solver, tmp_path):
+        rng = np.random.default_rng(3)
+        centers = np.array([[-0.6, -0.5], [0.6, -0.5], [0.0, 0.6]])
+        names = np.array(["left", "right", "top"])
+        which = rng.integers(3, size=600)
+        points = centers[which] + rng.normal(0, 0.15, (600, 2))
+        ledger = MemoryLedger().create("records", PureDP(LOUD), unit="record")
+        machine = classifier(
+            epsilon=LOUD, classes=tuple(names), solver=solver, ledger=ledger.of("records")
+        ).fit(points, names[which])
+        assert machine.score(points, names[which]) > 0.97
+        release = machine.release_
+        assert release.certificate.guarantee.epsilon <= LOUD
+        assert len(release.certificate.costs) == 1
+        assert release(points).shape == (600, 3)
+        np.testing.assert_array_equal(release.predict(points), machine.predict(points))
+        again = ReleasedPredictor.load(release.save(tmp_path / "c.json"))
+        np.testing.assert_array_equal(again(points), release(points))
+        assert [*release.table(points[:2]).columns][2:] == ["class left", "class right", "class top"]
+        check_release(release)
+        pyplot.close(release.plot().figure)
+
+    def test_several_classes_are_chosen_their_solver_from_public_numbers(self):
+        machine = classifier(classes=("a", "b", "c"))
+        assert [machine.plan(n, 2).solver.name for n in (300, 30_000)] == ["means", "sums"]
+        assert machine.set_params(solver="sums").plan(300, 2).solver.terms.loss.name == "squared"
+
     def test_repr_says_what_is_promised(self):
         text = repr(classifier(epsilon=0.7, unit="person").fit(X, Y).release_)
         for words in (
@@ -145,7 +185,7 @@ class TestReleases:
             "0.7-differential privacy (pure)",
             "data sets that differ in one person (the number of persons is public)",
             "loss:         hinge, penalty",
-            "eigenfunctions of Matern(length_scale=0.25, nu=1.5) on 576 landmarks of 2 inputs",
+            "eigenfunctions of RBF(length_scale=0.12) on 576 landmarks of 2 inputs",
             "objective: one K-norm block",
         ):
             assert words in text
@@ -263,15 +303,26 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"bounds": None}, ParameterError, "bounds must be given; found None. Pass bounds="),
     ({"bounds": (1, 1)}, ParameterError, "bounds must be finite with lower < upper"),
     ({"bounds": ([0, 0, 0], 1)}, ParameterError, r"bounds must be numbers or one a column \(2\)"),
-    ({"classes": None}, ParameterError, "classes must be the two public classes; found None. Pass"),
-    ({"classes": ("up", "up")}, ParameterError, "classes must be two different labels"),
-    ({"classes": ("a", "b", "c")}, ParameterError, "classes must be two different labels"),
+    ({"classes": None}, ParameterError, "classes must be the public classes; found None. Pass"),
+    ({"classes": ("up", "up")}, ParameterError, "classes must be two or more different labels"),
+    ({"classes": ("up",)}, ParameterError, "classes must be two or more different labels"),
+    (
+        {"classes": ("up", "down", "in"), "loss": "logistic"},
+        ParameterError,
+        "loss must be 'auto', 'hinge' or 'squared' for more than two classes",
+    ),
+    (
+        {"classes": ("up", "down", "in"), "solver": "objective"},
+        RefusedMechanismError,
+        "solver must be 'auto', 'means' or 'sums' for more than two classes; found 'objective'",
+    ),
+    ({"solver": "means", "loss": "squared"}, RefusedMechanismError, "'means' for the squared loss"),
     ({"classes": ((0,), (1,))}, ParameterError, "classes must be words or numbers, so that a file"),
-    ({"loss": "huber"}, ParameterError, "loss must be one of 'hinge', 'logistic', 'squared'"),
+    ({"loss": "huber"}, ParameterError, "loss must be one of 'auto', 'hinge', 'logistic'"),
     ({"solver": "short"}, ParameterError, "solver must be one of 'auto', 'output', 'objective', 'sums'"),
-    ({"solver": "sums"}, RefusedMechanismError, "'sums' for the hinge loss"),
+    ({"solver": "sums", "loss": "hinge"}, RefusedMechanismError, "'sums' for the hinge loss"),
     ({"solver": "objective", "loss": "squared"}, RefusedMechanismError, "'objective' for the square"),
-    ({"penalty": 1e-4}, RefusedMechanismError, "penalty must be at least about 0.0067 for objective"),
+    ({"penalty": 1e-4}, RefusedMechanismError, "penalty must be at least about 0.0033 for objective"),
     ({"penalty": "thick"}, ParameterError, "penalty must lie between 1e-9 and 1e9; found 'thick'"),
     ({"penalty": 0}, ParameterError, "penalty must lie between 1e-9 and 1e9; found 0"),
     ({"loss": "hinge:0"}, ParameterError, "width must lie between 0.001 and 2; found 0"),
@@ -421,7 +472,8 @@ class TestScikitLearn:
             machine.predict(X)
         tags = get_tags(machine)
         assert tags.non_deterministic
-        assert not tags.classifier_tags.multi_class
+        assert tags.classifier_tags.multi_class
+        assert not get_tags(classifier(loss="logistic")).classifier_tags.multi_class
         assert tags.target_tags.required
 
 

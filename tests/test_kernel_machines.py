@@ -1,5 +1,6 @@
 """The proofs of the three solvers, checked: bounds reached and never exceeded, laws and scales."""
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +14,7 @@ from scipy import stats
 
 from dpfda.errors import DpfdaError, RefusedMechanismError
 from dpfda.noise import GaussianNoise, KNormNoise, knorm_loss
+from dpfda.noise.wishart import CoupledNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
@@ -21,6 +23,7 @@ from dpfda.summaries.defaults import default_penalty, default_solver
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import (
     Labelled,
+    MeansSolver,
     ObjectiveSolver,
     OutputSolver,
     SumsSolver,
@@ -34,9 +37,11 @@ LOSSES = {name: Loss(name, HALF) for name in ("hinge", "logistic", "huber", "squ
 LIPSCHITZ = ["hinge", "logistic", "huber"]
 
 
-def plan_of(name, components=3, units=20, penalty=Fraction(1, 8), guarantee=None, grouped=False):
+def plan_of(
+    name, components=3, units=20, penalty=Fraction(1, 8), guarantee=None, grouped=False, functions=1
+):
     budget = PureDP(1) if guarantee is None else guarantee
-    return Terms(components, units, LOSSES[name], penalty, budget, grouped)
+    return Terms(components, units, LOSSES[name], penalty, budget, grouped, functions)
 
 
 def on_ball(rows, solver):
@@ -318,6 +323,15 @@ class TestObjective:
 SHARE = Fraction(1, 50)
 
 
+def moved(solver, rows, targets):
+    """The symmetric matrix by which two records' contributions differ."""
+    data = labelled(np.array(rows), np.array(targets), solver)
+    first, second = solver.contributions(data.rows, data.targets).astype(float)
+    matrix = np.zeros((solver.rows, solver.rows))
+    matrix[np.tril_indices(solver.rows)] = first - second
+    return matrix + np.tril(matrix, -1).T
+
+
 class TestSums:
     def test_the_contributions_are_exact_products(self):
         solver = SumsSolver(plan_of("squared", 4))
@@ -326,10 +340,9 @@ class TestSums:
         found = solver.contributions(data.rows, data.targets)
         radius = solver.ball.radius
         for row, y, integers in zip(data.rows.tolist(), data.targets, found.tolist(), strict=True):
-            pairs = [(j, k) for j in range(4) for k in range(j, 4)]
-            expected = [row[j] * row[k] * (5 if j == k else 7) for j, k in pairs]
-            assert integers == expected + [5 * round(y * radius) * z for z in row]
-        assert np.max(np.abs(found)) < 2**31
+            lifted = [*(4 * z for z in row), 3 * round(y * radius)]
+            assert integers == [lifted[j] * lifted[k] for j in range(5) for k in range(j + 1)]
+        assert np.max(np.abs(found)) < 2**33
 
     @settings(max_examples=200, deadline=None)
     @given(
@@ -340,16 +353,21 @@ class TestSums:
     def test_no_pair_exceeds_the_width(self, seed, lengths, targets):
         solver = SumsSolver(plan_of("squared", 3))
         rows = unit_rows(np.random.default_rng(seed), 2, 3) * np.array(lengths)[:, None]
-        data = labelled(rows, targets, solver)
-        first, second = solver.contributions(data.rows, data.targets).tolist()
-        assert distance(first, second) <= solver.width
+        found = moved(solver, rows, targets)
+        eigenvalues = np.linalg.eigvalsh(found)
+        assert (found**2).sum() <= solver.width.frobenius_square
+        assert np.abs(eigenvalues).sum() <= solver.width.trace * (1 + 1e-9)
+        assert np.abs(eigenvalues.clip(0)).sum() <= solver.width.part * (1 + 1e-9)
 
-    def test_a_pair_at_sixty_degrees_reaches_it(self):
+    def test_a_pair_reaches_it(self):
+        # (4 z, 3 Y) and (4 z', 3 Y') of full length at a right angle: z.z' = 9 / 16 of opposite targets.
         solver = SumsSolver(plan_of("squared", 2))
-        rows = [[1.0, 0.0], [0.5, math.sqrt(0.75)]]
-        data = labelled(rows, [1.0, -1.0], solver)
-        first, second = solver.contributions(data.rows, data.targets).tolist()
-        assert 0.99 * solver.width <= distance(first, second) <= solver.width
+        cosine = 9 / 16
+        found = moved(solver, [[1.0, 0.0], [cosine, math.sqrt(1 - cosine**2)]], [1.0, -1.0])
+        eigenvalues = np.linalg.eigvalsh(found)
+        assert 0.999 * solver.width.frobenius_square <= (found**2).sum()
+        assert 0.999 * solver.width.trace <= np.abs(eigenvalues).sum()
+        assert 0.999 * solver.width.part <= eigenvalues.clip(0).sum()
 
     def test_without_noise_it_is_ridge_regression(self):
         solver = SumsSolver(plan_of("squared", 4, 30, Fraction(1, 4)))
@@ -362,9 +380,9 @@ class TestSums:
 
     def test_a_matrix_that_noise_made_indefinite_is_repaired(self):
         solver = SumsSolver(plan_of("squared", 2, 10, Fraction(1, 4)))
-        huge = 5 * solver.ball.radius**2 * 10
-        # Entries (1,1), (1,2), (2,2) and the vector: eigenvalues -100 and 1 become 0 and 1.
-        found = solver.coefficients((-100 * huge, 0, huge, huge, huge))
+        huge = 4 * solver.ball.radius**2 * 10
+        # Entries (1,1), (2,1), (2,2), the vector and its square: eigenvalues -100 and 1 become 0 and 1.
+        found = solver.coefficients((-400 * huge, 0, 4 * huge, 3 * huge, 3 * huge, 7))
         np.testing.assert_allclose(found, [1 / 0.25, 1 / 1.25])
 
     def test_units_with_several_rows_weigh_as_one(self):
@@ -377,20 +395,154 @@ class TestSums:
             own = solver.contributions(data.rows[codes == unit], data.targets[codes == unit])
             np.testing.assert_array_equal(averages[unit], own.sum(axis=0) // len(own))
         np.testing.assert_array_equal(solver.averages(data, 2, 4), averages[2:4])
-        assert solver.width == SumsSolver(plan_of("squared", 3, 5)).width + 3
+
+    def test_rounding_averages_down_is_in_the_width(self):
+        plain, solver = (
+            SumsSolver(plan_of("squared", 3, 5, grouped=grouped)) for grouped in (False, True)
+        )
+        # Entries between -1 and 1: the worst symmetric signs of four rows, by all of them.
+        signs = np.array(list(itertools.product([-1.0, 1.0], repeat=10)))
+        matrices = np.zeros((len(signs), 4, 4))
+        matrices[:, *np.tril_indices(4)] = signs
+        matrices += np.tril(matrices, -1).transpose(0, 2, 1)
+        eigenvalues = np.linalg.eigvalsh(matrices)
+        assert np.abs(eigenvalues).sum(axis=1).max() <= solver.width.trace - plain.width.trace
+        assert eigenvalues.clip(0).sum(axis=1).max() <= solver.width.part - plain.width.part
+        longest = math.sqrt(plain.width.frobenius_square) + np.linalg.norm(matrices, axis=(1, 2)).max()
+        assert longest**2 <= solver.width.frobenius_square
 
     def test_noise_has_the_scale_of_the_width_and_no_other(self):
         solver = SumsSolver(plan_of("squared", 4))
         law = solver.noise
-        assert law.block_sizes == (10, 4)
-        loss = knorm_loss(law.scales, "l2", solver.width)
-        assert 1 / math.sqrt(2) < 0.9999 <= loss <= 1
+        assert isinstance(law, CoupledNoise)
+        assert law.size == 5
+        assert 1 / math.sqrt(2) < 0.9999 <= solver.width.part / law.scale <= 1
+
+    def test_the_noise_on_products_of_features_is_a_fraction_of_one_block_of_all_sums(self):
+        # One K-norm block on 25 features, at the sensitivity (9/2)^(1/2) R^2 of the sums.
+        count, sums = 25, 25 * 28 / 2
+        solver = SumsSolver(Terms(count, 100, LOSSES["squared"], Fraction(1), PureDP(1), False))
+        assert 4.5 * (sums + 1) / solver.deviation**2 > 6
 
     def test_other_losses_are_refused(self):
         with pytest.raises(
             RefusedMechanismError, match="'sums' for the hinge loss, which is no polynom"
         ):
             SumsSolver(plan_of("hinge"))
+
+
+def one_hot(classes, count=3):
+    return np.float64(np.asarray(classes)[:, None] == np.arange(count))
+
+
+def block_lengths(difference, components):
+    return np.linalg.norm(np.reshape(np.float64(difference), (-1, components)), axis=1)
+
+
+class TestSeveralClasses:
+    @settings(max_examples=100, deadline=None)
+    @given(
+        seed=st.integers(0, 10**9),
+        lengths=st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 2),
+        classes=st.tuples(*[st.integers(0, 2)] * 2),
+    )
+    def test_no_pair_exceeds_the_width(self, seed, lengths, classes):
+        rows = unit_rows(np.random.default_rng(seed), 2, 4) * np.array(lengths)[:, None]
+        solver = MeansSolver(plan_of("hinge", 4, functions=3))
+        data = labelled(rows, one_hot(classes), solver)
+        first, second = solver.averages(data, 0, 2)
+        assert block_lengths(first - second, 4).sum() <= solver.width
+        assert distance(first.tolist(), second.tolist()) <= solver.width
+        solver = SumsSolver(plan_of("squared", 4, functions=3))
+        data = labelled(rows, one_hot(classes), solver)
+        moved = symmetric(*(solver.averages(data, 0, 2)), 7)
+        assert np.abs(moved).sum() <= solver.width.trace * (1 + 1e-9)
+        assert np.sqrt((moved**2).sum()) <= math.sqrt(solver.width.frobenius_square) * (1 + 1e-9)
+        assert moved[moved > 0].sum() <= solver.width.part * (1 + 1e-9)
+
+    def test_two_records_of_different_classes_reach_it(self):
+        rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        solver = MeansSolver(plan_of("hinge", functions=3))
+        first, second = solver.averages(labelled(rows, one_hot([0, 2]), solver), 0, 2)
+        assert block_lengths(first - second, 3).sum() == pytest.approx(solver.width, rel=1e-6)
+        solver = SumsSolver(plan_of("squared", functions=3))
+        moved = symmetric(*(solver.averages(labelled(rows, one_hot([0, 2]), solver), 0, 2)), 6)
+        assert np.abs(moved).sum() == pytest.approx(solver.width.trace, rel=1e-3)
+
+    def test_noise_has_the_scale_of_the_width_and_no_other(self):
+        solver = MeansSolver(plan_of("hinge", 4, functions=3))
+        law = solver.noise
+        assert (law.block_sizes, solver.norm) == ((4, 4, 4), "l1")
+        assert 1 / math.sqrt(2) < 0.9999 <= knorm_loss(law.scales, "l1", solver.width) <= 1
+        assert law.scales[0] == pytest.approx(solver.width, rel=1e-6)
+        guarantee = ApproximateDP(1, "1e-6")
+        wide = MeansSolver(plan_of("hinge", 200, functions=3, guarantee=guarantee))
+        assert (type(wide.noise), wide.norm) == (GaussianNoise, "l2")
+        assert gaussian_delta(Fraction(1), Fraction(wide.width, wide.noise.scales[0])) <= guarantee.delta
+
+    @pytest.mark.parametrize("functions", [1, 3])
+    def test_the_means_are_those_of_the_hinge_with_a_large_penalty(self, functions):
+        rng = np.random.default_rng(0)
+        rows, classes = unit_rows(rng, 30, 3), np.arange(30) % max(functions, 2)
+        solver = MeansSolver(plan_of("hinge", 3, 30, Fraction(2), functions=functions))
+        targets = 2.0 * classes - 1 if functions == 1 else one_hot(classes)
+        data = labelled(rows, targets, solver)
+        found = solver.coefficients(tuple(solver.averages(data, 0, 30).sum(axis=0).tolist()))
+        np.testing.assert_allclose(found, rows.T @ targets / (2 * 2 * 30), atol=1e-6)
+
+    def test_units_with_several_rows_move_no_more(self):
+        rng = np.random.default_rng(1)
+        solver = MeansSolver(plan_of("hinge", 3, 2, grouped=True, functions=3))
+        rows, codes = unit_rows(rng, 9, 3), np.array([0] * 5 + [1] * 4)
+        data = labelled(rows, one_hot(np.arange(9) % 3), solver, codes)
+        first, second = solver.averages(data, 0, 2)
+        assert block_lengths(first - second, 3).sum() <= solver.width
+        whole = (data.targets[codes == 0][:, :, None] * data.rows[codes == 0][:, None, :]).mean(axis=0)
+        np.testing.assert_array_equal(first, np.floor(whole.ravel()).astype(np.int64))
+
+    def test_least_squares_of_each_class_against_the_rest(self):
+        rng = np.random.default_rng(5)
+        rows, classes = unit_rows(rng, 30, 4), rng.integers(3, size=30)
+        solver = SumsSolver(plan_of("squared", 4, 30, Fraction(1, 4), functions=3))
+        data = labelled(rows, one_hot(classes), solver)
+        total = solver.averages(data, 0, 30).sum(axis=0)
+        ridge = np.linalg.solve(rows.T @ rows / 30 + 0.25 * np.eye(4), rows.T @ one_hot(classes) / 30)
+        np.testing.assert_allclose(solver.coefficients(tuple(total.tolist())), ridge, atol=1e-3)
+
+    @pytest.mark.parametrize("kind", [OutputSolver, ObjectiveSolver])
+    def test_other_solvers_refuse_several_functions(self, kind):
+        with pytest.raises(
+            RefusedMechanismError, match="solver must be 'auto', 'means' or 'sums' for mo"
+        ):
+            kind(plan_of("hinge", functions=3))
+
+    def test_the_odds_change_by_no_more_than_epsilon_and_by_more_with_half_the_noise(self):
+        # One record changes its class: both blocks fall on one side of what they were.
+        solver = MeansSolver(plan_of("hinge", 1, functions=3))
+        ends = [
+            solver.averages(labelled([[1.0]], one_hot([c]), solver), 0, 1)[0].astype(float)
+            for c in (0, 1)
+        ]
+        ratios = []
+        for law in (solver.noise, replace(solver.noise, scales=(solver.noise.scales[0] // 2,) * 3)):
+            noise = np.array([law.draw() for _ in range(3000)], dtype=float)
+            both = [
+                int(np.sum(((noise + e)[:, 0] > ends[0][0]) & ((noise + e)[:, 1] < ends[0][1])))
+                for e in ends
+            ]
+            ratios.append(
+                (lower_limit(both[0], 3000, FALSE_ALARM), upper_limit(both[1], 3000, FALSE_ALARM))
+            )
+        assert ratios[0][0] <= math.e * ratios[0][1]
+        assert ratios[1][0] > math.e * ratios[1][1]
+
+
+def symmetric(first, second, rows):
+    """Eigenvalues of the difference of two lower triangles."""
+    matrix = np.zeros((rows, rows))
+    where = np.tril_indices(rows)
+    matrix[where] = first - second
+    return np.linalg.eigvalsh(matrix, UPLO="L")
 
 
 class TestGroups:
@@ -486,8 +638,8 @@ def test_default_penalties_can_be_used_everywhere(name, units, guarantee):
     for solver in (OutputSolver, SumsSolver if loss.lipschitz is None else ObjectiveSolver):
         penalty = default_penalty(solver.name, loss, 12, units, guarantee)
         made = solver(Terms(12, units, loss, Fraction(penalty), guarantee, True))
-        assert made.width > 0
-        assert made.noise.components in (12, 12 * 15 // 2)
+        assert made.noise.components == (13 * 14 // 2 if made.name == "sums" else 12)
         if not isinstance(made, SumsSolver):
+            assert made.width > 0
             # Rounding and inexactness do not outweigh the noise, however many units there are.
             assert 0 < made.cost_of_inexactness < 0.21

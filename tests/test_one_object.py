@@ -208,6 +208,10 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
         if "lower" in answer and band == "measured":
             middle = (np.array(answer["lower"]) + answer["upper"]) / 2
             np.testing.assert_allclose(answer["measured"], middle)
+        elif type(release).__name__ in SQUARES and "lower" in answer:
+            named = "covariance"
+            assert (np.array(answer["lower"]) <= answer[named]).all()
+            assert (np.array(answer["upper"]) >= answer[named]).all()
         elif "lower" in answer:
             value = answer.get("value") or answer[" minus ".join(release.names[:2])]
             shown = release if "value" in answer else release.difference(*release.names[:2])
@@ -232,9 +236,12 @@ WORDS = {
     "lattice": ("what would have been published, without noise lies",),
     "density": ("the density that would have been published without noise lies",),
     "monotone": ("averaged over each cell, the density that would have been published",),
-    "groups": ("meant to hold the difference of the means of the bounded curves", "No band is about"),
+    "groups": (
+        "meant to hold the difference of the means of the bounded curves",
+        "These bands are not about",
+    ),
     "difference, linear": ("the difference of linear estimates, without noise, lies",),
-    "predictor": ("There is no band",),
+    "predictor": ("Noise moved its value at a point by at most", "by the penalty alone"),
 }
 
 

@@ -9,7 +9,9 @@ start: `sample_names` and the files of `write_samples`. Lines of a ``console`` b
 import os
 import re
 import shlex
+import webbrowser
 from pathlib import Path
+from socketserver import BaseServer
 from typing import Any
 
 import matplotlib
@@ -53,6 +55,7 @@ def write_samples(folder: Path, names: dict[str, Any]) -> None:
         [who, k % 2, int(case == "case"), *curve.round(4)] for k, (who, case, curve) in enumerate(known)
     ]
     table(folder / "scans.csv", header, rows)
+    table(folder / "new_scans.csv", header, rows[:5])
     ages = np.clip(random.normal(55, 15, size=400), 18, 90).round(1)
     pressures = (100 + 0.5 * ages + random.normal(0, 10, size=400)).round(1)
     table(folder / "visits.csv", ["age", "pressure"], [*zip(ages, pressures, strict=True)])
@@ -97,10 +100,18 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = Sybil([PythonCodeBlockParser(), CodeBlockParser("console", run_console), SkipParser()])
 
 
+def interrupted(server: BaseServer) -> None:
+    """Ctrl-C."""
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_shows_runs(page, tmp_path, monkeypatch):
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
+    # Whoever opens a page that is served looks elsewhere, and stops it at once.
+    monkeypatch.setattr(webbrowser, "open", lambda address: True)
+    monkeypatch.setattr(BaseServer, "serve_forever", interrupted)
     document = BLOCKS.parse(page)
     document.namespace.update(sample_names())
     write_samples(tmp_path, document.namespace)

@@ -18,7 +18,9 @@ from dpfda import (
     PrivateMean,
 )
 from dpfda.errors import ParameterError
-from dpfda.front.command.app import app
+from dpfda.front.command import options as o
+from dpfda.front.command.app import app, declared_verbs
+from dpfda.front.command.publishing import Publication
 from dpfda.publication import Prepared
 from dpfda.summaries.two_stage import TwoStages
 
@@ -208,15 +210,21 @@ def test_the_command_says_what_an_error_needs():
         ("compare", "--bounds", 0, 1),
         ("covariance", "--bounds", 0, 1, "--center", "private"),
         ("fpca", "--bounds", 0, 1),
-        ("density", "--domain", 0, 10),
-        ("classify", "--input", "age:18:90"),
-        ("regress", "--input", "age:18:90"),
+        ("density", "--column", "x:0:10"),
+        ("density", "--edges", "0:10:1"),
+        ("classify", "--input", "age:18:90", "--classes", "a,b"),
+        ("regress", "--input", "age:18:90", "--target-bounds", 60, 200),
     ],
 )
 def test_the_command_plans_every_summary(more):
     found = run("plan", *more, "--curves", 500, "--epsilon", 1)
     assert found.exit_code == 0, found.stderr
     assert "no data were read" in found.stdout
+    concentrated = run("plan", *more, "--curves", 500, "--rho", "0.1")
+    if concentrated.exit_code:
+        assert more[0] in ("classify", "regress")
+    else:
+        assert "0.1-zero-concentrated" in concentrated.stdout
     wanted = run("plan", *more, "--curves", 500, "--error", "60%", "--json")
     if more[0] in ("classify", "regress"):
         assert wanted.exit_code == 2
@@ -227,13 +235,49 @@ def test_the_command_plans_every_summary(more):
 
 def test_the_command_refuses_in_words():
     for arguments, words in (
-        (("moon", "--curves", 5), "The summary must be one of mean, compare"),
+        (("moon", "--curves", 5), "No such command 'moon'"),
         (("--curves", 50, "--bounds", 0, 1), "--epsilon must be given, or --error or --band"),
         (("--bounds", 0, 1, "--error", 0.1), "--curves or --epsilon must be given"),
         (("--curves", 50, "--bounds", 0, 1, "--error", "x"), "--error must be a number, or per cent"),
         (("--curves", 50, "--bounds", 0, 1, "--error", 1, "--band", 1), "and not both"),
-        (("classify", "--curves", 50, "--epsilon", 1), "--input must be given for a machine"),
+        (("classify", "--curves", 50, "--epsilon", 1, "--classes", "0,1"), "Missing option '--input'"),
+        (("density", "--curves", 50, "--epsilon", 1), "--column must be given, or --edges"),
+        (("--rho", 1, "--curves", 9, "--bounds", 0, 1, "--error", 1), "--curves must be left out with"),
     ):
         result = run("plan", *arguments)
         assert result.exit_code == 2
         assert words in result.stderr
+
+
+def test_a_plan_takes_every_public_option_of_the_verb():
+    """What states numbers: all of its privacy, bound, model and curve; not columns, files, accounts."""
+    verbs = declared_verbs()
+    private = {"file", "ledger", "dataset", "target", "counts", "multiplier", "x_label", "y_label"}
+    for name, verb in verbs.items():
+        if not isinstance(verb, Publication):
+            continue
+        public = {
+            option.name: (option.flag, option.type)
+            for option in verb.told()
+            if option.panel not in (o.READING, o.OUTPUT) and option.name not in private
+        }
+        planned = {each.name: (each.flag, each.type) for each in verbs[f"plan {name}"].told()}
+        assert public.items() <= planned.items(), name
+        assert not {"file", "ledger", "out"} & set(planned)
+
+
+def test_a_plan_by_rho_is_that_of_the_estimator():
+    setting = ("plan", "--rho", "0.05", "--bounds", 0, 5, "--points", 24, "--json")
+    expected = json.loads(run(*setting, "--curves", 300).stdout)
+    plan = PrivateMean(rho=0.05, bounds=(0, 5)).plan(300, 24)
+    assert expected["expected"]["rho"] == 0.05
+    assert expected["expected"]["typical"] == pytest.approx(plan.error)
+    found = json.loads(run(*setting, "--error", "2%").stdout)
+    assert found["least_n"] == PrivateMean(rho=0.05, bounds=(0, 5)).plan(100, 24).least_n(error=0.1)
+
+
+def test_a_plan_of_a_comparison_takes_its_groups():
+    setting = ("plan", "compare", "--curves", 90, "--epsilon", 1, "--bounds", 0, 1, "--json")
+    named = json.loads(run(*setting, "--level", "a", "--level", "b", "--level", "c").stdout)
+    plan = PrivateComparison(1, bounds=(0, 1), levels=["a", "b", "c"]).plan(90)
+    assert named["expected_error"] == pytest.approx(plan.error)

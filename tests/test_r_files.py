@@ -46,7 +46,7 @@ def reading(path: Path) -> dict[str, Any]:
 
 
 def test_files_for_r_are_releases() -> None:
-    assert len(FILES) == 6
+    assert len(FILES) == 7
     for path in FILES:
         VALID.validate(json.loads(path.read_text(encoding="utf-8")))
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from browser import SCHEMES, WIDTHS, chromium, faults
 from dpfda import Ledger, PrivateMean
 from dpfda.front.command.app import app
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
@@ -149,3 +150,25 @@ def test_every_kind_has_a_card_for_notebooks(name):
     assert not read.open
     assert not OUTSIDE.search(card)
     assert str(release.guarantee) in said(card)
+
+
+def test_a_report_in_a_browser(two, tmp_path):
+    """Narrow and wide, light and dark, on paper: nothing fetched, nothing wider than the page."""
+    out = tmp_path / "r.html"
+    assert run("report", *two, "--out", out).exit_code == 0
+    with chromium() as browser:
+        for width, scheme in zip(WIDTHS, SCHEMES, strict=True):
+            page = browser.new_context(
+                viewport={"width": width, "height": 900}, color_scheme=scheme
+            ).new_page()
+            asked = []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.goto(out.as_uri())
+            assert asked == [out.as_uri()]
+            assert faults(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            shown = [each.is_visible() for each in page.locator("figure svg").all()]
+            # Of each picture one of two sizes.
+            assert shown == [width > 640, width <= 640] * 2
+        paper = page.pdf(format="A4", prefer_css_page_size=True)
+        assert paper.startswith(b"%PDF")

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dpfda import PrivateDensity, PrivateMean
+from dpfda import PrivateComparison, PrivateDensity, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError, ParameterError
 from dpfda.summaries.clusters import joined, summed
@@ -67,6 +67,27 @@ def test_persons_are_averaged_in_the_order_of_their_rows():
     assert exact(summed(joined(parts))) == whole(pool, WHO)
 
 
+CASE = np.where(WHO % 3 == 0, "case", "control")
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_comparison_on_batches_has_the_integers_of_one_fit(grouped, neighbours):
+    comparison = PrivateComparison(
+        1.0, bounds=(-1, 1), levels=["case", "control"], neighbours=neighbours, grid_points=range(POINTS)
+    )
+    pool = pool_of(comparison, COLUMNS, grouped)
+    adder = Adder(pool, POINTS, grouped, True)
+    said = table().append_column("case", pa.array(CASE)).drop_columns(["day"])
+    said = said if grouped else said.drop_columns(["who"])
+    dealt = [np.flatnonzero(k == WHO % 4) for k in range(4)]
+    parts = [adder.sum(said.take(rows).to_batches(max_chunksize=5), k) for k, rows in enumerate(dealt)]
+    whole = comparison.prepare(RECORDS, CASE, WHO if grouped else None)[1]
+    made = pool.prepared(summed(joined([*parts[::-1], parts[0]])))
+    assert [exact(part.total) for part in made] == [exact(part.total) for part in whole]
+    assert [part.plan.trial.noise for part in made] == [part.plan.trial.noise for part in whole]
+
+
 def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
     pytest.importorskip("pyspark")
     pool = pool_of(mean(), COLUMNS, False)
@@ -83,7 +104,7 @@ def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
 def test_other_summaries_and_half_of_what_orders_persons_are_refused():
     with pytest.raises(ParameterError, match="groups and order must be given together"):
         fit_on_spark(mean(), None, groups="who")
-    with pytest.raises(ParameterError, match="be a PrivateMean, a PrivateDensity or"):
+    with pytest.raises(ParameterError, match="be a PrivateMean, a PrivateDensity, a"):
         pool_of(object(), COLUMNS, False)
     with pytest.raises(ParameterError, match="cells must be given"):
         pool_of(PrivateDensity(1.0, domain=(0, 1)), ["age"], False)
@@ -147,6 +168,11 @@ def test_means_and_densities_are_released_from_a_session(session):
     made = fit_on_spark(density, frame, [COLUMNS[0]]).release_
     expected = PrivateDensity(1e6, domain=(-1, 1), cells=4).fit(RECORDS[:, :1]).release_
     assert made([0.0, 0.5]) == pytest.approx(expected([0.0, 0.5]), abs=1e-3)
+    halves = session.createDataFrame(table().to_pandas().assign(case=CASE))
+    comparison = PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control"], unit="person")
+    made = fit_on_spark(comparison, halves, groups="who", order="day", y="case").release_
+    sizes = [len(set(WHO[name == CASE].tolist())) for name in ("case", "control")]
+    assert [made[name].count for name in ("case", "control")] == sizes
     with pytest.raises(DataError, match="text or integers; found double"):
         fit_on_spark(mean(), frame, COLUMNS[1:], groups=COLUMNS[0], order="day")
 

@@ -422,6 +422,38 @@ def test_the_compiled_l1_road_agrees_bit_for_bit(components, cells, seed, rows, 
     assert sum(abs(value) for value in found) <= rows * prepared.plan.ball.radius
 
 
+@settings(deadline=None, max_examples=200)
+@given(
+    row=st.lists(st.integers(-(2**30), 2**30) | st.integers(-9, 9), min_size=1, max_size=40),
+    radius=st.integers(1, 2**25),
+)
+@example(row=[2**k for k in range(31)], radius=1)
+@example(row=[2**30] * 40, radius=2**25)
+def test_rows_outside_the_l1_ball_lose_one_level_the_least_that_is_enough(row, radius):
+    sizes = sorted((abs(entry) for entry in row), reverse=True)
+    # The level of the real projection, by sorting: the largest that some leading sizes ask for.
+    level = max([Fraction(sum(sizes[: k + 1]) - radius, k + 1) for k in range(len(sizes))] + [0])
+    expected = [(1 if x > 0 else -1) * max(abs(x) - math.ceil(level), 0) for x in row]
+    ball = IntegerBall("l1", radius, 0)
+    made = ball.clip(Rows(np.array([row], dtype=float), np.array([0])))
+    assert made.tolist() == [expected]
+    assert sum(map(abs, expected)) <= radius
+
+
+@needs_numba
+@pytest.mark.parametrize("points", [1, 2, 7, 8])
+def test_products_with_mirrored_columns_are_those_of_integers(points):
+    generator = np.random.default_rng(points)
+    public = generator.integers(-(2**20), 2**20, (points, 9)).astype(float)
+    public[:, 1::3] += public[::-1, 1::3]
+    public[:, 2::3] -= public[::-1, 2::3]
+    rows = generator.integers(-(2**20), 2**20, (5, points)).astype(float)
+    made, product = np.empty((5, 9)), compiled.SymmetricProduct(public)
+    expected = rows @ public
+    product(rows.copy(), made)
+    assert np.array_equal(made, expected[:, product.order])
+
+
 @needs_numba
 def test_the_compiled_l1_road_refuses_with_the_place():
     records = np.zeros((70_000, 37), dtype=np.float32)

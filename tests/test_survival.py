@@ -390,3 +390,70 @@ def test_a_picture_has_the_numbers_at_risk(release: ReleasedSurvival) -> None:
     assert name == "patients at risk"
     assert times[0] == 0
     assert abs(numbers[0] - 228) < 2
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "top", "limit"),
+    [
+        ("lung", ("time", "status"), 1100, 0.05),
+        ("kidney_transplant", ("time", "death"), 3650, 0.03),
+        ("dd", ("duration", "observed"), 50, 0.025),
+    ],
+)
+def test_real_follow_ups_at_epsilon_one(name: str, columns: tuple, top: float, limit: float) -> None:
+    """Errors are .03, .014 and .017 on average; the mean square of six is far below the limit's."""
+    import lifelines.datasets
+
+    data = getattr(lifelines.datasets, f"load_{name}")()
+    time, event = (data[column].to_numpy(float) for column in columns)
+    at = np.linspace(0, time.max(), 300)
+    known, made = kaplan_meier(time, event, at), PrivateSurvival(1, domain=(0, top))
+    errors = [np.mean((made.fit(time, event).release_(at) - known) ** 2) for _ in range(6)]
+    assert np.mean(errors) < limit**2
+
+
+def test_cells_are_narrower_at_first_and_older_files_have_equal_ones() -> None:
+    made = PrivateSurvival(1, domain=(0, 16)).plan(400).cells
+    assert np.allclose(made.edges, 16 * np.linspace(0, 1, made.count + 1) ** 1.5)
+    assert made.edges[-1] == 16
+    assert np.isclose(made.widths.sum(), 1)
+    assert np.allclose(made.portions.reshape(-1, made.ratio).sum(axis=1), 1)
+    assert LifeCells.from_json(made.to_json()) == made
+    written = {key: value for key, value in made.to_json().items() if key != "power"}
+    assert np.allclose(np.diff(LifeCells.from_json(written).edges), 16 / made.count)
+    with pytest.raises(ValueError, match="edges"):
+        LifeCells.from_json(made.to_json() | {"power": 0.5})
+
+
+def test_no_order_within_cells_leaves_the_two_extreme_life_tables() -> None:
+    """Kaplan-Meier curves of follow-ups with the same counts, whenever in a cell they end."""
+    generator, cells = np.random.default_rng(4), LifeCells((0.0, 1.0), 6)
+    time, event = generator.uniform(0, 1.1, 200), generator.uniform(size=200) < 0.5
+    ends = cells.ends(time, np.where(event, 0, -1))
+    table = np.bincount(ends, minlength=cells.each)[None].astype(float)
+    low, high = (life_table(table, cells, None, when).survival[0] for when in (-1, 1))
+    inside = 0
+    for _ in range(40):
+        # Elsewhere in the same cell of events, or of censoring.
+        start = np.where(event, np.floor(time * 6) / 6, np.floor(time * 3) / 3)
+        moved = np.where(
+            time < 1, start + generator.uniform(0.001, 0.999, 200) / np.where(event, 6, 3), time
+        )
+        again = cells.ends(moved, np.where(event, 0, -1))
+        assert np.array_equal(np.bincount(again, minlength=cells.each)[None], table)
+        curve = kaplan_meier(moved, event, cells.edges)
+        inside += bool(np.all((low - 1e-9 <= curve) & (curve <= high + 1e-9)))
+    assert inside == 40
+    assert (high - low).max() > 0.02
+
+
+def test_a_band_for_the_population_holds_what_falls_anywhere_between_edges() -> None:
+    time, event, _ = lung()
+    release = PrivateSurvival(1, domain=(0, 1100)).fit(time, event).release_
+    edges = release.grid_points
+    inner = (edges[:-1] + edges[1:]) / 2
+    narrow, wide = (release.band(points=at, kind="confidence") for at in (edges, inner))
+    assert np.array_equal(wide.upper, narrow.upper[:-1])
+    assert np.array_equal(wide.lower, narrow.lower[1:])
+    noise = release.band(points=edges)
+    assert np.all((narrow.lower <= noise.lower + 0.02) & (noise.upper - 0.02 <= narrow.upper))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import load
+from dpfda import PrivateMean, PrivateSurvival, load
 from dpfda.front.command.app import app
 
 OPTIONS = ["--time", "days", "--event", "status", "--cause", "2", "--top", "900", "--epsilon", "5"]
@@ -85,3 +85,46 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_of_it(people: Path, tmp
     code, said = run(people, *OPTIONS, "--invalid", "repair", "--out", out)
     assert code == 0, said
     assert json.loads(out.read_text())["format"] == "dpfda-survival"
+
+
+def plan(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["plan", *map(str, arguments)])
+    return result.exit_code, " ".join(result.output.split())
+
+
+def test_the_command_plans_what_the_estimator_plans() -> None:
+    made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(400, True)
+    asked = ["survival", "--curves", 400, "--top", 1100, "--epsilon", 1]
+    named = ("--level", 1, "--level", 2, "--cause", 1, "--cause", 2)
+    code, said = plan(*asked, *named, "--late")
+    assert (code, said) == (0, " ".join(made.describe().split()))
+    assert "2 causes" in said
+    code, said = plan(*asked, "--error", "2%", "--json")
+    found = json.loads(said)
+    assert code == 0
+    assert found["wanted"] == {"error": 0.02}
+    alone = PrivateSurvival(1, domain=(0, 1100)).plan(400)
+    assert found["least_n"] == alone.least_n(error=0.02)
+
+
+def test_the_command_plans_a_pooled_mean() -> None:
+    made = PrivateMean(1, bounds=(-4, 4), missing="pooled").plan(5000)
+    asked = ["mean", "--missing", "pooled", "--curves", 5000, "--bounds", -4, 4]
+    assert plan(*asked, "--epsilon", 1) == (0, " ".join(made.describe().split()))
+    code, said = plan(*asked, "--error", "1%", "--json")
+    assert code == 0
+    assert json.loads(said)["least_epsilon"] == made.least_epsilon(error=0.08)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ([], "Missing option '--top'"),
+        (["--top", 9, "--cells", 1], "--cells must"),
+        (["--top", 9, "--level", 1], "--level must"),
+    ],
+)
+def test_what_a_plan_of_survival_refuses(changed: list[object], words: str) -> None:
+    code, said = plan("survival", "--curves", 100, "--epsilon", 1, *changed)
+    assert code != 0
+    assert words in said

@@ -38,6 +38,7 @@ from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
 from dpfda.privacy.ledger import DatasetLedger, MemoryLedger
 from dpfda.publication import means
+from dpfda.publication.radii import bin_counts
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.summaries import two_stage
@@ -81,13 +82,18 @@ def rough_sum(prepared):
     return Summation.of(prepared.plan.rough).over(prepared.total).total
 
 
+def counted(prepared, first):
+    """Exact counts that a radius is chosen from."""
+    return bin_counts(two_stage.lengths(prepared, first), prepared.plan.choice.radii)
+
+
 def program(prepared, transcript):
     """Log likelihood of a release under a data set: every stage knows the outputs before it."""
     first = transcript.first
     known = laplace(first.noisy_sum, exact(rough_sum(prepared))[:1], first.noise.scales)
     chosen = transcript.selection
     if chosen is not None:
-        counts = exact(two_stage.bins(prepared, first, np.array(chosen.radii)))
+        counts = exact(counted(prepared, first))
         known += laplace(chosen.noisy_counts, counts, chosen.noise.scales)
     stage = prepared.plan.last_stage(first, transcript.radius, np.ones(1))
     return known + laplace(
@@ -239,7 +245,7 @@ def test_counts_get_laplace_noise_of_their_part(monkeypatch):
     errors = []
     for _ in range(400):
         release = two_stage.released(prepared, prepared.plan.certified())
-        counts = exact(two_stage.bins(prepared, release.first, np.array(release.selection.radii)))
+        counts = exact(counted(prepared, release.first))
         errors += [a - b for a, b in zip(release.selection.noisy_counts, counts, strict=True)]
     scale = 2 * two_stage.COUNT_SCALE
     assert fits_only_at_its_scale(
@@ -265,11 +271,11 @@ def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
     other[2, ::2] *= -1
     pair = [mean.prepare_stages(records) for records in (rows, other)]
     first = two_stage.released(pair[0], pair[0].plan.certified()).first
-    bins = [np.array(exact(two_stage.bins(each, first, each.plan.radii()))) for each in pair]
+    bins = [np.array(exact(counted(each, first))) for each in pair]
     scale = two_stage.COUNT_SCALE
     assert all(counts.sum() == 5 * scale and np.all(counts % scale == 0) for counts in bins)
     assert np.abs(bins[0] - bins[1]).sum() in (0, 2 * scale)
-    assert pair[0].plan.counting_noise()[1] == 2 * scale
+    assert pair[0].plan.choice.width == 2 * scale
     stages = [
         each.plan.last_stage(first, 0.3, np.ones(pair[0].plan.whole.basis.eigenvalues.size))
         for each in pair
@@ -317,11 +323,7 @@ def test_add_remove_moves_half_as_far():
     replaced = PrivateMean(**parameters).prepare_stages(np.ones((9, 3)))
     removed = PrivateMean(neighbours="add-remove", public_size=9, **parameters)
     removed = removed.prepare_stages(np.ones((9, 3)))
-    assert (
-        replaced.plan.counting_noise()[1]
-        == 2 * removed.plan.counting_noise()[1]
-        == 2 * two_stage.COUNT_SCALE
-    )
+    assert replaced.plan.choice.width == 2 * removed.plan.choice.width == 2 * two_stage.COUNT_SCALE
     first = two_stage.released(replaced, replaced.plan.certified()).first
     widths = [each.plan.last_stage(first, 0.3, np.ones(1)).problem.width for each in (replaced, removed)]
     assert widths[0] == 2 * widths[1]
@@ -576,10 +578,7 @@ def test_groups_count_once():
     assert release.divisor == 20
     assert release.unit == "group"
     prepared = mean.prepare_stages(curves, people)
-    assert (
-        sum(exact(two_stage.bins(prepared, release.first, prepared.plan.radii())))
-        == 20 * two_stage.COUNT_SCALE
-    )
+    assert sum(exact(counted(prepared, release.first))) == 20 * two_stage.COUNT_SCALE
 
 
 @pytest.mark.parametrize("bounds", [L1Ball(9.0), L2Ball(5.0), (-5.0, 5.0)], ids=["l1", "l2", "values"])

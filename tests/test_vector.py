@@ -14,6 +14,7 @@ from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, 
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.together import equal_share
 from dpfda.testing import check_release
+from sample_releases import KINDS
 
 with warnings.catch_warnings():
     # Of packages below it.
@@ -148,3 +149,13 @@ class TestDoors:
     def test_what_does_not_fit_is_refused(self, paths, parameters, words):
         with pytest.raises((DataError, ParameterError), match=words):
             vector(**parameters).fit(paths)
+
+
+def test_a_table_has_the_band_of_every_channel():
+    release = KINDS["several values"]()
+    table = release.table(level=0.9).columns
+    for name, band in release.bands(0.9, release.band_points()[:, 0]).items():
+        at = np.searchsorted(band.points, table["point"])
+        np.testing.assert_allclose(table[f"{name}, lower"], band.lower[at])
+        assert (table[f"{name}, lower"] < table[name]).all()
+        assert (table[name] < table[f"{name}, upper"]).all()

@@ -13,7 +13,7 @@ from dpfda import PrivateMean
 from dpfda.bases import BoxBasis
 
 digits = load_digits()
-threes = digits.images[digits.target == 3][:, ::-1].transpose(0, 2, 1)
+threes = digits.images[digits.target == 3]
 basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=40)
 
 # %%
@@ -21,9 +21,9 @@ basis = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=40)
 
 release = PrivateMean(2.0, bounds=(0, 16), basis=basis, unit="image").fit(threes).release_
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-shown = left.imshow(threes.mean(axis=0).T, origin="lower", extent=(0, 1, 0, 1))
+shown = left.imshow(threes.mean(axis=0), extent=(0, 1, 1, 0))
 left.set_title("without noise")
-right.imshow(release.on_grid((64, 64)).T, origin="lower", extent=(0, 1, 0, 1), norm=shown.norm)
+right.imshow(release.on_grid((64, 64)), extent=(0, 1, 1, 0), norm=shown.norm)
 right.set_title("released, epsilon = 2, on a finer grid")
 figure.colorbar(shown, ax=[left, right], label="ink (0 to 16)")
 plt.show()

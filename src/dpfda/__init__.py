@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpfda.summaries.covariance import PrivateCovariance
     from dpfda.summaries.density import PrivateDensity
     from dpfda.summaries.fpca import PrivateFPCA
+    from dpfda.summaries.functional_regression import PrivateFunctionalRegression
     from dpfda.summaries.mean import PrivateMean
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.settings import Domain, PrivacyUnit, Reading
@@ -36,6 +37,7 @@ _HOMES = {
     "PrivateFPCA": "summaries.fpca",
     "PrivateDensity": "summaries.density",
     "PrivateSurvival": "summaries.survival",
+    "PrivateFunctionalRegression": "summaries.functional_regression",
     "PrivateKernelRegressor": "summaries.regression",
     "PrivateKernelClassifier": "summaries.classification",
     "release_function": "summaries.bernstein",
@@ -55,6 +57,7 @@ __all__ = [
     "PrivateFPCA",
     "PrivateDensity",
     "PrivateSurvival",
+    "PrivateFunctionalRegression",
     "PrivateKernelRegressor",
     "PrivateKernelClassifier",
     "release_function",

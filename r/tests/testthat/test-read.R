@@ -1,5 +1,5 @@
 file_of <- function(name) system.file("extdata", paste0(name, ".json"), package = "dpfda")
-names_of_files <- c("answers", "comparison", "density", "image", "mean", "regression")
+names_of_files <- c("answers", "classes", "comparison", "density", "image", "mean", "regression")
 readings <- jsonlite::read_json("readings.json", simplifyVector = TRUE)
 
 test_that("every file is read, and says what Python says of it", {
@@ -46,6 +46,14 @@ test_that("columns are chosen by name", {
   expect_equal(predict(release, column = "mean case"), as.numeric(frame[["mean case"]]))
   expect_error(predict(release, column = "mean case", interval = "band"), "no band around 'mean case'")
   expect_error(predict(release, column = "x"), "must be one of 'mean case', 'mean control'")
+})
+
+test_that("a classifier has a column for each class, and the largest decides", {
+  release <- read_release(file_of("classes"))
+  classes <- paste("class", c("low", "middle", "high"))
+  expect_named(as.data.frame(release), c("point", classes))
+  scores <- sapply(classes, function(name) predict(release, c(0.1, 0.5, 0.9), column = name))
+  expect_identical(classes[max.col(scores)], classes)
 })
 
 test_that("values lie on lines between points, and stop at the ends of the domain", {

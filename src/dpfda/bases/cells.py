@@ -144,6 +144,10 @@ class CellGrid:
             number = number * (axis.size - 1) + np.searchsorted(axis[1:-1], column, side="right")
         return number
 
+    def along(self, scale: Any) -> CellGrid:
+        """The cells in the units of the data, where these are cells from 0 to 1 of a scale."""
+        return CellGrid((frozen(scale.edges(self.size)),))
+
     def describe(self) -> str:
         """Say in words what the cells are."""
         kind = "equal cells" if self.is_regular else "cells"

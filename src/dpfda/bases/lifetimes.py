@@ -20,11 +20,13 @@ Integers = NDArray[np.int64]
 
 LARGEST = 512
 CENSORED = -1
+# Edges of cells that are narrower at first, as a power of their places: hazards are often steep there.
+NARROW = 1.5
 
 
 @dataclass(frozen=True)
 class LifeCells:
-    """Cells of equal width between two public times, for events; wider ones where censoring is counted.
+    """Cells between two public times, for events; wider ones where censoring is counted.
 
     Behind the cells of events, cause by cause, stand those of censoring, one for whoever was still
     followed at the end and, where follow-ups begin late, one for a beginning at the start and those of
@@ -42,6 +44,9 @@ class LifeCells:
         Names of groups; none where all are together.
     late : bool
         Whether follow-ups may begin after the start.
+    power : float
+        Edges lie at this power of equally spaced places: 1 for cells of equal width, more for cells that
+        are narrower at first.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class LifeCells:
     causes: tuple[str, ...] = ("event",)
     levels: tuple[str, ...] = ()
     late: bool = False
+    power: float = 1.0
 
     @classmethod
     def of(cls, domain_range: Any, count: Any, **more: Any) -> Self:
@@ -111,7 +117,32 @@ class LifeCells:
     @cached_property
     def edges(self) -> Floats:
         """Ends of the cells of events, (count + 1,)."""
-        return frozen(np.linspace(*self.domain_range, self.count + 1))
+        first, last = self.domain_range
+        if self.power == 1:
+            return frozen(np.linspace(first, last, self.count + 1))
+        edges = first + (last - first) * np.linspace(0, 1, self.count + 1) ** self.power
+        return frozen(np.append(edges[:-1], last))
+
+    @cached_property
+    def widths(self) -> Floats:
+        """Width of each cell of events (count,), as a share of the domain."""
+        return frozen(np.diff(self.edges) / (self.domain_range[1] - self.domain_range[0]))
+
+    @cached_property
+    def portions(self) -> Floats:
+        """Width of each cell of events (count,), as a share of the cell of censoring that it is in."""
+        wide = self.widths.reshape(self.coarse, self.ratio).sum(axis=1)
+        return frozen(self.widths / np.repeat(wide, self.ratio))
+
+    def spread(self, wide: Floats, when: int = 0) -> Floats:
+        """What cells of censoring (.., coarse) hold, divided among the cells of events (.., count).
+
+        By their widths (0), or all in the first (-1) or in the last (1) that is in the same one.
+        """
+        shares = self.portions
+        if when:
+            shares = np.tile(np.arange(self.ratio) == (self.ratio - 1) * (when > 0), self.coarse)
+        return np.asarray(np.repeat(wide, self.ratio, axis=-1) * shares)
 
     def ends(self, times: Floats, causes: Integers) -> Integers:
         """Cell in which each follow-up ended, within its group; entry i depends on person i alone.
@@ -144,8 +175,9 @@ class LifeCells:
         kinds = f"{len(self.causes)} causes" if len(self.causes) > 1 else "events"
         groups = f" in each of {len(self.levels)} groups" if self.levels else ""
         late = ", and of beginnings" if self.late else ""
+        sizes = "equal cells of time" if self.power == 1 else "cells of time, narrower at first,"
         return (
-            f"{self.count} equal cells of time for {kinds}, {self.coarse} for censoring{late}{groups} "
+            f"{self.count} {sizes} for {kinds}, {self.coarse} for censoring{late}{groups} "
             f"on [{self.domain_range[0]:g}, {self.domain_range[1]:g}]"
         )
 
@@ -157,6 +189,7 @@ class LifeCells:
             "causes": list(self.causes),
             "levels": list(self.levels),
             "late": self.late,
+            "power": self.power,
         }
 
     @classmethod
@@ -170,4 +203,7 @@ class LifeCells:
             raise ValueError("cells of a follow-up that cannot be")
         if type(written["late"]) is not bool:
             raise ValueError("not a yes or no")
-        return cls((first, last), count, causes, levels, written["late"])
+        power = number(written.get("power", 1.0))
+        if not 1 <= power <= 4:
+            raise ValueError("edges of cells that cannot be")
+        return cls((first, last), count, causes, levels, written["late"], power)

@@ -69,7 +69,9 @@ class IntegerBall:
         is halved, and in the end it becomes the zero vector. Nothing is raised, because an error
         would depend on the value of a record.
         """
-        if rows.mantissas.shape[1] * self.radius ** (2 if self.norm == "l2" else 1) >= 2**63:
+        # Sums of sizes are made in floats, of squares in integers.
+        largest = rows.mantissas.shape[1] * self.radius ** (2 if self.norm == "l2" else 1)
+        if largest >= (2**53 if self.norm == "l1" else 2**63):
             raise ParameterError(
                 "radius", "be small enough to verify a row in 64 bits", f"{self.radius}"
             )
@@ -115,27 +117,45 @@ def repaired(clipped: Floats, largest: int, inside: Callable[[Integers], NDArray
     # Whatever is no number, or too large for an integer, must not reach the cast.
     with np.errstate(all="ignore"):
         sound = np.asarray((np.abs(clipped) <= largest + 1).all(axis=1))
-    integers = np.where(sound[:, None], clipped, 0.0).astype(np.int64)
-    signs, sizes = np.sign(integers), np.abs(integers)
-    for closer in (integers - signs, signs * (sizes // 2), np.zeros_like(integers)):
-        integers = np.where(inside(integers)[:, None], integers, closer)
+    if not sound.all():
+        clipped = np.where(sound[:, None], clipped, 0.0)
+    integers = clipped.astype(np.int64)
+    outside = np.flatnonzero(~inside(integers))
+    if not outside.size:
+        return integers
+    some = integers[outside]
+    signs, sizes = np.sign(some), np.abs(some)
+    for closer in (some - signs, signs * (sizes // 2), np.zeros_like(some)):
+        integers[outside] = np.where(inside(integers[outside])[:, None], integers[outside], closer)
     return integers
 
 
 def _onto_l1_ball(rows: Floats, radius: float) -> Floats:
-    """Nearest point of the l1 ball: soft thresholding at a level found by sorting.
+    """Nearest integer point of the l1 ball but for rounding toward zero: sizes lowered by one level.
 
     Only entries within `radius` of the largest survive, so all are first lowered by the same amount
-    to at most `radius`; the projection is the same and no magnitude cancels it.
+    to at most `radius`; the projection is the same and no magnitude cancels it. Sizes are then
+    integers whose sums are below 2^53, so that no order of additions shows. The level rises from one
+    that leaves too much to the next (Michelot 1986), (sum - radius) / count over the sizes above it,
+    until these are the same. Rounded up it takes at least sum - radius away: what is left is in the
+    ball. (A quotient of such numbers is less than 1 / count off, and is not rounded to an integer
+    that it exceeds.)
     """
-    sizes = np.abs(rows)
-    largest = np.max(sizes, axis=1, keepdims=True)
-    lowered = np.where(largest > radius, np.maximum(radius - (largest - sizes), 0.0), sizes)
-    outside = sum_columns(lowered) > radius
-    ordered = -np.sort(-lowered, axis=1)
-    excess = np.cumsum(ordered, axis=1) - radius
-    counts = np.arange(1.0, rows.shape[1] + 1)
-    active = np.sum(ordered * counts > excess, axis=1)
-    level = excess[np.arange(rows.shape[0]), active - 1] / active
-    level = np.where(outside, np.maximum(level, 0.0), 0.0)
-    return np.asarray(np.copysign(np.maximum(lowered - level[:, None], 0.0), rows))
+    lowered = np.abs(rows)
+    largest = np.max(lowered, axis=1)
+    high = np.flatnonzero(largest > radius)
+    if high.size:
+        lowered[high] = np.maximum(radius - (largest[high, None] - lowered[high]), 0.0)
+    np.floor(lowered, out=lowered)
+    level = np.zeros(rows.shape[0])
+    outside = np.flatnonzero(lowered.sum(axis=1) > radius)
+    some = lowered[outside]
+    while outside.size:
+        above = some > level[outside, None]
+        higher = ((some * above).sum(axis=1) - radius) / np.count_nonzero(above, axis=1)
+        rising = higher > level[outside]
+        level[outside] = higher
+        outside, some = outside[rising], some[rising]
+    lowered -= np.ceil(level)[:, None]
+    np.maximum(lowered, 0.0, out=lowered)
+    return np.asarray(np.copysign(lowered, rows, out=lowered))

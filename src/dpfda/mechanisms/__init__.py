@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from dpfda.errors import ParameterError
@@ -25,8 +27,13 @@ _SHARED = {"protocol", "blocks", "bodies"}
 
 def mechanisms() -> dict[str, type[Any]]:
     """Names of all mechanisms, with their classes."""
+    return dict(_found(tuple(__path__)))
+
+
+@cache
+def _found(path: tuple[str, ...]) -> Mapping[str, type[Any]]:
     found: dict[str, type[Any]] = {}
-    for module in pkgutil.iter_modules(__path__):
+    for module in pkgutil.iter_modules(path):
         if module.ispkg or module.name in _SHARED:
             continue
         loaded = importlib.import_module(f"{__name__}.{module.name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import dpfda.noise
@@ -13,14 +14,17 @@ from dpfda.noise.protocol import Law, VectorLaw
 
 def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:
     """Names of all laws of a kind in the files of this folder, with their classes."""
-    found: dict[str, type[Any]] = {}
-    for module in pkgutil.iter_modules(dpfda.noise.__path__):
+    return {law.law: law for law in _laws(tuple(dpfda.noise.__path__)) if issubclass(law, kind)}
+
+
+@cache
+def _laws(path: tuple[str, ...]) -> tuple[type[Any], ...]:
+    found: list[type[Any]] = []
+    for module in pkgutil.iter_modules(path):
         loaded = importlib.import_module(f"{dpfda.noise.__name__}.{module.name}")
-        for item in vars(loaded).values():
-            named = isinstance(item, type) and "law" in vars(item) and item.__module__ == loaded.__name__
-            if named and issubclass(item, kind):
-                found[item.law] = item
-    return found
+        items = (item for item in vars(loaded).values() if isinstance(item, type))
+        found += [item for item in items if "law" in vars(item) and item.__module__ == loaded.__name__]
+    return tuple(found)
 
 
 def law_from_json(written: Mapping[str, Any], kind: type[Law] = VectorLaw) -> Any:

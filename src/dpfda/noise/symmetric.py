@@ -10,7 +10,8 @@ c c^T to the sum. Between neighbours the sum moves by D, and exactly, in integer
 
 - *replace-one*, D = c c^T - c'c'^T. |D|_F^2 = |c|^4 + |c'|^4 - 2 (c.c')^2 <= 2 R^4, attained by
   orthogonal vectors of length R. D has at most two eigenvalues other than zero and is a difference of
-  positive matrices of trace at most R^2, so the nuclear norm tr|D| is at most 2 R^2, attained likewise.
+  positive matrices of trace at most R^2: so are its positive and its negative part, D = P - N with
+  max(tr P, tr N) <= R^2 and the nuclear norm tr|D| = tr P + tr N <= 2 R^2, all attained likewise.
   For M = 1 there are no orthogonal vectors: |D| = |c^2 - c'^2| <= R^2.
 - *add/remove*, D = c c^T: |D|_F = tr|D| = |c|^2 <= R^2.
 
@@ -19,19 +20,11 @@ Losses, each an upper end of an enclosure or exact:
 - K-norm, density exp(-|X|_F / c): at most |D|_F / c, by the triangle inequality.
 - Gaussian: the exact profile at mu = |D|_F / s, since in orthonormal coordinates the deviations are all
   s and |D|_F is the length of D.
-- A difference A - B of Wishart matrices with M + 1 degrees of freedom and covariance c I: at most
-  tr|D| / (2c). The density of X = A - B is, up to a constant,
-
-      f(X) = integral over A >= 0, A >= X of exp(-(2 tr A - tr X) / (2c)) dA.
-
-  Write D = P - N with its positive and negative parts. In f(X + D) put A = A' + P. The region,
-  A' + P >= 0 and A' >= X - N, contains A' >= 0, A' >= X, and the exponent is that of f(X) minus
-  (2 tr P - tr D) / (2c) = tr|D| / (2c). So f(X + D) >= exp(-tr|D| / (2c)) f(X) for all X and D, which is
-  pure differential privacy. It is attained in the limit: v'Xv is c times a difference of two chi-square
-  variables of M + 1 degrees of freedom, whose tails fall like exp(-x / (2c)).
+- Differences of positive matrices: by the nuclear norm, or by the larger of tr P and tr N, see
+  `dpfda.noise.wishart`.
 
 The expected square of the noise, |.|_F^2, is M (M + 1) / 2 times the power: for K-norm noise it grows
-like M^4, for the difference of Wishart matrices like M^3, because that law fits the nuclear norm.
+like M^4, for differences of positive matrices like M^3, because those laws fit how records differ.
 (Adding one Wishart matrix is not private at all: X >= S is then certain, and a neighbour may break it.)
 """
 
@@ -73,17 +66,24 @@ class OuterDifference:
         Largest |D|_F^2.
     trace : int
         Largest tr|D|.
+    part : int
+        Largest trace of the positive or of the negative part of D.
     """
 
     frobenius_square: int
     trace: int
+    part: int
 
     @classmethod
     def of(cls, size: int, radius: int, neighbours: Neighbours) -> Self:
         """For integer vectors of the given size and length at most `radius`."""
-        apart = neighbours is Neighbours.REPLACE_ONE and size > 1
-        factor = 2 if apart else 1
-        return cls(factor * radius**4, factor * radius**2)
+        return cls.of_square(size, radius**2, neighbours)
+
+    @classmethod
+    def of_square(cls, size: int, square: int, neighbours: Neighbours) -> Self:
+        """The same by the largest square of the length."""
+        factor = 2 if neighbours is Neighbours.REPLACE_ONE and size > 1 else 1
+        return cls(factor * square**2, factor * square, square)
 
     @property
     def frobenius(self) -> Fraction:
@@ -93,6 +93,8 @@ class OuterDifference:
 
 class SymmetricNoise(AnyLaw, Protocol):
     """What the rest of the library asks of a law on symmetric matrices; draws are lower triangles."""
+
+    mechanism: ClassVar[str]
 
     @property
     def size(self) -> int:
@@ -104,7 +106,10 @@ class SymmetricNoise(AnyLaw, Protocol):
 
     @property
     def power(self) -> float:
-        """Variance of a diagonal entry, twice that of any other, in squared grid units."""
+        """Mean variance of the orthonormal coordinates, in squared grid units."""
+
+    def variances(self) -> Floats:
+        """Variances of the entries of the lower triangle, in squared grid units."""
 
     def achieved(self, difference: OuterDifference, requested: Guarantee) -> Guarantee:
         """What the integer scale in force gives, rounded outward."""
@@ -134,71 +139,14 @@ class MatrixLaw(Law):
         """Number of entries in the lower triangle."""
         return triangle(self.size)
 
-
-@dataclass(frozen=True)
-class WishartDifferenceNoise(MatrixLaw):
-    """A - B for independent Wishart matrices of M + 1 degrees of freedom and covariance c I.
-
-    Each is a sum of M + 1 outer products of normal vectors of variance c, with density proportional to
-    exp(-tr A / (2c)) on the positive semidefinite matrices. For M = 1 it is Laplace noise of scale 2c.
-
-    Parameters
-    ----------
-    size : int
-        Number M of rows.
-    scale : int
-        The variance c, in grid units of the matrix.
-    """
-
-    law: ClassVar[str] = "wishart-difference"
-    mechanism: ClassVar[str] = "wishart"
-
     @property
     def power(self) -> float:
-        """Variance of a diagonal entry."""
-        return 4.0 * (self.size + 1) * float(self.scale) ** 2
+        """Mean variance of the orthonormal coordinates."""
+        raise NotImplementedError
 
-    def draw(self) -> list[int]:
-        """One exact draw, rounded."""
-        rows, half = self.size + 1, self.size * (self.size + 1)
-        lower = np.tril_indices(self.size)
-
-        def products(a: drawing.Arithmetic, first: int, places: drawing.Places) -> Any:
-            """Entries of G' G, the normal variables of G from `first` on."""
-            j, k = lower[0][places], lower[1][places]
-            columns, where = np.unique(np.concatenate([j, k]), return_inverse=True)
-            normal = drawing.normals(a, first, (np.arange(rows)[:, None] * self.size + columns).ravel())
-            at = np.arange(rows * columns.size).reshape(rows, -1)
-            return (normal[at[:, where[: j.size]]] * normal[at[:, where[j.size :]]]).sum(axis=0)
-
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
-            scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
-            return lambda places: scale * (products(a, 0, places) - products(a, half, places))
-
-        # Half is even, so that both parts have uniforms of their own.
-        return drawing.draw_array(
-            values, 2 * half, self.components, at_once=max(1, drawing.AT_ONCE * 32 // rows)
-        )
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Float draws (draws, M, M)."""
-        shape = (draws, self.size, self.size + 1)
-        plus, minus = generator.standard_normal(shape), generator.standard_normal(shape)
-        difference = plus @ plus.transpose(0, 2, 1) - minus @ minus.transpose(0, 2, 1)
-        return np.asarray(difference * float(self.scale))
-
-    def describe(self) -> str:
-        """Say the law in words."""
-        return f"the difference of two Wishart matrices of size {self.size}"
-
-    @classmethod
-    def scaled(cls, size: int, difference: OuterDifference, guarantee: PureDP | ApproximateDP) -> Self:
-        """Scaled to the epsilon of a guarantee."""
-        return cls(size, math.ceil(difference.trace / (2 * guarantee.epsilon)))
-
-    def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP:
-        """Pure."""
-        return PureDP(Fraction(difference.trace, 2 * self.scale))
+    def variances(self) -> Floats:
+        """Variances of the entries of the lower triangle: here of one variance in all coordinates."""
+        return np.where(np.equal(*np.tril_indices(self.size)), self.power, self.power / 2)
 
 
 @dataclass(frozen=True)
@@ -223,7 +171,7 @@ class SymmetricKNormNoise(MatrixLaw):
 
     @property
     def power(self) -> float:
-        """Variance of a diagonal entry."""
+        """Variance of each orthonormal coordinate."""
         return float(self.scale) ** 2 * (self.components + 1)
 
     def draw(self) -> list[int]:
@@ -277,7 +225,7 @@ class SymmetricGaussianNoise(MatrixLaw):
 
     @property
     def power(self) -> float:
-        """Variance of a diagonal entry."""
+        """Variance of each orthonormal coordinate."""
         return float(self.scale) ** 2
 
     def draw(self) -> list[int]:
@@ -328,7 +276,7 @@ def symmetric_noise(
 
     Parameters
     ----------
-    name : {"wishart", "knorm", "gaussian"}
+    name : {"wishart", "coupled", "knorm", "gaussian"}
     size : int
         Number of rows.
     difference : OuterDifference
@@ -353,6 +301,32 @@ def symmetric_noise(
         )
     made: SymmetricNoise = laws[name].scaled(size, difference, guarantee)
     return made
+
+
+def quietest_symmetric(size: int, difference: OuterDifference, guarantee: Guarantee) -> SymmetricNoise:
+    """The law of least power that gives a guarantee: what to add to a sum of outer products.
+
+    Parameters
+    ----------
+    size : int
+        Number of rows.
+    difference : OuterDifference
+        How far neighbouring sums are apart.
+    guarantee : Guarantee
+        What the noise must give.
+    """
+    names = [name for name in symmetric_mechanisms() if suits(name, guarantee)]
+    laws = [symmetric_noise(name, size, difference, guarantee) for name in names]
+    return min(laws, key=lambda law: law.power)
+
+
+def suits(name: str, guarantee: Guarantee) -> bool:
+    """Whether a law can give a guarantee of this kind."""
+    try:
+        symmetric_noise(name, 1, OuterDifference(1, 1, 1), guarantee)
+    except RefusedMechanismError:
+        return False
+    return True
 
 
 def symmetric_mechanisms() -> dict[str, type[Any]]:

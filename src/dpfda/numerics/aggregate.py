@@ -79,6 +79,24 @@ class IntegerSum:
         self._modulus = self._modulus or other._modulus
         return self
 
+    @classmethod
+    def side_by_side(cls, sums: Sequence[IntegerSum]) -> IntegerSum:
+        """The totals of several sums one after another, and behind them their numbers of rows."""
+        total = cls(0)
+        total._total = [number for each in sums for number in each._total]
+        total._total += [each._count for each in sums]
+        total._count = sum(each._count for each in sums)
+        return total
+
+    def parted(self, parts: int) -> list[IntegerSum]:
+        """The sums of equal length that `side_by_side` put together."""
+        length = len(self._total) // parts - 1
+        made = [IntegerSum(length) for _ in range(parts)]
+        for number, part in enumerate(made):
+            part._total = self._total[number * length : (number + 1) * length]
+            part._count, part._modulus = self._total[parts * length + number], self._modulus
+        return made
+
     def with_noise(self, noise: Sequence[int], thresholds: Sequence[int] = ()) -> tuple[int, ...]:
         """Leading components of the sum, soft-thresholded if asked, plus integer noise: the release.
 

@@ -27,7 +27,7 @@ WORTHWHILE = 2**18
 # Integers of 30 bits that add up exactly in float64.
 ROWS_AT_ONCE = 2**22
 # Numbers that stay in the processor's cache from one loop to the next.
-NUMBERS_AT_ONCE = 2**16
+NUMBERS_AT_ONCE = 2**15
 
 
 class Rule(Protocol):
@@ -173,20 +173,31 @@ def _read_part(
     numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
     totals, points = np.zeros(rule.center.size), rule.center.size
     records = order.size or values.shape[0]
-    step = max(1, NUMBERS_AT_ONCE // points)
-    rows, usable = np.empty((step, points)), np.empty(step, dtype=np.bool_)
+    step = min(records, max(1, NUMBERS_AT_ONCE // points))
+    usable = np.empty(step, dtype=np.bool_)
+    gathered = np.empty((step if order.size else 0, points), dtype=values.dtype)
+    filled = np.empty((step if complete else 0, points))
+    shapes = np.empty((step if standardize else 0, points))
     averages = np.zeros((step + 1 if starts.size else 0, points))
     refused = found = unit = 0
     for first in range(0, records, step):
         some = min(step, records - first)
-        places = order[first : first + some] if order.size else slice(first, first + some)
-        block, good = rows[:some], usable[:some]
-        data = values if order.size else values[places]
-        refused += numba_units.read(data, order[first : first + some], complete, grid, block, good)
+        block, good = values[first : first + some], usable[:some]
+        places: Any = slice(first, first + some)
+        if order.size:
+            places, block = order[first : first + some], gathered[:some]
+            # Clipping places, none of which is outside, lets it copy to where it is told.
+            np.take(values, places, axis=0, out=block, mode="clip")
+        if complete or not standardize:
+            bad = numba_units.finite(block, good)
+        if complete and bad:
+            bad = numba_units.fill(block, grid, filled[:some], good)
+            block = filled[:some]
         if standardize:
-            numba_units.standardize(block, good, rule.weights, whole, flat)
+            bad = numba_units.standardize(block, shapes[:some], good, rule.weights, whole, flat)
+            block = shapes[:some]
+        refused += bad
         if not good.all():
-            numba_units.spoil(block, good)
             found += int(np.count_nonzero(~good & ~unusable[places]))
             unusable[places] = ~good
         if not starts.size:
@@ -196,7 +207,6 @@ def _read_part(
         loop(averages[:made], *numbers, totals)
         unit += made
         averages[0] = averages[made]
-        averages[1 : made + 1] = 0.0
     return totals.astype(np.int64), refused, found
 
 
@@ -256,23 +266,55 @@ def _project_rows(
 
     points, size = public.shape
     totals, unusable, careful = np.zeros(size, dtype=np.int64), 0, []
-    step = max(16, 2**16 // points)
+    # So few that their integers, none above the radius, add up exactly.
+    step = min(max(16, 2**15 // points), max(1, 2**52 // radius))
     integers, exponents = np.empty((step, points)), np.empty(step, dtype=np.int64)
-    mantissas, lowered = np.empty((step, size)), np.empty((step, size))
-    states, usable = np.empty(step, dtype=np.int64), np.empty(step, dtype=np.bool_)
+    mantissas, usable = np.empty((step, size)), np.empty(step, dtype=np.bool_)
+    marks, product = np.empty(step, dtype=np.bool_), SymmetricProduct(public)
     for start in range(0, values.shape[0], step):
         block = values[start : start + step]
         if not is_direct(block):
             block = doubles(block)
         n = block.shape[0]
         loops.quantise(block, bits, integers[:n], exponents[:n], usable[:n])
-        np.matmul(integers[:n], public, out=mantissas[:n])
-        loops.lower(mantissas[:n], exponents[:n] + exponent, float(radius), lowered[:n], states[:n])
-        ordered = np.sort(-lowered[:n][states[:n] == 1], axis=1)
-        loops.add_projected(mantissas[:n], lowered[:n], ordered, states[:n], radius, totals)
+        product(integers[:n], mantissas[:n])
+        part = np.zeros(size)
+        loops.add_projected(mantissas[:n], exponents[:n] + exponent, radius, marks[:n], part)
+        totals[product.order] += part.astype(np.int64)
         unusable += n - int(np.count_nonzero(usable[:n]))
-        careful.append(first + start + np.flatnonzero(states[:n] == 2))
+        careful.append(first + start + np.flatnonzero(marks[:n]))
     return totals, unusable, np.concatenate(careful)
+
+
+class SymmetricProduct:
+    """Products of rows of integers with a public matrix of integers, its columns in the order `order`.
+
+    Columns that are even or odd about the middle of the grid, as eigenfunctions of a stationary kernel
+    are, need sums or differences of mirrored entries alone, which is half of the work. Everything is an
+    integer below 2^53, and these are the same products.
+    """
+
+    def __init__(self, public: Floats) -> None:
+        even = np.all(public == public[::-1], axis=0)
+        odd = np.all(public == -public[::-1], axis=0) & ~even
+        places = [np.flatnonzero(chosen) for chosen in (~(even | odd), even, odd)]
+        half = (len(public) + 1) // 2
+        self.order = np.concatenate(places)
+        self._middle, self._ends = half, np.cumsum([part.size for part in places])
+        rest, first, last = (np.ascontiguousarray(public[:, part]) for part in places)
+        self._matrices = rest, first[:half].copy(), -last[half:]
+
+    def __call__(self, rows: Floats, products: Floats) -> None:
+        """Put the products in place; rows are changed."""
+        from dpfda.numerics import numba_loops
+
+        (rest, even, odd), (one, two, three) = self._matrices, self._ends
+        if one:
+            np.matmul(rows, rest, out=products[:, :one])
+        if three > one:
+            numba_loops.fold(rows)
+            np.matmul(rows[:, : self._middle], even, out=products[:, one:two])
+            np.matmul(rows[:, self._middle :], odd, out=products[:, two:])
 
 
 def _threads() -> int:

@@ -49,10 +49,15 @@ def project(values: Floats, analysis: Floats) -> Rows:
     Rows
         Mantissas (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
     """
-    public, public_exponent, bits = quantised(analysis)
+    return product(values, *quantised(analysis))
+
+
+def product(values: Floats, public: Floats, exponent: int, bits: int) -> Rows:
+    """`project` with a matrix that is `quantised` already."""
     exponents = row_exponents(values)
-    integers = np.rint(np.ldexp(values, (bits - exponents)[:, None]))
-    return Rows(integers @ public, exponents + (public_exponent - 2 * bits))
+    integers = np.ldexp(values, (bits - exponents)[:, None])
+    np.rint(integers, out=integers)
+    return Rows(integers @ public, exponents + (exponent - 2 * bits))
 
 
 def quantised(analysis: Floats) -> tuple[Floats, int, int]:
@@ -89,6 +94,17 @@ def transform(values: Floats, basis: OwnTransform) -> Rows:
     """
     made = [basis.scaled_transform(row) for row in values]
     return Rows(np.array([c for c, _ in made]), np.array([e for _, e in made], dtype=np.int64))
+
+
+def transform_matrix(basis: OwnTransform, points: int) -> Floats:
+    """The matrix (m, K) of a basis's transform, from what it makes of ones at each of m points."""
+    return np.array([np.ldexp(*basis.scaled_transform(row)) for row in np.eye(points)])
+
+
+def row_lengths(rows: Rows) -> Floats:
+    """Lengths (n,) of rows in l2; an overflow, or what is no number, is above any bound."""
+    with np.errstate(all="ignore"):
+        return np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
 
 
 def sum_columns(matrix: Floats) -> Floats:

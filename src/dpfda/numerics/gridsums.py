@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 2**22
 # A row's squares are added up in this many lanes: a fixed order that processors can do in parallel.
 LANES = 32
 # Numbers that NumPy works on at a time, so that they stay in the processor's cache.
-NUMBERS_AT_ONCE = 2**16
+NUMBERS_AT_ONCE = 2**15
 
 
 @dataclass(frozen=True, eq=False)

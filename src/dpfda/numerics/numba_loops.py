@@ -20,6 +20,8 @@ LANES = 32
 CHUNK = 64
 # Shifts from here on could overflow where the number itself would not.
 FAR = 2.0**900
+# Bits of a float64 without its sign, and those of infinity.
+SIZE, INFINITE = np.int64(2**63 - 1), np.int64(0x7FF << 52)
 
 
 def _compile(function: Callable[..., Any], **settings: Any) -> Any:
@@ -231,93 +233,109 @@ def quantise(
     Rows that are not finite become zero and are marked.
     """
     points = values.shape[1]
+    row = np.empty(points)
+    words = row.view(np.int64)
     for i in range(values.shape[0]):
-        finite, largest = 0, 0.0
         for k in range(points):
-            size = abs(np.float64(values[i, k]))
-            finite += int(size <= LARGEST)
-            largest = max(largest, size)
-        usable[i] = finite == points
+            row[k] = np.float64(values[i, k])
+        # Sizes of floats are ordered as their bits are, those that are not finite behind all others.
+        largest = np.int64(0)
+        for k in range(points):
+            largest = max(largest, words[k] & SIZE)
+        usable[i] = largest < INFINITE
         if not usable[i]:
             exponents[i] = 0
             integers[i] = 0.0
             continue
-        exponents[i] = math.frexp(largest)[1]
+        words[0], first = largest, row[0]
+        exponents[i] = math.frexp(row[0])[1]
+        row[0] = first
         shift = bits - exponents[i]
         if abs(shift) <= 1000:
             # A product with a power of two is what ldexp gives, where that power is a float.
             factor = math.ldexp(1.0, shift)
             for k in range(points):
-                integers[i, k] = np.rint(np.float64(values[i, k]) * factor)
+                integers[i, k] = np.rint(row[k] * factor)
         else:
             for k in range(points):
-                integers[i, k] = np.rint(math.ldexp(np.float64(values[i, k]), shift))
+                integers[i, k] = np.rint(math.ldexp(row[k], shift))
 
 
 @compiled
-def lower(
-    mantissas: Floats, exponents: NDArray[np.int64], limit: float, lowered: Floats, states: Any
-) -> None:
-    """Sizes of each row in grid units, lowered by one amount until none is above the limit.
+def fold(rows: Floats) -> None:
+    """Sums of mirrored entries in place of the first half of each row, differences in the other."""
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1] // 2):
+            first, last = rows[i, k], rows[i, rows.shape[1] - 1 - k]
+            rows[i, k] = first + last
+            rows[i, rows.shape[1] - 1 - k] = first - last
 
-    `states` says where a row then is: 0 in the ball, 1 outside, 2 where floats do not hold it.
-    """
-    size = mantissas.shape[1]
-    for i in range(mantissas.shape[0]):
-        if abs(exponents[i]) > 900:
-            states[i] = 2
-            continue
-        factor = math.ldexp(1.0, exponents[i])
-        largest = 0.0
-        for k in range(size):
-            lowered[i, k] = abs(mantissas[i, k]) * factor
-            largest = max(largest, lowered[i, k])
-        if largest > limit:
-            for k in range(size):
-                lowered[i, k] = max(limit - (largest - lowered[i, k]), 0.0)
-        total = 0.0
-        for k in range(size):
-            total += lowered[i, k]
-        states[i] = 2 if not largest <= LARGEST else int(total > limit)
+
+@in_any_order
+def _above(sizes: Floats, level: float) -> Any:
+    """Sum and number of the integers above a level."""
+    total, count = 0.0, 0.0
+    for k in range(sizes.size):
+        total += sizes[k] if sizes[k] > level else 0.0
+        count += 1.0 if sizes[k] > level else 0.0
+    return total, count
+
+
+@compiled
+def _lower(sizes: Floats, limit: float) -> float:
+    """Lower integers by the level that brings their sum below a limit; returns their sum then."""
+    level = 0.0
+    total, count = _above(sizes, level)
+    if not total > limit:
+        return total  # type: ignore[no-any-return]
+    higher = (total - limit) / count
+    while higher > level:
+        level = higher
+        total, count = _above(sizes, level)
+        higher = (total - limit) / count
+    level = np.ceil(level)
+    for k in range(sizes.size):
+        sizes[k] = max(sizes[k] - level, 0.0)
+    return _above(sizes, 0.0)[0]  # type: ignore[no-any-return]
 
 
 @compiled
 def add_projected(
-    mantissas: Floats,
-    lowered: Floats,
-    ordered: Floats,
-    states: NDArray[np.int64],
-    radius: int,
-    totals: NDArray[np.int64],
+    mantissas: Floats, exponents: NDArray[np.int64], radius: int, careful: Any, totals: Floats
 ) -> None:
-    """Soft-threshold rows onto the l1 ball, round toward zero, verify in integers and add.
+    """Project rows to the l1 ball, in integers, verify and add.
 
-    Step by step what `dpfda.bounds.balls` does, so that the integers are the same. `ordered` holds the
-    rows outside, negated and sorted. The state of a row that is not verified becomes 2; it is not added.
+    Step by step what `dpfda.bounds.balls` does, so that the integers are the same. Rows that floats do
+    not hold, or that are not verified, are marked as careful and not added. The caller sees to it that
+    the sums of all rows stay below 2^53.
     """
-    size, limit, place = mantissas.shape[1], float(radius), 0
-    whole = np.empty(size, dtype=np.int64)
+    size, limit = mantissas.shape[1], float(radius)
+    sizes = np.empty(size)
+    words = sizes.view(np.int64)
+    one = np.empty(1)
     for i in range(mantissas.shape[0]):
-        level = 0.0
-        if states[i] == 1:
-            active, cumulated = 0, 0.0
+        careful[i] = abs(exponents[i]) > 900
+        if careful[i]:
+            continue
+        factor = math.ldexp(1.0, exponents[i])
+        top = np.int64(0)
+        for k in range(size):
+            sizes[k] = abs(mantissas[i, k]) * factor
+        for k in range(size):
+            top = max(top, words[k])
+        one.view(np.int64)[0] = top
+        largest = one[0]
+        careful[i] = not largest <= LARGEST
+        if careful[i]:
+            continue
+        if largest > limit:
             for k in range(size):
-                cumulated -= ordered[place, k]
-                active += int(-ordered[place, k] * (k + 1.0) > cumulated - limit)
-            cumulated = 0.0
-            for k in range(active):
-                cumulated -= ordered[place, k]
-            level = max((cumulated - limit) / active, 0.0)
-            place += 1
-        if states[i] == 2:
-            continue
-        length, inside = 0, 0
-        for k in range(size):
-            whole[k] = np.int64(max(lowered[i, k] - level, 0.0))
-            inside += int(whole[k] <= radius)
-            length += whole[k]
-        if inside < size or length > radius:
-            states[i] = 2
+                sizes[k] = np.floor(max(limit - (largest - sizes[k]), 0.0))
+        else:
+            for k in range(size):
+                sizes[k] = np.floor(sizes[k])
+        careful[i] = not _lower(sizes, limit) <= limit
+        if careful[i]:
             continue
         for k in range(size):
-            totals[k] += whole[k] if mantissas[i, k] >= 0.0 else -whole[k]
+            totals[k] += math.copysign(sizes[k], mantissas[i, k])

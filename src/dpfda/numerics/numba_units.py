@@ -12,35 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.numerics.numba_loops import (
-    LANES,
-    LARGEST,
-    UNSIGNED,
-    _square_lengths,
-    compiled,
-    is_finite,
-)
+from dpfda.numerics.numba_loops import LANES, LARGEST, UNSIGNED, compiled, is_finite
 
 Floats = NDArray[np.float64]
 
-
-@compiled
-def _largest(rows: Floats, largest: Floats) -> None:
-    """Largest sizes in each row, by lanes."""
-    whole: Any = UNSIGNED(rows.shape[1] // LANES)
-    lanes = np.zeros(LANES)
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        lanes[:] = 0.0
-        for j in range(whole):
-            for lane in range(UNSIGNED(LANES)):
-                size = abs(row[UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)])
-                lanes[lane] = size if size > lanes[lane] else lanes[lane]
-        for k in range(whole * UNSIGNED(LANES), UNSIGNED(row.size)):
-            lane = k - whole * UNSIGNED(LANES)
-            size = abs(row[k])
-            lanes[lane] = size if size > lanes[lane] else lanes[lane]
-        largest[i] = lanes.max()
+# Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
+LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
 
 @compiled
@@ -63,69 +40,93 @@ def fill_gaps(row: Floats, grid: Floats) -> None:
 
 
 @compiled
-def _weighted_sums(rows: Floats, weights: Floats, sums: Floats) -> None:
-    """Sums of w_k y_k in lanes: column k goes to lane k mod 32, then lanes are paired."""
-    whole: Any = UNSIGNED(rows.shape[1] // LANES)
-    lanes = np.zeros(LANES)
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        lanes[:] = 0.0
-        for j in range(whole):
-            for lane in range(UNSIGNED(LANES)):
-                k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
-                lanes[lane] += row[k] * weights[k]
-        for k in range(whole * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
-            lanes[k - whole * UNSIGNED(LANES)] += row[k] * weights[k]
-        half: Any = UNSIGNED(LANES // 2)
-        while half:
-            for lane in range(half):
-                lanes[lane] += lanes[UNSIGNED(lane) + half]
-            half //= UNSIGNED(2)
-        sums[i] = lanes[0]
+def _pair(lanes: Floats) -> float:
+    """The sum of lanes: each of the first half takes one of the second, again and again."""
+    for lane in range(16):
+        lanes[lane] += lanes[lane + 16]
+    for lane in range(8):
+        lanes[lane] += lanes[lane + 8]
+    for lane in range(4):
+        lanes[lane] += lanes[lane + 4]
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])  # type: ignore[no-any-return]
 
 
 @compiled
-def _halve(row: Floats, exponent: int) -> None:
-    """Divide by a power of two."""
-    if abs(exponent) <= 1000:
-        factor = math.ldexp(1.0, -exponent)
-        for k in range(row.size):
-            row[k] *= factor
-    else:
-        for k in range(row.size):
-            row[k] = math.ldexp(row[k], -exponent)
+def _center(
+    record: NDArray[Any], row: Floats, weights: Floats, whole: float, lanes: Floats
+) -> tuple[float, float]:
+    """Put a record minus its mean in a row; returns the mean and the square of the row's norm.
+
+    Sums go to lanes: column k to lane k mod 32, then lanes are paired.
+    """
+    # Unsigned counters, as in `numba_loops`.
+    full: Any = UNSIGNED(row.size // LANES)
+    lanes[:] = 0.0
+    for j in range(full):
+        for lane in range(UNSIGNED(LANES)):
+            k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
+            lanes[lane] += np.float64(record[k]) * weights[k]
+    for k in range(full * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
+        lanes[k - full * UNSIGNED(LANES)] += np.float64(record[k]) * weights[k]
+    mean = _pair(lanes) / whole
+    for place in range(row.size):
+        row[place] = np.float64(record[place]) - mean
+    lanes[:] = 0.0
+    for j in range(full):
+        for lane in range(UNSIGNED(LANES)):
+            k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
+            lanes[lane] += row[k] * row[k] * weights[k]
+    for k in range(full * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
+        lanes[k - full * UNSIGNED(LANES)] += row[k] * row[k] * weights[k]
+    return mean, _pair(lanes)
 
 
 @compiled
-def standardize(rows: Floats, usable: Any, weights: Floats, whole: float, flat: float) -> None:
-    """Each row minus its own mean, over its own norm; those without a shape are marked.
+def standardize(
+    records: NDArray[Any], rows: Floats, usable: Any, weights: Floats, whole: float, flat: float
+) -> int:
+    """Each record minus its own mean, over its own norm; those without a shape become NaN.
 
     Parameters
     ----------
+    records : array (n, m)
     rows : array (n, m)
-        Replaced in place. Rows that are not usable are left as they are.
+        Where they are put; not the records themselves.
     usable : array (n,) of bool
+        Those that have a shape.
     weights, whole : array (m,) and float
         Quadrature weights and their sum.
     flat : float
-        Norms up to this have no shape.
+        Norms up to this, for a mean of one, are no shape.
+
+    Returns
+    -------
+    int
+        Number of records that are not finite.
     """
-    sums = np.empty(rows.shape[0])
-    _largest(rows, sums)
+    lanes, copy, refused = np.empty(LANES), np.empty(weights.size), 0
     for i in range(rows.shape[0]):
-        if usable[i]:
-            _halve(rows[i], math.frexp(sums[i])[1])
-    _weighted_sums(rows, weights, sums)
-    for i in range(rows.shape[0]):
-        mean = sums[i] / whole
-        for k in range(weights.size):
-            rows[i, k] -= mean
-    _square_lengths(rows, weights, 1.0, sums)
-    for i in range(rows.shape[0]):
-        norm = math.sqrt(sums[i])
-        usable[i] = usable[i] and norm > flat
-        for k in range(weights.size):
-            rows[i, k] /= norm
+        row = rows[i]
+        mean, square = _center(records[i], row, weights, whole, lanes)
+        if not LEAST_SQUARE < square < LARGEST_SQUARE:
+            usable[i] = is_finite(records[i])
+            refused += int(not usable[i])
+            if not usable[i]:
+                row[:] = np.nan
+                continue
+            largest = 0.0
+            for k in range(row.size):
+                largest = max(largest, abs(np.float64(records[i, k])))
+            exponent = math.frexp(largest)[1]
+            for k in range(row.size):
+                copy[k] = math.ldexp(np.float64(records[i, k]), -exponent)
+            mean, square = _center(copy, row, weights, whole, lanes)
+        norm = math.sqrt(square)
+        usable[i] = norm > flat * abs(mean)
+        factor = 1.0 / norm if usable[i] else np.nan
+        for k in range(row.size):
+            row[k] *= factor
+    return refused
 
 
 @compiled
@@ -139,25 +140,15 @@ def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray
 
 
 @compiled
-def read(
-    values: NDArray[Any],
-    order: NDArray[np.int64],
-    complete: bool,
-    grid: Floats,
-    rows: Floats,
-    usable: Any,
-) -> int:
-    """Copy records, by their places in `order` if there are some, and fill their gaps.
-
-    Marks those that are finite then, and returns the number of the others.
-    """
-    count, refused = usable.size, 0
-    for n in range(count):
-        row, record = rows[n], values[order[n] if order.size else n]
+def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
+    """Copy records, fill their gaps and mark those that are finite then; returns how many are not."""
+    refused = 0
+    for n in range(usable.size):
+        row = rows[n]
         for k in range(row.size):
-            row[k] = np.float64(record[k])
+            row[k] = np.float64(records[n, k])
         usable[n] = is_finite(row)
-        if complete and not usable[n]:
+        if not usable[n]:
             fill_gaps(row, grid)
             usable[n] = is_finite(row)
         refused += int(not usable[n])
@@ -165,16 +156,18 @@ def read(
 
 
 @compiled
-def spoil(rows: Floats, usable: Any) -> None:
-    """Rows that are not usable become NaN: the loops that add up leave them out."""
+def finite(records: NDArray[Any], usable: Any) -> int:
+    """Mark records that are finite; returns the number of the others."""
+    refused = 0
     for n in range(usable.size):
-        if not usable[n]:
-            rows[n] = np.nan
+        usable[n] = is_finite(records[n])
+        refused += int(not usable[n])
+    return refused
 
 
 @compiled
 def average(
-    rows: Floats,
+    rows: NDArray[Any],
     usable: Any,
     first: int,
     starts: NDArray[np.int64],
@@ -182,7 +175,7 @@ def average(
     unit: int,
     units: Floats,
 ) -> int:
-    """Add records, each over the number of usable ones of its unit, to the averages of units.
+    """Add records, each times one over the number of usable ones of its unit, to the averages of units.
 
     Parameters
     ----------
@@ -193,9 +186,9 @@ def average(
     starts, sizes : array (units + 1,) and (units,) of int
         Where each unit starts in that order, and how many of its records count.
     unit : int
-        Of the first row. ``units[0]`` holds what it has so far, and the others are zero.
+        Of the first row. ``units[0]`` holds what it has so far.
     units : array (rows + 1, m)
-        Averages. Those without a usable record become NaN.
+        Averages. Those without a usable record become NaN; the next one is zero, or has begun.
 
     Returns
     -------
@@ -203,15 +196,12 @@ def average(
         How many units are complete; the next one has perhaps begun.
     """
     made, points = 0, units.shape[1]
+    share = 1.0 / sizes[unit]
     for n in range(usable.size):
         row, mean = rows[n], units[made]
         if usable[n]:
-            parts = np.float64(sizes[unit + made])
-            if parts == 1.0:
-                mean[:] = row
-            else:
-                for k in range(points):
-                    mean[k] += row[k] / parts
+            for k in range(points):
+                mean[k] += np.float64(row[k]) * share
         if first + n + 1 == starts[unit + made + 1]:
             for k in range(points):
                 # Rounding can carry an average of the largest doubles to infinity.
@@ -219,4 +209,7 @@ def average(
             if sizes[unit + made] == 0:
                 mean[:] = np.nan
             made += 1
+            units[made] = 0.0
+            if unit + made < sizes.size:
+                share = 1.0 / sizes[unit + made]
     return made

@@ -14,6 +14,7 @@ from dpfda.bounds import Norm
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.noise import KNormNoise, NoiseLaw, cost_of
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -160,9 +161,9 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate) -> Pai
 
 def publish_integers(
     total: IntegerSum,
-    noise: NoiseLaw,
+    noise: NoiseLaw | SymmetricNoise,
     norm: Norm,
-    width: int,
+    width: int | OuterDifference,
     guarantee: Guarantee,
     entry: Mapping[str, Any],
     ledger: AnyLedger | None = None,
@@ -178,7 +179,8 @@ def publish_integers(
     noise : NoiseLaw
         Calibrated law on all of them.
     norm, width
-        Neighbouring data sets move the integers by at most `width` in this norm.
+        Neighbouring data sets move the integers by at most `width` in this norm; sums of outer products
+        by an `OuterDifference`, whatever the norm.
     guarantee : Guarantee
         What is charged, and what the noise must give.
     entry : mapping

@@ -6,11 +6,11 @@ import datetime
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from dpfda.errors import DpfdaError
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
@@ -48,15 +48,22 @@ def certified_entry(
     )
 
 
-def recomputed(noise: NoiseLaw, norm: AnyNorm, width: Width, part: Guarantee) -> Guarantee:
+def recomputed(
+    noise: NoiseLaw | SymmetricNoise, norm: AnyNorm, width: Width | OuterDifference, part: Guarantee
+) -> Guarantee:
     """The guarantee of the scales in force, which must not exceed the part of the budget.
+
+    Laws on matrices are held to an `OuterDifference`, which says all norms.
 
     Raises
     ------
     DpfdaError
         If it does.
     """
-    achieved = achieved_guarantee(noise, norm, width, part)
+    if isinstance(width, OuterDifference):
+        achieved = achieved_symmetric(cast("SymmetricNoise", noise), width, part)
+    else:
+        achieved = achieved_guarantee(cast("NoiseLaw", noise), norm, width, part)
     if not within(achieved, part):
         raise DpfdaError(f"The mechanism's noise gives {achieved}, which is more than {part}.")
     return achieved
@@ -72,6 +79,8 @@ def stamp() -> dict[str, Any]:
 
 @cache
 def _versions() -> dict[str, str]:
-    # Looked up once: a search of the file system takes longer than a small release.
+    # Looked up once: a search of the file system takes longer than a small release. Slow to load.
+    from importlib.metadata import version
+
     packages = ("dpfda", "numpy", "python-flint")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}

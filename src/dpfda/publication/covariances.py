@@ -31,6 +31,7 @@ from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.staged import Selection
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +47,7 @@ def release_covariance(
     divisor: float | NoisyCount,
     center: Floats,
     mean: ReleasedFunction | None,
+    selection: Selection | None,
     certificate: Certificate,
 ) -> ReleasedCovariance:
     """Add noise to a sum of outer products and wrap it. The ledger has been charged.
@@ -62,20 +64,22 @@ def release_covariance(
         Public.
     mean : ReleasedFunction or None
         Where the center is one that this release has paid for.
+    selection : Selection or None
+        Where the radius of the plan was chosen.
     certificate : Certificate
         What was charged.
     """
     size = round(divisor.value) if isinstance(divisor, NoisyCount) else int(divisor)
     noise, ball = plan.noise(max(1, size)), plan.ball
-    achieved = added([*_achieved_before(plan, divisor, mean), plan.laws[noise]])
-    tuning = {"name": noise.law, "components": noise.size, "budget": plan.shares.describe()}
+    achieved = added([*_achieved_before(plan, divisor, mean, selection), plan.laws[noise]])
+    tuning = {"name": noise.law, "components": noise.size, **_first_stages(plan, selection)}
     public: dict[str, Any] = {
         "basis": plan.basis.truncate(noise.size),
         "exponent": 2 * ball.exponent,
         "divisor": divisor,
         "center": center,
         "noise": noise,
-        "certificate": certificate.fulfilled(achieved, tuning),
+        "certificate": certificate.fulfilled(achieved, tuning, _bound(certificate, plan, selection)),
         "about": dict(plan.about) | stamp(),
         "mean": mean,
         "shrunk": plan.shrunk,
@@ -84,13 +88,34 @@ def release_covariance(
 
 
 def _achieved_before(
-    plan: CovariancePlan, divisor: float | NoisyCount, mean: ReleasedFunction | None
+    plan: CovariancePlan,
+    divisor: float | NoisyCount,
+    mean: ReleasedFunction | None,
+    selection: Selection | None,
 ) -> list[Guarantee]:
-    """What was achieved for the count and the mean, where they were released."""
+    """What was achieved for count, mean and choice of the radius, where they were released."""
     found: list[Guarantee] = [] if mean is None else [mean.achieved]
     if isinstance(divisor, NoisyCount) and plan.shares.count is not None:
         found.append(recomputed(divisor.noise, "l1", divisor.scale, plan.shares.count))
-    return found
+    return found if selection is None else [*found, selection.achieved]
+
+
+def _first_stages(plan: CovariancePlan, selection: Selection | None) -> dict[str, Any]:
+    """The split of the budget, and how the radius was chosen."""
+    split = {"budget": plan.shares.describe()}
+    return (
+        split if selection is None else {**split, "radius": plan.radius, "choice": selection.to_json()}
+    )
+
+
+def _bound(
+    certificate: Certificate, plan: CovariancePlan, selection: Selection | None
+) -> dict[str, Any] | None:
+    """The bound with the radius that was chosen, where one was."""
+    if selection is None:
+        return None
+    words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
+    return {**certificate.bound, "description": words, "radius": plan.radius}
 
 
 def direction_rate(part: PureDP, radius_square: int, neighbours: Neighbours) -> Fraction:
@@ -105,6 +130,7 @@ def release_subspace(
     divisor: float | NoisyCount,
     center: Floats,
     mean: ReleasedFunction | None,
+    selection: Selection | None,
     certificate: Certificate,
 ) -> ReleasedComponents:
     """Draw directions by the exponential mechanism, then release the covariance within their span.
@@ -141,13 +167,15 @@ def release_subspace(
         basis=plan.basis.truncate(shares.components),
         center=center,
         certificate=certificate.fulfilled(
-            added([*_achieved_before(plan, divisor, mean), *shares.directions, last]),
+            added([*_achieved_before(plan, divisor, mean, selection), *shares.directions, last]),
             {
                 "name": "exponential",
                 "components": shares.components,
                 "variances": noise.describe(),
+                **_first_stages(plan, selection),
                 "budget": {**plan.shares.describe(), **shares.describe()},
             },
+            _bound(certificate, plan, selection),
         ),
         about=dict(plan.about) | stamp(),
         mean=mean,

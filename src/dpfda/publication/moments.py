@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,23 +14,32 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
-from dpfda.errors import DpfdaError, ParameterError
+from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import best_symmetric, symmetric_error, symmetric_laws
 from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, symmetric_noise
+from dpfda.noise.symmetric import (
+    OuterDifference,
+    SymmetricNoise,
+    achieved_symmetric,
+    quietest_symmetric,
+)
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split, within
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, Plan, check, recomputed
+from dpfda.publication.radii import RadiusChoice
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
+from dpfda.releases.staged import RADIUS, Selection
 
 Floats = NDArray[np.float64]
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12
 # Stages of a release.
+# Of the largest radius, for what is expected of a chosen one.
+ASSUMED = 0.25
 COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
 
 
@@ -45,6 +54,8 @@ class Shares:
         For the number of units, under add/remove without a public size.
     mean : PureDP or None
         For the mean, where it is released as the center.
+    radius : PureDP or None
+        For the choice of the length that deviations are shortened to.
     rest : Guarantee
         For the second moments.
     """
@@ -52,33 +63,39 @@ class Shares:
     whole: Guarantee
     count: PureDP | None
     mean: PureDP | None
+    radius: PureDP | None
     rest: Guarantee
 
     @classmethod
-    def of(cls, whole: Guarantee, counted: bool, mean_share: Fraction | None) -> Shares:
-        """Split off a tenth for a count, if one is released, and a share of the rest for a mean."""
+    def of(
+        cls,
+        whole: Guarantee,
+        counted: bool,
+        mean_share: Fraction | None,
+        radius_share: Fraction | None = None,
+    ) -> Shares:
+        """Split off a tenth for a count, if one is released, and of the rest for mean and radius."""
         rest: Guarantee = whole
-        count = mean = None
+        count = mean = radius = None
         if counted:
             count, rest = split(rest, COUNT_SHARE)
         if mean_share is not None:
             mean, rest = split(rest, mean_share)
-        return cls(whole, count, mean, rest)
-
-    @property
-    def alone(self) -> bool:
-        """Whether all of the budget goes to the second moments."""
-        return self.count is None and self.mean is None
+        if radius_share is not None:
+            radius, rest = split(rest, radius_share)
+        return cls(whole, count, mean, radius, rest)
 
     @property
     def before(self) -> dict[str, Cost]:
         """What is paid before the second moments; the mean's law may await the count."""
-        count = {} if self.count is None else {COUNT: Cost(self.count, LaplaceLoss(self.count.epsilon))}
-        return count if self.mean is None else {**count, MEAN: Cost(self.mean)}
+        known = {} if self.count is None else {COUNT: Cost(self.count, LaplaceLoss(self.count.epsilon))}
+        if self.mean is not None:
+            known[MEAN] = Cost(self.mean)
+        return known if self.radius is None else {**known, RADIUS: Cost(self.radius)}
 
     def describe(self) -> dict[str, str]:
         """The split in words, for the release and the ledger."""
-        parts = {COUNT: self.count, MEAN: self.mean, MOMENTS: self.rest}
+        parts = {COUNT: self.count, MEAN: self.mean, RADIUS: self.radius, MOMENTS: self.rest}
         return {name: str(part) for name, part in parts.items() if part is not None}
 
 
@@ -145,7 +162,8 @@ class CovariancePlan(Plan):
     basis : Basis
         Orthonormal functions.
     radius : float
-        Largest L2 length of a deviation from the center; longer ones are shortened.
+        Largest L2 length of a deviation from the center; longer ones are shortened. Where the budget has
+        a share for its choice, the largest candidate.
     shares : Shares
     neighbours : Neighbours
     law : str
@@ -238,8 +256,32 @@ class CovariancePlan(Plan):
         achieved = {}
         for law in laws:
             difference = OuterDifference.of(law.size, radius, self.neighbours)
-            achieved[law] = _checked(achieved_symmetric(law, difference, rest), rest)
+            achieved[law] = recomputed(law, "l2", difference, rest)
         return achieved
+
+    @cached_property
+    def choice(self) -> RadiusChoice | None:
+        """How the radius is chosen, where that is paid for."""
+        part = self.shares.radius
+        return None if part is None else RadiusChoice(self.radius, part, self.neighbours)
+
+    def radius_from(self, selection: Selection, size: int) -> float:
+        """The radius, from noisy counts, for a public or released number of units."""
+        assert self.choice is not None  # noqa: S101
+        square = symmetric_error(self.basis.eigenvalues, self.noise(size), self.ball.radius, size)
+        return self.choice.radius(selection, size, square)
+
+    def shortened(self, radius: float, size: int | None = None) -> CovariancePlan:
+        """The plan with a radius that has been chosen; law and functions are those of this plan."""
+        if size is None:
+            return replace(self, radius=radius)
+        noise = self.noise(size)
+        return replace(self, radius=radius, law=noise.mechanism, components=noise.size)
+
+    @property
+    def assumed(self) -> CovariancePlan:
+        """What expectations are of: a chosen radius is assumed to be a quarter of the largest."""
+        return self if self.choice is None else self.shortened(self.radius * ASSUMED)
 
     @cached_property
     def count_noise(self) -> KNormNoise | None:
@@ -255,6 +297,10 @@ class CovariancePlan(Plan):
         """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
         self.count_noise  # noqa: B018
         self.noise(self.size or 1)
+        if self.choice is not None:
+            self.choice.noise  # noqa: B018
+            for radius in self.choice.radii:
+                self.shortened(float(radius)).laws  # noqa: B018
         if self.mean is not None:
             check(self.mean)
         if self.subspace is not None:
@@ -282,9 +328,9 @@ class CovariancePlan(Plan):
         size = self.size or self.expected_size
         if self.subspace is not None or size is None:
             return None
-        eigenvalues, radius = self.basis.eigenvalues, self.ball.radius
-        square = symmetric_error(eigenvalues, self.noise(size), radius, size)
-        return self.radius**2 * math.sqrt(square) / volume(self.basis)
+        plan, eigenvalues = self.assumed, self.basis.eigenvalues
+        square = symmetric_error(eigenvalues, plan.noise(size), plan.ball.radius, size)
+        return plan.radius**2 * math.sqrt(square) / volume(self.basis)
 
     @property
     def error_words(self) -> str:
@@ -296,17 +342,18 @@ class CovariancePlan(Plan):
         return (
             "root mean square at a pair of points, in squared units of the data, from the covariance of"
             " the same shortened deviations, for curves as rough as the kernel"
-        )
+        ) + ("" if self.choice is None else ", if the chosen length is a quarter of the largest")
 
     def half_width(self, level: float) -> float | None:
         """As `band`: of the noise alone, for the variance function; None where the count is private."""
         if self.subspace is not None or self.size is None:
             return None
-        noise = self.noise(self.size)
+        plan = self.assumed
+        noise = plan.noise(self.size)
         example = ReleasedCovariance(
             basis=self.basis.truncate(noise.size),
             noisy_sum=(0,) * noise.components,
-            exponent=2 * self.ball.exponent,
+            exponent=2 * plan.ball.exponent,
             divisor=float(self.size),
             center=np.zeros(self.basis.grid_points.size),
             noise=noise,
@@ -339,13 +386,8 @@ def variance_noise(
     arithmetic, so that what holds for one radius holds for all.
     """
     count = len(shares.directions)
-    factor = 2 if neighbours is Neighbours.REPLACE_ONE and count > 1 else 1
-    difference = OuterDifference(factor * radius_square**2, factor * radius_square)
-    names = {"pure": ("wishart", "knorm"), "approximate": ("wishart", "gaussian")}.get(
-        shares.variances.kind, ("gaussian",)
-    )
-    laws = [symmetric_noise(name, count, difference, shares.variances) for name in names]
-    noise = min(laws, key=lambda law: law.power)
+    difference = OuterDifference.of_square(count, radius_square, neighbours)
+    noise = quietest_symmetric(count, difference, shares.variances)
     return noise, achieved_symmetric(noise, difference, shares.variances)
 
 
@@ -363,9 +405,3 @@ def check_signal(size: int, epsilon: Fraction) -> None:
             "be at most 1e12 over the number of units for the exponential mechanism",
             readable(epsilon),
         )
-
-
-def _checked(achieved: Guarantee, part: Guarantee) -> Guarantee:
-    if not within(achieved, part):
-        raise DpfdaError(f"The noise gives {achieved}, which is more than {part}.")
-    return achieved

@@ -25,8 +25,10 @@ Floats = NDArray[np.float64]
 Invalid = Literal["refuse", "repair"]
 Missing = Literal["refuse", "complete"]
 
-# A curve whose deviations from its mean are this small relative to its size has no shape.
+# A curve whose deviations from its mean are this small relative to it has no shape.
 FLAT = 1e-12
+# Squares of norms beyond these may have overflown, or lost digits.
+LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 # Units of up to so many records are added up side by side, larger ones by themselves.
 RANKS = 16
 
@@ -61,6 +63,7 @@ def curves_from_array(
     missing: str = "refuse",
     invalid: str = "refuse",
     first_row: int = 0,
+    fills: bool = True,
 ) -> Curves:
     """Check a matrix of curves.
 
@@ -78,6 +81,8 @@ def curves_from_array(
         ``missing="refuse"``), or replace each by a fixed public element.
     first_row : int
         Number of the first row, for errors.
+    fills : bool
+        Whether gaps could be filled, for errors.
 
     Raises
     ------
@@ -94,7 +99,7 @@ def curves_from_array(
     usable = np.asarray(np.isfinite(matrix).all(axis=1))
     if not usable.all():
         if invalid == "refuse":
-            refuse_unusable(given if given.dtype.kind in "iu" else matrix, first_row)
+            refuse_unusable(given if given.dtype.kind in "iu" else matrix, first_row, fills)
         matrix[~usable] = 0.0
     return Curves(matrix, usable)
 
@@ -142,8 +147,12 @@ def _completed(matrix: Floats, grid_points: Floats) -> Floats:
     return matrix
 
 
-def refuse_unusable(matrix: NDArray[Any], first_row: int = 0) -> None:
-    """Refuse a matrix in which some record is not finite.
+# What is offered where records have an axis along which gaps can be filled.
+FILL = "missing='complete' to fill gaps within a record, or "
+
+
+def refuse_unusable(matrix: NDArray[Any], first_row: int = 0, fills: bool = True) -> None:
+    """Refuse a matrix in which some record is not finite; `fills` where gaps can be filled.
 
     Raises
     ------
@@ -163,9 +172,8 @@ def refuse_unusable(matrix: NDArray[Any], first_row: int = 0) -> None:
             kind = TOO_LARGE_INTEGER
         raise DataError(
             f"X must be complete and finite; found {kind} in row {first_row + start + row}, column "
-            f"{column}. Use missing='complete' to fill gaps within a record, or invalid='repair' to "
-            "replace unusable records by a fixed public element. This check is outside the privacy "
-            "guarantee."
+            f"{column}. Use {FILL if fills else ''}invalid='repair' to replace unusable records "
+            "by a fixed public element. This check is outside the privacy guarantee."
         )
 
 
@@ -175,25 +183,35 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     The result has norm one by construction, so the l2 bound 1 is public. A curve without shape (flat
     to rounding) becomes unusable, that is, the fixed public element.
     """
-    values = curves.values
-    # Halving by the row's power of two first keeps the squares of huge values finite.
-    exponents = np.frexp(np.max(np.abs(values), axis=1))[1]
-    scaled = np.ldexp(values, -exponents[:, None])
     whole, flat = shape_limits(weights)
-    means = lane_sums(weights * scaled) / whole
-    centered = scaled - means[:, None]
-    norms = np.sqrt(square_lengths(centered, weights))
-    shaped = curves.usable & (norms > flat)
-    safe = np.where(shaped, norms, 1.0)
-    return Curves(np.where(shaped[:, None], centered / safe[:, None], 0.0), shaped)
+    with np.errstate(all="ignore"):
+        centered, means, squares = _centered(curves.values, weights, whole)
+        extreme = ~((squares > LEAST_SQUARE) & (squares < LARGEST_SQUARE))
+        if extreme.any():
+            # Divided by the row's power of two, the squares of any numbers are finite and not lost.
+            some = curves.values[extreme]
+            exponents = np.frexp(np.max(np.abs(some), axis=1))[1]
+            scaled = np.ldexp(some, -exponents[:, None])
+            centered[extreme], means[extreme], squares[extreme] = _centered(scaled, weights, whole)
+        norms = np.sqrt(squares)
+        shaped = curves.usable & (norms > flat * np.abs(means))
+        centered *= (1.0 / norms)[:, None]
+    return Curves(np.where(shaped[:, None], centered, 0.0), shaped)
+
+
+def _centered(rows: Floats, weights: Floats, whole: float) -> tuple[Floats, Floats, Floats]:
+    """Rows minus their means, these means, and the squares of the norms of what is left."""
+    means = lane_sums(weights * rows) / whole
+    centered = rows - means[:, None]
+    return centered, means, square_lengths(centered, weights)
 
 
 def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
     """Average the usable records of each unit into one; a unit without any is not usable.
 
-    Each value is divided by the unit's number of records before it is added, in the order of the
-    rows, so the average depends on the unit's own records alone. Rounding can carry an average of the
-    largest doubles to infinity; it is brought back to the largest double.
+    Each value is multiplied by one over the unit's number of records before it is added, in the order
+    of the rows, so the average depends on the unit's own records alone. Rounding can carry an average of
+    the largest doubles to infinity; it is brought back to the largest double.
     """
     if codes is None:
         return curves
@@ -203,7 +221,7 @@ def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
     order = order[curves.usable[order]]
     total = np.zeros((count, curves.values.shape[1]))
     with np.errstate(all="ignore"):
-        parts = curves.values[order] / sizes[codes[order]][:, None]
+        parts = curves.values[order] * (1.0 / sizes[codes[order]])[:, None]
         total[sizes > 0] = sums_in_order(parts, np.append(0, np.cumsum(sizes[sizes > 0])))
     largest = np.finfo(np.float64).max
     return Curves(np.clip(total, -largest, largest), sizes > 0)
@@ -229,6 +247,6 @@ def sums_in_order(rows: Floats, starts: NDArray[np.int64]) -> Floats:
 
 
 def shape_limits(weights: Floats) -> tuple[float, float]:
-    """The sum of quadrature weights, and the norm up to which a standardised curve has no shape."""
+    """The sum of quadrature weights, and up to which norm deviations from a mean of one are no shape."""
     whole = float(lane_sums(weights[None, :])[0])
     return whole, FLAT * math.sqrt(whole)

@@ -119,17 +119,6 @@ def along(data: Any, labels: Any, name: str) -> list[Any]:
     return blocks
 
 
-def rows_chosen(blocks: Sequence[Any], labels: Sequence[Any], where: Callable[[Any], Any]) -> list[Any]:
-    """Delayed blocks of those rows whose labels are chosen."""
-    from dask.delayed import delayed
-
-    return [delayed(_chosen)(*pair, where) for pair in zip(blocks, labels, strict=True)]
-
-
-def _chosen(block: Any, labels: Any, where: Callable[[Any], Any]) -> Any:
-    return block[where(labels)]
-
-
 def _tree(level: list[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
     from dask.base import compute
     from dask.delayed import delayed

@@ -154,8 +154,8 @@ class Source(NamedTuple):
             if None in column:
                 raise DataError(
                     f"{table.place(column.index(None))}, column {self.labels[position]!r} must hold a "
-                    "label; found none. A record without its person cannot be protected as that "
-                    f"person's. {OUTSIDE}"
+                    "label; found none. Fill it in, or leave the record out of the file: whose it is, "
+                    f"or what, cannot be guessed. {OUTSIDE}"
                 )
 
 

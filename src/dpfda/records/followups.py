@@ -1,4 +1,4 @@
-"""Follow-ups out of CSV and Parquet files: a time and how it ended, one a row."""
+"""Columns out of CSV and Parquet files by their use, such as follow-ups: a time and how it ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
 
 
 class TableFollowUps(NamedTuple):
-    """Follow-ups as a file holds them.
+    """Follow-ups, or other columns by their use, as a file holds them.
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ def read_followups(
     decimal: str = ".",
     invalid: str = "refuse",
     progress: Progress | None = None,
+    numbers: Sequence[str] = NUMBERS,
+    labels: Sequence[str] = LABELS,
 ) -> TableFollowUps:
     """Read follow-ups from a file, one a row.
 
@@ -68,6 +70,8 @@ def read_followups(
         Raise on a row that cannot be read, or keep it as one whose numbers are infinite.
     progress : callable, optional
         Called as ``progress(done, total)``.
+    numbers, labels : sequence of str
+        Which uses are of columns of numbers, and which of labels.
 
     Raises
     ------
@@ -82,10 +86,10 @@ def read_followups(
         raise ParameterError("Columns", "be named once each", repr([*named.values()]))
     source = opened(path, Stated(Notation(decimal), None, invalid, progress))
     places = {use: find_column(source.labels, label, use) for use, label in named.items()}
-    numbers, labels = _in_order(places, NUMBERS), _in_order(places, LABELS)
-    table = source.read([places[use] for use in numbers], [places[use] for use in labels])
-    found: dict[str, Any] = {use: table.numbers[:, i] for i, use in enumerate(numbers)}
-    found |= {use: objects(table.labels[i]) for i, use in enumerate(labels)}
+    first, last = _in_order(places, numbers), _in_order(places, labels)
+    table = source.read([places[use] for use in first], [places[use] for use in last])
+    found: dict[str, Any] = {use: table.numbers[:, i] for i, use in enumerate(first)}
+    found |= {use: objects(table.labels[i]) for i, use in enumerate(last)}
     return TableFollowUps(found, table.lines, source.labels)
 
 

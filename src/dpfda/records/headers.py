@@ -52,27 +52,6 @@ def as_number(label: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def grid_from_labels(labels: Sequence[Any]) -> list[float] | None:
-    """Grid points where all labels are numbers, None where none is.
-
-    Raises
-    ------
-    OrientationError
-        If some are numbers and some are not, so that it cannot be told which columns are points.
-    """
-    numbers = [as_number(label) for label in labels]
-    if all(number is None for number in numbers):
-        return None
-    words = [place for place, number in enumerate(numbers, start=1) if number is None]
-    if words:
-        # Positions, not labels: where the header line is missing, the labels are somebody's record.
-        raise OrientationError(
-            "Column labels must be all numbers (grid points) or all words; found both: column "
-            f"{words[0]} of {len(labels)} is a word. Select the columns of the curve."
-        )
-    return [number for number in numbers if number is not None]
-
-
 def check_labels(labels: Sequence[str]) -> None:
     """Refuse a header that cannot name columns: labels twice, or numbers with a decimal comma.
 

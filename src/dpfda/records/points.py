@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError
+from dpfda.bases.cells import CellGrid
+from dpfda.errors import DataError, DpfdaError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import read_cell, whole_number
@@ -114,6 +116,32 @@ def cell_weights(
     total = np.zeros(cells, dtype=np.int64)
     np.add.at(total, pairs % cells, shares)
     return [int(value) for value in total]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PlacedPoints:
+    """Points whose cells are chosen later: their units' shares of any cells. Private.
+
+    Parameters
+    ----------
+    points, usable
+        As `points_from_array` gives them.
+    codes, exponent
+        As in `cell_weights`.
+    """
+
+    points: Floats
+    usable: NDArray[np.bool_]
+    codes: Integers | None
+    exponent: int
+
+    def shares(self, cells: CellGrid) -> list[int]:
+        """Sum over units of their shares of each cell, in units of 2^-exponent."""
+        index = cells.index(self.points)
+        return cell_weights(index, self.usable, self.codes, cells.size, self.exponent)
+
+    def __reduce__(self) -> NoReturn:
+        raise DpfdaError("Points are private and cannot be pickled or copied.")
 
 
 def whole_counts(

@@ -32,7 +32,8 @@ class Release(Published):
     ``to_entries``      what its file holds beside certificate and labels, as JSON types
     ``from_json``       the release again
     ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
-    ``__call__``        values at points; ``band``, around them; or ``columns`` for several values
+    ``__call__``        values at points; or ``columns`` for several values
+    ``_around``         its band, where it is a `dpfda.releases.banded.Banded`
     ``grid_points``     where it is tabulated by default; or ``default_points``
     ``view``            a curve or an image of `dpfda.views`
     ``words``           its paragraphs in a report

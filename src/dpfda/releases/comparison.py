@@ -50,6 +50,7 @@ class ReleasedComparison(Release):
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     plural: ClassVar[bool] = True
+    band_kinds: ClassVar[tuple[str, ...]] = ReleasedDifference.band_kinds
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -212,8 +213,11 @@ class ReleasedComparison(Release):
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
-        units = self.value_label
-        means = {f"mean {name}": (mean(at[:, 0]), units) for name, mean in self.means.items()}
+        means = {}
+        for group, mean in self.means.items():
+            found = Release.columns(mean, at, level, simultaneous, kind)
+            for column, values in found.items():
+                means[f"mean {group}" if column == "value" else f"mean {group}, {column}"] = values
         gap = self.leading
         value, *band = Release.columns(gap, at, level, simultaneous, kind).items()
         return {**means, " minus ".join(gap.names): value[1], **dict(band)}
@@ -230,7 +234,15 @@ class ReleasedComparison(Release):
         return self.difference(*self.names[:2])
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        return self.curve([mean.line(name, level) for name, mean in self.means.items()])
+        of = self.about.get("group")
+        said = {name: f"{of} {name}" if of else name for name in self.means}
+        return self.curve([mean.line(said[name], level) for name, mean in self.means.items()])
+
+    @property
+    def _named(self) -> str:
+        """Names of the groups, after that of the column where it is known."""
+        of, names = self.about.get("group"), ", ".join(self.names)
+        return f"{of}: {names}" if of else names
 
     @property
     def subject(self) -> str:
@@ -245,7 +257,7 @@ class ReleasedComparison(Release):
         gaps = [self.difference(self.names[0], name) for name in self.names[1:]]
         return Words(
             published=[
-                f"The mean curves of {len(self.names)} groups ({', '.join(self.names)}), each with "
+                f"The mean curves of {len(self.names)} groups ({self._named}), each with "
                 f"random noise added to protect every {self.unit} behind it. Their differences, and "
                 "anything else that is made of them, cost no further privacy. The promise is for all "
                 "groups together."

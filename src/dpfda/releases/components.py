@@ -236,6 +236,13 @@ class ReleasedComponents(Release):
     ) -> dict[str, Column]:
         return {name: (values, self.value_label) for name, values in self.functions(at).items()}
 
+    @property
+    def bandless(self) -> str:
+        return (
+            "how far noise turned a component depends on how far apart the exact variances are; "
+            "a covariance has a band, and intervals for its variances"
+        )
+
     def view(self, level: float | None = LEVEL) -> Curve:
         points = np.linspace(*self.domain_range, 401)
         pairs = enumerate(zip(self(points), self._shares(), strict=True))

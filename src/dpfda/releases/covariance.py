@@ -39,6 +39,8 @@ Floats = NDArray[np.float64]
 FLOOR_DRAWS = 2000
 # Pixels of a picture along each axis.
 PIXELS = 121
+# Points along each axis over which the band of a table is simultaneous, besides those of the table.
+BAND_LINE = 33
 # Points of a band that are simulated at a time, so that memory stays small.
 CHUNK = 128
 
@@ -90,6 +92,7 @@ class ReleasedCovariance(Release):
     FORMAT: ClassVar[str] = "dpfda-covariance"
     CALLED: ClassVar[str] = "released dpfda covariance"
     arrays: ClassVar[tuple[str, ...]] = ("center",)
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -122,9 +125,9 @@ class ReleasedCovariance(Release):
         return frozen(raw / self.count * self.tensor.roots)
 
     @property
-    def noise_power(self) -> float:
-        """Variance of the noise in each orthonormal coordinate."""
-        return self.noise.power * self._unit_size**2
+    def noise_power(self) -> Floats:
+        """Variances (N,) of the noise in the orthonormal coordinates."""
+        return frozen(self.noise.variances() * (self._unit_size * self.tensor.roots) ** 2)
 
     @cached_property
     def shrinkage(self) -> Floats:
@@ -205,6 +208,26 @@ class ReleasedCovariance(Release):
         largest = np.abs(np.linalg.eigvalsh(shrunk)).max(axis=1)
         return float(np.quantile(largest, level, method="higher"))
 
+    def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
+        """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
+
+        Largest first, of the covariance in the M functions without noise. No eigenvalue of a symmetric
+        matrix moves further than the largest eigenvalue, in size, of what is added (Weyl), whose law is
+        public: each interval is that of the unbiased noisy matrix, so much to either side, cut off at
+        zero. As many intervals as do not reach zero, so many components stand above the noise: more than
+        there are with probability 1 - level at most. Where the count was released with noise it is taken
+        as exact. Nothing on clipping, sampling and what the functions leave out.
+        """
+        level = check_level(level)
+        largest = np.abs(np.linalg.eigvalsh(self._noise_matrices(FLOOR_DRAWS))).max(axis=1)
+        reach = float(np.quantile(largest, level, method="higher"))
+        noisy = np.linalg.eigvalsh(self.tensor.matrix(self.noisy_coordinates))[::-1]
+        return np.maximum(np.column_stack([noisy - reach, noisy + reach]), 0.0)
+
+    def standing_out(self, level: float = 0.95) -> int:
+        """How many components stand above the noise, by `eigenvalue_intervals`; it may be none."""
+        return int(np.sum(self.eigenvalue_intervals(level)[:, 0] > 0))
+
     def _noise_matrices(self, draws: int) -> Floats:
         generator = np.random.Generator(np.random.Philox(key=0))
         return self.noise.simulate(generator, draws) * self._unit_size
@@ -262,7 +285,7 @@ class ReleasedCovariance(Release):
         About the privacy noise alone, whose law is public: nothing on the bias of clipping, truncation
         and the public center, nor on sampling. Refused where the count was released with noise.
         """
-        if isinstance(self.divisor, NoisyCount):
+        if self.bandless:
             raise ParameterError(
                 "public_size",
                 "be given for a band",
@@ -292,7 +315,7 @@ class ReleasedCovariance(Release):
                 for part in _chunks(functions)
             ]
             return np.concatenate(widths)
-        deviations = np.sqrt(np.sum(functions**2, axis=1) * self.noise_power)
+        deviations = np.sqrt(functions**2 @ self.noise_power)
         largest = np.zeros(DRAWS)
         for part, scale in zip(_chunks(functions), _chunks(deviations), strict=True):
             errors = np.abs(noise @ part.T) / np.where(scale > 0, scale, 1.0)
@@ -362,10 +385,29 @@ class ReleasedCovariance(Release):
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
         first, second = at.T
+        band = {} if self.bandless else self.band_columns(at, level, simultaneous, kind)
         return {
             "covariance": (np.asarray(self(first, second)), self.value_label),
+            **band,
             "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
         }
+
+    def band_points(self) -> Floats:
+        # The function is symmetric: half of the pairs.
+        line = np.linspace(*self.domain_range, BAND_LINE)
+        first, second = np.triu_indices(BAND_LINE)
+        return np.column_stack([line[first], line[second]])
+
+    def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
+        pairs, back = np.unique(np.sort(at, axis=1), axis=0, return_inverse=True)
+        band = self.band(level, simultaneous, *pairs.T, **chosen)
+        return replace(band, points=at, lower=band.lower[back], upper=band.upper[back])
+
+    @property
+    def bandless(self) -> str:
+        if isinstance(self.divisor, NoisyCount):
+            return "the count was released with noise, and the error of a ratio depends on exact values"
+        return ""
 
     def view(self, level: float | None = LEVEL) -> Image:
         start, end = self.domain_range

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.grids import frozen
+from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import name
-from dpfda.numerics.parameters import choice
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases.banded import Banded
 from dpfda.releases.bands import (
     DRAWS,
     KINDS,
@@ -23,9 +25,9 @@ from dpfda.releases.bands import (
     Band,
     band_from_errors,
     check_level,
-    check_places,
 )
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.confidence import Variance
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import around_difference, difference_band, held, is_line
@@ -34,11 +36,12 @@ from dpfda.views import Curve
 
 Floats = NDArray[np.float64]
 
+CONFIDENCE = "confidence"
 # Exponents g of the priors that a difference is smoothed under.
 EXPONENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 SAMPLING = (
-    "No band is about sampling: whether the groups differ in the population is another question, for "
-    "sampling adds an error of its own."
+    "These bands are not about sampling: whether the groups differ in the population is another "
+    "question, for sampling adds an error of its own."
 )
 # How often the band of a difference of default lines was seen to hold.
 SPLIT = (
@@ -48,7 +51,7 @@ SPLIT = (
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDifference(Release):
+class ReleasedDifference(Banded):
     """The mean of one group minus that of another, as a function on the domain.
 
     Parameters
@@ -65,7 +68,7 @@ class ReleasedDifference(Release):
 
     FORMAT: ClassVar[str] = "dpfda-difference"
     CALLED: ClassVar[str] = "dpfda difference of groups"
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, CONFIDENCE)
 
     @property
     def certificate(self) -> Certificate:
@@ -145,35 +148,48 @@ class ReleasedDifference(Release):
         level: float = 0.95,
         simultaneous: bool = True,
         points: ArrayLike | None = None,
-        kind: str = "mean",
+        kind: str | None = None,
+        variance: Variance | None = None,
     ) -> Band:
         """Band around the difference.
 
         Parameters
         ----------
-        level : float
-            Probability of the band, between 0 and 1.
-        simultaneous : bool
-            At all points at once, or at each point by itself.
-        points : array (k,), optional
-            Where; by default 201 points of the domain and the grid.
-        kind : {"mean", "measured"}
-            "mean", for default lines of curves between bounds: meant to hold the difference of the two
-            means of the clipped records itself, made of what both means may be, independently; levels
-            from .9. For others it is the band of kind "measured", made to contain the difference.
-            "measured": what the difference of linear estimates of what was measured would have been
-            without noise, by the laws of both noises alone.
+        level, simultaneous, points
+            As in the band of a mean.
+        kind : {"mean", "measured", "confidence"}
+            "confidence" is meant to hold the difference of the two populations' means: made of such a
+            band of either group at half of what the level leaves, so that it holds however the two hang
+            together, and is wider than need be.
+        variance : float or callable, optional
+            For kind "confidence": as in the band of a mean, the same for both groups.
+        """
+        if not (isinstance(kind, str) and kind == CONFIDENCE):
+            if variance is not None:
+                raise ParameterError("variance", "be for kind='confidence'", shown(variance))
+            return super().band(level, simultaneous, points, kind)
+        level = check_level(level, simultaneous)
+        first, second = (
+            each.band((1 + level) / 2, simultaneous, points, kind, variance)
+            for each in (self.first, self.second)
+        )
+        lower, upper = first.lower - second.upper, first.upper - second.lower
+        return Band(first.points, lower, upper, level, simultaneous, first.covers)
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band around the difference.
 
         Notes
         -----
-        No band is about sampling: a difference that leaves the band around zero is not explained by the
+        "mean", for default lines of curves between bounds: meant to hold the difference of the two
+        means of the clipped records itself, made of what both means may be, independently; levels
+        from .9. For others it is the band of kind "measured", made to contain the difference.
+        "measured": what the difference of linear estimates of what was measured would have been
+        without noise, by the laws of both noises alone.
+
+        Neither is about sampling: a difference that leaves the band around zero is not explained by the
         noise, but may be by sampling.
         """
-        level = check_level(level, simultaneous)
-        choice(kind, "kind", KINDS)
-        given = self.band_points()[:, 0] if points is None else points
-        at = check_points(given, self.domain_range)
-        check_places(at)
         if kind == "mean" and self.is_line:
             return difference_band(self.first, self.second, level, simultaneous, at)
         # One generator after the other: independent noise, and the same band whenever it is asked for.

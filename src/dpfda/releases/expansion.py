@@ -24,7 +24,7 @@ from dpfda.numerics.parameters import randomness
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within
 from dpfda.privacy.words import number
-from dpfda.releases.base import Release
+from dpfda.releases.banded import Banded
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
 
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Expansion(Release):
+class Expansion(Banded):
     """A function as a sum of public functions, whatever its domain, by noisy coefficients.
 
     It holds no records, no sum without noise, no count unless the count is public.

@@ -15,7 +15,7 @@ from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
-from dpfda.numerics.parameters import choice, wholes
+from dpfda.numerics.parameters import wholes
 from dpfda.releases.bands import KINDS, MEASURED, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
@@ -185,35 +185,16 @@ class ReleasedField(Expansion):
         volume = math.prod(end - start for start, end in self.domain_range)
         return float(volume * self.on_grid().mean())
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str = "mean",
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band for the function that would have been released without noise.
-
-        Parameters
-        ----------
-        level : float
-            Probability, between 0 and 1, that the band contains the mean of the clipped records with
-            the same shrinkage (none where the release is a posterior mean): everywhere on `points` at
-            once, or (pointwise) at each point.
-        simultaneous : bool
-            Which of the two.
-        points : array (q, d), optional
-            Where; by default about 400 points of a lattice on the domain.
-        kind : {"mean", "measured"}
-            "mean" contains the released function itself and is cut at public bounds of values;
-            "measured" is the exact band, drawn around `unshrunk`, which the function may leave.
 
         Notes
         -----
+        "mean" contains the released function itself and is cut at public bounds of values;
+        "measured" is the exact band, drawn around `unshrunk`, which the function may leave.
+
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
-        choice(kind, "kind", KINDS)
-        at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
         band = make_band(source.unclipped(at), functions, source, level, simultaneous, at)
         return band if kind in MEASURED else settled(band, self(at), self._limits_at(at))
@@ -238,7 +219,10 @@ class ReleasedField(Expansion):
         if self.dimensions == 1:
             return self.curve([self.line("released function", level)])
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
-        return self.image(self.on_grid([max(axis.size, FINE) for axis in self.grid_points]), level)
+        # An image where nobody has said what its axes are.
+        rows = not {"domain", "domain_2"} & set(self.about)
+        values = self.on_grid([max(axis.size, FINE) for axis in self.grid_points])
+        return self.image(values, level, rows=rows)
 
     @property
     def subject(self) -> str:

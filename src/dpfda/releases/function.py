@@ -17,7 +17,7 @@ from dpfda.bases.kernels import short_range
 from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import integer
-from dpfda.numerics.parameters import choice, shown, values_at
+from dpfda.numerics.parameters import shown, values_at
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases.bands import KINDS, MEASURED, Accuracy, Band, make_band, make_credible_band
@@ -176,7 +176,7 @@ class ReleasedFunction(Expansion):
         level: float = 0.95,
         simultaneous: bool = True,
         points: ArrayLike | None = None,
-        kind: str = "mean",
+        kind: str | None = None,
         variance: Variance | None = None,
     ) -> Band:
         """Band around the released function.
@@ -231,17 +231,21 @@ class ReleasedFunction(Expansion):
         approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
-        choice(kind, "kind", self.band_kinds)
-        given = self.band_points()[:, 0] if points is None else points
-        at = check_points(given, self.domain_range)
+        band = super().band(level, simultaneous, points, kind)
         if kind == "confidence":
-            if self.order:
-                raise ParameterError("kind", "be another for a derivative", repr(kind))
-            band = self.band(level, simultaneous, at)
+            at = band.points
             places = self.grid_points.size
             return for_population(band, self(at), limits_at(self, at), variance, self.count, places)
         if variance is not None:
             raise ParameterError("variance", "be for kind='confidence'", shown(variance))
+        return band
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """The band for the function itself; that for the population is made around it."""
+        if kind == "confidence":
+            if self.order:
+                raise ParameterError("kind", "be another for a derivative", repr(kind))
+            kind = "mean"
         if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
             return mean_band(self, level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)

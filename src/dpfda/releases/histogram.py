@@ -24,10 +24,11 @@ from dpfda.mechanisms.posteriors.histospline import (
 )
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
-from dpfda.numerics.parameters import choice, wholes
+from dpfda.numerics.parameters import wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
+from dpfda.releases.banded import Banded
 from dpfda.releases.bands import (
     DRAWS,
     KINDS,
@@ -35,14 +36,13 @@ from dpfda.releases.bands import (
     Band,
     band_from_errors,
     check_level,
-    check_places,
 )
-from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
-from dpfda.releases.words import Words, noise_line, without_noise
+from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ BOUND = "one cell a unit"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedHistogram(Release):
+class ReleasedHistogram(Banded):
     """Counts of the cells of a box, published with noise, and a smooth density made of them.
 
     Call it for the smooth function: a linear estimate that may be negative somewhere.
@@ -96,6 +96,7 @@ class ReleasedHistogram(Release):
 
     FORMAT: ClassVar[str] = "dpfda-histogram"
     CALLED: ClassVar[str] = "released histogram"
+    DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
 
@@ -225,29 +226,14 @@ class ReleasedHistogram(Release):
         """Integral over the box: one, as is known beforehand."""
         return float(self.coefficients.flat[0])
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str = "mean",
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band for the smooth function that the counts without noise would have given.
-
-        Parameters
-        ----------
-        level : float
-            Probability, between 0 and 1.
-        simultaneous : bool
-            Whether it is for all points at once.
-        points : array (q, d), optional
-            Where; by default a regular grid of about 400 points, fewer for more than 40,000 cells.
-        kind : {"mean", "measured"}
-            They differ under "monotone" only: "measured" is for the average over the cell that a point
-            lies in; "mean" is the same, widened where the function leaves it.
 
         Notes
         -----
+        Kinds "mean" and "measured" differ under "monotone" only: "measured" is for the average over the
+        cell that a point lies in; "mean" is the same, widened where the function leaves it.
+
         The band is about the privacy noise alone: it contains the same linear smoothing of the counts
         without noise, over the same divisor. It says nothing of sampling nor of the bias of smoothing.
         With a bandwidth the level is that of the known law of the noise. Under "adaptive" the weights
@@ -255,10 +241,6 @@ class ReleasedHistogram(Release):
         measured coverage was 0.87 to 0.93 (four densities, 500 and 5000 units, epsilon 0.1 and 1).
         Under "monotone" the level is as there.
         """
-        level = check_level(level, simultaneous)
-        choice(kind, "kind", KINDS)
-        at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
-        check_places(at)
         where = at[:, 0] if self.dimensions == 1 else at
         step = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
         if self.smoothing == "monotone":
@@ -377,8 +359,7 @@ class ReleasedHistogram(Release):
 
     @property
     def value_label(self) -> str:
-        unit = "the axis" if self.dimensions == 1 else "area" if self.dimensions == 2 else "volume"
-        return str(self.about.get("value", f"density (per unit of {unit})"))
+        return density_label(self.about, self.dimensions)
 
     def band_words(self, level: float) -> str:
         cells = " on averages over cells" if self.smoothing == "monotone" else ""
@@ -415,6 +396,16 @@ class ReleasedHistogram(Release):
     def lines(self) -> dict[str, str]:
         told = f"histogram: {noise_words(self.noise)}, {smoothing_words(self.smoothing)}"
         return {"cells": self.cells.describe(), "mechanism": told}
+
+
+def simulated_errors(
+    made: ReleasedHistogram, points: Floats, generator: np.random.Generator, draws: int
+) -> Floats:
+    """Simulated errors (draws, q) of the smooth function at points (q, d); weights are held."""
+    ends = np.array(made.domain_range)
+    response = made.smoother.response((points - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
+    step = math.ldexp(1.0, -made.exponent) / (made.size * made.cells.volume)
+    return np.asarray(made.noise.simulate(generator, draws) @ (response.T * step))
 
 
 def smoothing_words(smoothing: Any) -> str:

@@ -19,11 +19,12 @@ from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
-from dpfda.numerics.parameters import choice, randomness
+from dpfda.numerics.parameters import randomness
 from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.bands import KINDS, Band, check_level, check_places, make_band
-from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.banded import Banded
+from dpfda.releases.bands import KINDS, Band, make_band
+from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.words import Words, noise_line, without_noise
@@ -33,7 +34,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeRelease(Release):
+class LatticeRelease(Banded):
     """A function of d variables published by the Bernstein mechanism.
 
     Call it at any points of its domain, as often as anyone likes: that is post-processing. It holds
@@ -147,37 +148,17 @@ class LatticeRelease(Release):
         volume = math.prod(end - start for start, end in self.domain_range)
         return float(volume * self.values.mean())
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str = "mean",
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band for the polynomial that would have been released without noise.
-
-        Parameters
-        ----------
-        level : float
-            Probability, between 0 and 1, that the band contains it: everywhere on `points` at once, or
-            (pointwise) at each point.
-        simultaneous : bool
-            Which of the two.
-        points : array (q, d), optional
-            Where; by default about 400 points of a lattice on the domain.
-        kind : {"mean", "measured"}
-            One and the same here: what is published is what was measured.
 
         Notes
         -----
+        Kinds "mean" and "measured" are one and the same here: what is published is what was measured.
+
         The band is about the privacy noise alone, whose law is public. It says nothing of the distance
         between the function and its polynomial of degree k. From 20,000 simulated draws, fewer (at
         least 1000) where many points meet a large lattice.
         """
-        check_level(level, simultaneous)
-        choice(kind, "kind", KINDS)
-        at, _ = check_box_points(self.band_points() if points is None else points, self.domain_range)
-        check_places(at)
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)

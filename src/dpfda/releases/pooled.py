@@ -15,11 +15,11 @@ from dpfda.bases.grids import check_domain, check_points
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.pooled import CORNERS, PooledMean
 from dpfda.numerics.encoding import floats, mapping
-from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
-from dpfda.releases.bands import Band, check_level, check_places
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.banded import Banded
+from dpfda.releases.bands import Band
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.costs import certified
 from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
@@ -33,7 +33,7 @@ COVERS = "sampling with the variance from the same noisy numbers"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedPooledMean(Release):
+class ReleasedPooledMean(Banded):
     """Mean curve of people who were observed at a few times each, published with noise.
 
     Call it for the mean. The density of the observation times is part of the release: `observed`; where
@@ -123,36 +123,18 @@ class ReleasedPooledMean(Release):
         found = np.interp((at - start) / length, self._estimate.inside, self._estimate.times) / length
         return float(found[0]) if single else found
 
-    def band(
-        self,
-        level: float = LEVEL,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str = "confidence",
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band that is meant to hold the mean of the population.
-
-        Parameters
-        ----------
-        level : float
-            Probability, between 0 and 1.
-        simultaneous : bool
-            Whether it is for all points at once.
-        points : array (q,), optional
-        kind : "confidence"
-            Privacy noise and sampling: there is no mean of these people's curves, which nobody has seen
-            in whole.
 
         Notes
         -----
+        Privacy noise and sampling: there is no mean of these people's curves, which nobody has seen
+        in whole.
+
         The variance of sampling is from the same table, at no further cost, and allows for any
         dependence between one unit's observations (`dpfda.mechanisms.posteriors.pooled`). How often
         the band holds was measured: `docs/sparse.md`. What the bounds cut off is not in it.
         """
-        level = check_level(level, simultaneous)
-        choice(kind, "kind", self.band_kinds)
-        at, _ = self._at(self.band_points()[:, 0] if points is None else points)
-        check_places(at)
         half = self._width * self._estimate.half_widths(level, simultaneous)
         values, reach = self(at), np.interp(at, self.grid_points, half)
         limits = np.array(self.bounds[0]), np.array(self.bounds[1])

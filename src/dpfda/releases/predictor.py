@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bounds import IntegerBall
 from dpfda.errors import ParameterError
-from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
+from dpfda.noise.protocol import Law
+from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.encoding import (
     array_from_json,
     array_to_json,
@@ -26,10 +28,14 @@ from dpfda.numerics.encoding import (
 )
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import number as said
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
-from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.banded import Banded
+from dpfda.releases.bands import KINDS, Band
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.costs import certified, one_cost, sum_costs
+from dpfda.releases.weights import deviations, factor
 from dpfda.releases.words import Words
 from dpfda.views import Line, View
 
@@ -42,8 +48,15 @@ LONGEST = 8
 BOUND = "inputs and targets clipped to public bounds, features to length one"
 
 
+def deciding(values: Floats) -> NDArray[np.intp]:
+    """Places (q,) of the classes that are predicted, from decision functions (q,) or (q, C)."""
+    if values.ndim == 2:
+        return np.asarray(values.argmax(axis=1))
+    return (values > 0).astype(np.intp)
+
+
 @dataclass(frozen=True, eq=False)
-class ReleasedPredictor(Release):
+class ReleasedPredictor(Banded):
     """A function of one or more inputs, learned from private examples and released.
 
     Call it at any points, as often as anyone likes: everything in it is public. Inputs outside their
@@ -56,21 +69,26 @@ class ReleasedPredictor(Release):
         Public bounds of the input columns, in their units.
     features : FeatureMap
         Public features of the inputs.
-    coefficients : array (K,)
-        Noisy coefficients of the features, on the scale of targets in [-1, 1].
+    coefficients : array (K,) or (K, C)
+        Noisy coefficients of the features, on the scale of targets in [-1, 1]; one column a class where
+        there are more than two.
     center, half_width : float
         Regression: the middle of the target bounds and half their distance, in units of the target; a
         value is center + half_width * (coefficients . features). Classification: 0 and 1.
     classes : tuple
-        Classification: the two public classes; the second is predicted where the function is positive.
+        Classification: the public classes. Of two, the second is predicted where the function is
+        positive; of more, that whose function is largest.
     loss : str
         The loss that was minimised.
     certificate : Certificate
         What it promises to whom, and what it cost: with the solver, the penalty and other public tuning.
     size : int
         Public number of privacy units.
-    noise : NoiseLaw
+    noise : NoiseLaw or SymmetricNoise
         Law of the last noise that was added to the integers behind the coefficients.
+    spread : array () or (K, K), optional
+        What is known of the noise in the coefficients: the largest deviation in any direction, or their
+        covariance. None where there is no band.
     about : mapping
         Versions, date, words for the axes.
 
@@ -93,18 +111,24 @@ class ReleasedPredictor(Release):
     loss: str
     certificate: Certificate
     size: int
-    noise: NoiseLaw
+    noise: NoiseLaw | SymmetricNoise
     about: Mapping[str, Any] = field(default_factory=dict)
+    spread: Floats | None = None
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
     CALLED: ClassVar[str] = "released predictor"
-    arrays: ClassVar[tuple[str, ...]] = ("coefficients",)
+    arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.coefficients.shape != (self.features.components,):
+        several = (len(self.classes),) if len(self.classes) > 2 else ()
+        shape = (self.features.components, *several)
+        if self.coefficients.shape != shape:
             found = f"shape {self.coefficients.shape}"
-            raise ParameterError("coefficients", f"be {self.features.components} numbers", found)
+            raise ParameterError("coefficients", f"have shape {shape}", found)
+        if self.spread is not None and self.spread.shape not in ((), shape * 2):
+            raise ParameterError("spread", "be a number or one a pair of features", "others")
 
     @property
     def dimensions(self) -> int:
@@ -130,20 +154,55 @@ class ReleasedPredictor(Release):
 
         Returns
         -------
-        array (q,)
-            In units of the target; for classification the decision function, which is not bounded.
+        array (q,) or (q, C)
+            In units of the target; for classification the decision function, which is not bounded, or
+            for more than two classes that of each.
 
         Raises
         ------
         ParameterError
             If the points have another shape or are not finite.
         """
-        at = self._points(points)
-        rows = embedded(self.features, self._ball, self.inputs.scaled(at)) * self._ball.step
-        values = np.asarray(self.center + self.half_width * (rows @ self.coefficients))
+        values = np.asarray(self.center + self.half_width * (self._rows(points) @ self.coefficients))
         if self.task == "classification":
             return values
         return np.clip(values, self.center - self.half_width, self.center + self.half_width)
+
+    def _rows(self, points: ArrayLike) -> Floats:
+        """Features (q, K) of points."""
+        at = self.inputs.scaled(self._points(points))
+        return np.asarray(embedded(self.features, self._ball, at) * self._ball.step)
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band around the function for what noise did to it: not for penalty, features or few records.
+
+        Notes
+        -----
+        There is none for more than two classes, nor of a file written before there were bands. The kind
+        "mean" of a regression is cut at the public bounds of the target, "measured" is not.
+
+        With noise on the minimiser (solver "output") or on the means it follows from the law of the
+        noise. With noise on the sums it is of first order in the noise, whose covariance is known, and
+        taken as normal. With noise in the objective it rests on the penalty alone, and is wide: that
+        |b - b*| is at most |w| / (2 penalty n) makes the simultaneous band hold; the one at a point is
+        of first order.
+        """
+        if self.spread is None:
+            raise ParameterError("release", "have known noise for a band", "none", "Use two classes.")
+        knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
+        wide = factor(self.features.components, level, simultaneous, knorm)
+        half, line = self.half_width * wide * deviations(self._rows(at), self.spread), self(at)
+        lower, upper = line - half, line + half
+        if self.task == "regression" and kind == "mean":
+            ends = self.center - self.half_width, self.center + self.half_width
+            lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
+        where = at[:, 0] if self.dimensions == 1 else at
+        return Band(where, lower, upper, level, simultaneous, "what noise did to the function")
+
+    @property
+    def _followed(self) -> bool:
+        """Whether the band follows the records: elsewhere it is nearly one width everywhere."""
+        return self.spread is not None and self.spread.ndim == 2
 
     def predict(self, points: ArrayLike) -> NDArray[Any]:
         """Predicted targets, which are the values; or predicted classes.
@@ -154,7 +213,7 @@ class ReleasedPredictor(Release):
         """
         values = self(points)
         if self.task == "classification":
-            return np.asarray(np.array(self.classes)[(values > 0).astype(np.intp)])
+            return np.asarray(np.array(self.classes)[deciding(values)])
         return values
 
     def predict_proba(self, points: ArrayLike) -> Floats:
@@ -193,23 +252,25 @@ class ReleasedPredictor(Release):
             "lower": self.inputs.lower.tolist(),
             "upper": self.inputs.upper.tolist(),
             "coefficients": array_to_json(self.coefficients),
+            **({} if self.spread is None else {"spread": array_to_json(self.spread)}),
             "noise": self.noise.to_json(),
             "features": self.features.to_json(),
         }
 
     @classmethod
     def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
-        features, noise = features_from_json(written["features"]), law_from_json(written["noise"])
+        features, noise = features_from_json(written["features"]), law_from_json(written["noise"], Law)
         ends = [floats(written[end]) for end in ("lower", "upper")]
         if any(end.shape != (features.inputs,) for end in ends):
             raise ValueError("bounds and features differ in number")
         # A perturbed objective spends epsilon before the noise that the file holds.
-        one_sum = written["mechanism"]["name"] in ("output", "sums")
+        one_sum = written["mechanism"]["name"] in ("output", "sums", "means")
         return cls(
             task=name(written["task"]),
             inputs=InputBox.of([frozen(end) for end in ends], features.inputs),
             features=features,
             coefficients=array_from_json(written["coefficients"]),
+            spread=array_from_json(written["spread"]) if "spread" in written else None,
             center=number(written["center"]),
             half_width=number(written["half_width"]),
             classes=tuple(written["classes"]),
@@ -248,19 +309,90 @@ class ReleasedPredictor(Release):
             return np.linspace(*self.domain_range[0], CURVE_POINTS)[:, None]
         return product_points([np.linspace(*ends, FIELD_POINTS) for ends in self.domain_range])
 
+    def band_points(self) -> Floats:
+        # How wide a band is does not depend on where else it is asked for.
+        return self.default_points() if self.dimensions <= 2 else np.empty((0, self.dimensions))
+
     def view(self, level: float | None = LEVEL) -> View:
         check_drawn(self.dimensions, "Draw its values along two inputs.")
+        if self._several:
+            return self._view_of_classes()
         decision = self.task == "classification"
         if self.dimensions == 1:
             at = self.default_points()[:, 0]
-            return self.curve([Line(at, self(at), "released function")], 0.0 if decision else None)
-        middles = product_points(
-            [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
-        )
-        values = self(middles).reshape(CELLS, CELLS)
+            lines = (
+                self._parts(at, level) if self._followed else [Line(at, self(at), "released function")]
+            )
+            return self.curve(lines, 0.0 if decision else None)
+        values = self(self._cells).reshape(CELLS, CELLS)
         drawn: dict[str, Any] = {"signed": True, "contour": 0.0} if decision else {}
+        if self._followed and level is not None:
+            drawn["faded"] = self._lost(self._cells, level).reshape(CELLS, CELLS)
         first, second = self.domain_range
         return replace(self.image(values, **drawn), extent=(first, second))
+
+    def _lost(self, at: Floats, level: float) -> NDArray[np.bool_]:
+        """Where noise may have made all of it: a band at a point that is wider than the bounds."""
+        band = self.band(level, False, at)
+        if self.task == "classification":
+            return np.asarray((band.lower < 0) & (band.upper > 0))
+        return np.asarray(band.upper - band.lower > self.half_width)
+
+    def _parts(self, at: Floats, level: float | None) -> list[Line]:
+        """The line with its band, and dotted where noise may have made all of it."""
+        values = self(at)
+        if level is None:
+            return [Line(at, values, "released function")]
+        band, lost = self.band(level, False, at), self._lost(at[:, None], level)
+        words = f"{100 * level:.4g}% band for the privacy noise, at each point"
+        known = np.where(lost, np.nan, values)
+        lines = [Line(at, known, "released function", band.lower, band.upper, words)]
+        if lost.any():
+            lines.append(Line(at, values, "mostly noise", stroke="dotted"))
+        return lines
+
+    @property
+    def _several(self) -> bool:
+        """Whether there is one function a class."""
+        return self.coefficients.ndim == 2
+
+    @property
+    def _cells(self) -> Floats:
+        """Middles (cells, 2) of the cells of a picture."""
+        return product_points(
+            [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
+        )
+
+    def _view_of_classes(self) -> View:
+        """The decision function of each class over one input; the class that is predicted over two."""
+        if self.dimensions == 1:
+            at = self.default_points()[:, 0]
+            lines = zip(self.classes, self(at).T, strict=True)
+            return self.curve([Line(at, values, str(label)) for label, values in lines])
+        values = deciding(self(self._cells)).reshape(CELLS, CELLS).astype(np.float64)
+        first, second = self.domain_range
+        names = tuple(map(str, self.classes))
+        return replace(self.image(values, names=names), extent=(first, second))
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        if self.spread is not None:
+            return super().columns(at, level, simultaneous, kind)
+        if not self._several:
+            return {"value": (self(at), self.value_label)}
+        return {name: (values, self._decision) for name, values in self.functions(at).items()}
+
+    @property
+    def bandless(self) -> str:
+        if self.spread is not None:
+            return ""
+        return "how far noise moved the function is not in this release"
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        if not self._several:
+            return super().functions(at)
+        return {f"class {label}": v for label, v in zip(self.classes, self(at).T, strict=True)}
 
     @property
     def subject(self) -> str:
@@ -283,12 +415,25 @@ class ReleasedPredictor(Release):
     def value_label(self) -> str:
         if self.task != "classification":
             return str(self.about.get("value", "target"))
+        # A picture over two inputs shows the classes that are predicted.
+        if self._several and self.dimensions > 1:
+            return f"predicted {self.about.get('value', 'class')}"
+        return self._decision
+
+    @property
+    def _decision(self) -> str:
+        rule = "the largest decides" if self._several else f"above 0: {self.classes[1]}"
         said = f"decision function {self.about.get('value', '')}".rstrip()
-        return f"{said} (above 0: {self.classes[1]})"
+        return f"{said} ({rule})"
 
     def words(self) -> Words:
         inputs = f"{self.dimensions} input{'' if self.dimensions == 1 else 's'}"
-        if self.classes:
+        if self._several:
+            kind = (
+                f"A function of {inputs} for each of {len(self.classes)} classes; the largest decides."
+            )
+            target = f"the classes: {', '.join(map(repr, self.classes))}"
+        elif self.classes:
             first, second = self.classes
             above = f"above zero where it predicts {second!r}, else {first!r}"
             kind = f"A function of {inputs} that is {above}."
@@ -318,9 +463,28 @@ class ReleasedPredictor(Release):
                 f"- the number of {self.unit}s: {self.size}.",
             ],
             accurate=[
-                "There is no band: how far noise, penalty and features moved the function is not said, "
-                "nor how well it predicts."
+                self._accuracy(),
+                "How far penalty and features moved it is not said, nor how well it predicts.",
             ],
+        )
+
+    def _accuracy(self) -> str:
+        """How far noise may have moved the function, in words."""
+        if self.spread is None:
+            return "There is no band: how far noise moved the function is not said."
+        rows = np.eye(self.features.components)[:1]
+        knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
+        wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
+        if not self._followed:
+            far = said(wide * float(deviations(rows, self.spread)[0]))
+            known = "at most " if self.mechanism["name"] == "objective" else ""
+            why = ", by the penalty alone; records may have damped it" if known else ""
+            return (
+                f"Noise moved its value at a point by {known}{far} in {LEVEL:.0%} of all releases{why}."
+            )
+        return (
+            f"The band says how far noise may have moved it at a point, in {LEVEL:.0%} of all releases. "
+            "Where it is wider than half of the bounds, or holds both classes, the picture is faded."
         )
 
     def lines(self) -> dict[str, str]:
@@ -341,6 +505,7 @@ class ReleasedPredictor(Release):
 
     @property
     def headline(self) -> str:
-        classes = f", classes {self.classes[0]!r} and {self.classes[1]!r}" if self.classes else ""
+        *rest, last = map(repr, self.classes) if self.classes else ("",)
+        classes = f", classes {', '.join(rest)} and {last}" if rest else ""
         plural = "" if self.dimensions == 1 else "s"
         return f"({self.task} on {self.dimensions} input{plural}{classes})"

@@ -36,6 +36,8 @@ class Published(Certified):
 
     FORMAT: ClassVar[str]
     CALLED: ClassVar[str]
+    # Labels that say what is drawn: of the values, or of the axes.
+    DRAWN: ClassVar[tuple[str, ...]] = ("value",)
     arrays: ClassVar[tuple[str, ...]] = ()
     # Whether its subject is of several things.
     plural: ClassVar[bool] = False
@@ -133,8 +135,7 @@ class Published(Certified):
         """
         all_points = np.concatenate([at, self.band_points()])
         chosen = {"kind": kind} if kind is not None and self.band_kinds else {}
-        points = all_points[:, 0] if at.shape[1] == 1 else all_points
-        band: Band = self.band(level, simultaneous, points, **chosen)  # type: ignore[attr-defined]
+        band = self._band_at(all_points, level, simultaneous, **chosen)
         over = "everywhere at once" if simultaneous else "at a point chosen in advance"
         ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
         words = f"end of the {level:.4g} band, {over}"
@@ -144,6 +145,17 @@ class Published(Certified):
         # The line may leave this band: it is drawn around another estimate, which is shown as well.
         middle = (ends["lower"] + ends["upper"]) / 2, "what was measured, around which the band is"
         return {"measured": middle, **columns}
+
+    def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
+        """The band at points (q, c)."""
+        points = at[:, 0] if at.shape[1] == 1 else at
+        band: Band = self.band(level, simultaneous, points, **chosen)  # type: ignore[attr-defined]
+        return band
+
+    @property
+    def bandless(self) -> str:
+        """Why its table has no band, in words; empty where it has one."""
+        return ""
 
     def table(
         self,
@@ -271,7 +283,15 @@ class Published(Certified):
     @property
     def title(self) -> str:
         """What a picture shows, of how many, and who is protected."""
-        return f"{first_up(self.subject)} of {self.of_whom}; each {self.unit} is protected"
+        about = self.drawn
+        what = f"{first_up(self.subject)} of {self.of_whom}"
+        return f"{what}{about and f': {about}'}; each {self.unit} is protected"
+
+    @property
+    def drawn(self) -> str:
+        """What its values are of, where that was said, without its unit."""
+        said = [str(self.about.get(name, "")).partition(" (")[0] for name in self.DRAWN]
+        return " and ".join(filter(None, said))
 
     @property
     def subtitle(self) -> str:

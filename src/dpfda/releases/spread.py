@@ -75,7 +75,7 @@ class MeanAndVariance(ReleasedFunction):
         level: float = 0.95,
         simultaneous: bool = True,
         points: ArrayLike | None = None,
-        kind: str = "mean",
+        kind: str | None = None,
         variance: Variance | None = None,
     ) -> Band:
         """As of any mean; the band for the population takes the variance that was released."""

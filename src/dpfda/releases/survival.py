@@ -21,8 +21,9 @@ from dpfda.numerics.parameters import choice, label, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
-from dpfda.releases.bands import Band, band_from_errors, check_level, check_places
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.banded import Banded
+from dpfda.releases.bands import Band, band_from_errors, check_level
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.costs import certified
 from dpfda.releases.equality import EqualityTest, Estimate
 from dpfda.releases.lines import settled
@@ -36,6 +37,8 @@ Floats = NDArray[np.float64]
 DRAWS = 2000
 BAND_POINTS = 201
 RISK_TIMES = 6
+# Draws are spread by so much for bands and intervals: the law of the noise is exact, priors are not.
+GUARD = 1.4
 # A cumulative hazard is drawn up to here.
 LEAST = 1e-6
 CONFIDENCE = "confidence"
@@ -45,7 +48,7 @@ BOUND = "one follow-up a unit"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedSurvival(Release):
+class ReleasedSurvival(Banded):
     """Follow-ups counted in cells of time, published with noise, and the survival curve made of them.
 
     Call it for the survival function: the share of persons without an event, monotone and within
@@ -121,26 +124,39 @@ class ReleasedSurvival(Release):
         known = None if size is None else float(size)
         return frozen(table_draws(self.counts.ravel(), self.cells, self.noise, known, generator, DRAWS))
 
-    def _table(self) -> Floats:
-        if self.level is None:
-            return np.asarray(self._draws.sum(axis=1))
-        return self._draws[:, self.levels.index(self.level)]
+    def _table(self, spread: float = 1.0) -> Floats:
+        mean = self._draws.mean(axis=0)
+        draws = np.maximum(mean + spread * (self._draws - mean), 0.0)
+        return np.asarray(
+            draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
+        )
 
     @cached_property
     def _without_noise(self) -> LifeTable:
         return life_table(self._table(), self.cells)
 
     @cached_property
+    def _of_persons(self) -> LifeTable:
+        return life_table(self._table(GUARD), self.cells)
+
+    @cached_property
     def _of_population(self) -> LifeTable:
         generator = np.random.Generator(np.random.Philox(key=2))
-        return life_table(self._table(), self.cells, generator)
+        return life_table(self._table(GUARD), self.cells, generator)
 
     def spread(self) -> Floats:
         """Standard deviation (count + 1,) at the edges of the curve without noise, given the release."""
         return np.asarray(self._without_noise.survival.std(axis=0))
 
+    @cached_property
+    def _by_order(self) -> tuple[Floats, Floats]:
+        """How much lower, and higher, the curve may be at edges by when in a cell people left."""
+        mean = self._table().mean(axis=0, keepdims=True)
+        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
+        return middle - low, high - middle
+
     def _life(self, kind: str) -> LifeTable:
-        return self._of_population if choice(kind, "kind", KINDS) == CONFIDENCE else self._without_noise
+        return self._of_population if choice(kind, "kind", KINDS) == CONFIDENCE else self._of_persons
 
     @cached_property
     def _cumulative(self) -> Any:
@@ -232,46 +248,33 @@ class ReleasedSurvival(Release):
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         return Estimate.around(value, areas, check_level(level))
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str = "mean",
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band for the survival function, within [0, 1] and not increasing.
-
-        Parameters
-        ----------
-        level : float
-            Probability, between 0 and 1.
-        simultaneous : bool
-            Whether it is for all times at once.
-        points : array (q,), optional
-            Times; by default 201 equally spaced ones.
-        kind : {"mean", "confidence"}
-            "mean" is for the curve of these persons, counted in these cells, without the noise of
-            privacy. "confidence" is for the curve of a population of which they are a sample: noise and
-            sampling.
 
         Notes
         -----
+        "mean" is for the curve of these persons, counted in these cells, without the noise of
+        privacy. "confidence" is for the curve of a population of which they are a sample: noise,
+        sampling, and what the cells do not show.
+
         The law of the noise is known exactly; what is drawn beside it has a prior, and how often bands
-        hold was simulated: see the page on survival.
+        hold was simulated: see the page on survival. Of the inside of a cell "confidence" assumes
+        nothing: at an edge it allows for every order in which people were censored and had events, and
+        between two edges for any curve that does not increase. It is narrowest at `grid_points`.
         """
-        level = check_level(level, simultaneous)
-        at = check_points(self.band_points()[:, 0] if points is None else points, self.domain_range)
-        check_places(at)
-        line = np.asarray(self(at))
-        drawn = np.exp(-self._interpolated(self._life(kind).survival.T)(at)).T
-        band = settled(band_from_errors(line, np.abs(drawn - line), level, simultaneous, at), line)
-        order = np.argsort(at, kind="stable")
-        lower, upper = band.lower[order], band.upper[order]
+        edges, life = self.cells.edges, self._life(kind)
+        line = self._without_noise.survival.mean(axis=0)
+        band = band_from_errors(line, np.abs(life.survival - line), level, simultaneous, edges)
+        below, above = self._by_order if kind == CONFIDENCE else (0.0, 0.0)
         # What lies in a band and does not increase lies in this one too.
-        lower = np.maximum.accumulate(np.clip(lower, 0, 1)[::-1])[::-1]
-        upper = np.minimum.accumulate(np.clip(upper, 0, 1))
-        back = np.argsort(order, kind="stable")
-        return replace(band, lower=lower[back], upper=upper[back])
+        lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
+        upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
+        if kind == CONFIDENCE:
+            lower = lower[np.searchsorted(edges, at)]
+            upper = upper[np.searchsorted(edges, at, "right") - 1]
+        else:
+            lower, upper = np.interp(at, edges, lower), np.interp(at, edges, upper)
+        return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))
 
     def test(self, level: float = 0.05, cause: str | None = None) -> EqualityTest:
         """Whether groups have one hazard: a log-rank test of the noisy tables.
@@ -376,8 +379,9 @@ class ReleasedSurvival(Release):
         wide = self.band(kind=CONFIDENCE)
         far = number(float(np.median(wide.reach(self(wide.points)))))
         sampling = (
-            f"With sampling, the curve of a population of which these {self.unit}s are a sample lies "
-            f"within {far} (typically; everywhere at once, {wide.level:.0%})."
+            f"With sampling, and whatever happened within cells, the curve of a population of which "
+            f"these {self.unit}s are a sample lies within {far} (typically; everywhere at once, "
+            f"{wide.level:.0%})."
         )
         median = (
             f"Median time: {self.median()} for the noise alone; {self.median(kind=CONFIDENCE)} with "

@@ -130,7 +130,15 @@ class ReleasedVector(Release):
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
-        return {name: (values, self.value_label) for name, values in self.functions(at).items()}
+        own, made = self._own_level(level) if simultaneous else level, {}
+        for channel, mean in self.means.items():
+            value, *band = Release.columns(mean, at, own, simultaneous, kind).values()
+            made[channel] = value
+            # The level that is said is that of all channels together.
+            for end, (values, _) in zip(("lower", "upper"), band[-2:], strict=True):
+                over = "of all at once" if simultaneous else "at a point chosen in advance"
+                made[f"{channel}, {end}"] = (values, f"{end} end of the {level:.4g} band {over}")
+        return made
 
     def view(self, level: float | None = LEVEL) -> Curve:
         own = None if level is None else self._own_level(level)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from dpfda.releases.bands import Band
 
 Floats = NDArray[np.float64]
 LINE = 88
+# The unit at the end of a label such as "age (years)".
+UNIT = re.compile(r"\(([^()]+)\)$")
 NOISE_ALONE = (
     "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
     "off, what smoothing left out, or how far these data are from a wider population."
@@ -57,3 +61,14 @@ def noise_line(band: Band, values: Floats, units: str) -> str:
         f"without it everywhere within {number(float(np.median(far)))} typically, "
         f"{number(float(far.max()))} at most, with probability {band.level:.0%}; {units}"
     )
+
+
+def density_label(about: Mapping[str, Any], dimensions: int) -> str:
+    """What a density is one over: the units in brackets in all labels of axes."""
+    keys = [f"domain_{i + 1}" if i else "domain" for i in range(dimensions)]
+    units = [UNIT.search(str(about.get(key, ""))) for key in keys]
+    known = [unit[1] for unit in units if unit]
+    if len(known) == dimensions:
+        return str(about.get("value", f"density (one over {' times '.join(known)})"))
+    whole = "the axis" if dimensions == 1 else "area" if dimensions == 2 else "volume"
+    return str(about.get("value", f"density (per unit of {whole})"))

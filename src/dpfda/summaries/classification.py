@@ -1,4 +1,4 @@
-"""Two-class kernel machines under differential privacy, as a scikit-learn classifier."""
+"""Kernel machines under differential privacy, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, key_order, label_key, plain_label
-from dpfda.releases.predictor import ReleasedPredictor
+from dpfda.releases.predictor import ReleasedPredictor, deciding
+from dpfda.summaries.arguments import Bounds, Labels, Payer, Place, Protected, Records
 from dpfda.summaries.machine_plan import MachinePlan
 from dpfda.summaries.machines import KernelMachine, column
 from dpfda.summaries.minimiser import read_loss
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
-LOSSES = ("hinge", "logistic", "squared")
+LOSSES = ("auto", "hinge", "logistic", "squared")
 FROM_Y = "from-y"
 
 
@@ -36,10 +37,11 @@ def _has_probabilities(machine: Any) -> bool:
 
 
 class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
-    """Two-class classifier under differential privacy: support vector machine and relatives.
+    """Classifier under differential privacy: support vector machine and relatives.
 
     The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
-    penalty |b|^2. It is released as a whole function of the inputs, with noise by one of three solvers.
+    penalty |b|^2. It is released as a whole function of the inputs, with noise by one of four solvers.
+    For more than two classes there is one function a class, under one budget, and the largest decides.
 
     Parameters
     ----------
@@ -50,18 +52,20 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     bounds : (lower, upper)
         Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
         to them. No default: from knowledge of the measurement, never from these data.
-    classes : (first, second) or "from-y"
-        The two public classes; the decision function is positive for the second. A record of any other
-        class is refused or, under ``invalid="repair"``, replaced by a fixed public element. "from-y"
-        declares that the set of labels in y is public knowledge; then it must hold two labels.
-    loss : "hinge", "logistic", "squared", "hinge:0.5" or Loss
+    classes : (first, second, ...) or "from-y"
+        The public classes; of two, the decision function is positive for the second. A record of any
+        other class is refused or, under ``invalid="repair"``, replaced by a fixed public element.
+        "from-y" declares that the set of labels in y is public knowledge.
+    loss : "auto", "hinge", "logistic", "squared", "hinge:0.5" or Loss
         The hinge has its corner rounded by an arc, whose length may follow the word: it differs from
         max(0, 1 - y f) by at most half of that. A smooth loss is what noise in the objective needs.
-    solver : {"auto", "objective", "output", "sums"}
-        Noise in the objective (hinge, logistic), on the minimiser (all losses), or on the sums of
-        phi phi^T and y phi (squared). "auto" is "sums" for the square loss; else "objective", or
-        "output" where there is a delta and many features. See `dpfda.summaries.solvers` for what each
-        guarantees.
+        "auto" is the hinge; for more than two classes the square where n epsilon is large.
+    solver : {"auto", "objective", "output", "sums", "means"}
+        Noise in the objective (hinge, logistic), on the minimiser (all losses), on the sums of
+        phi phi^T and y phi (squared), or on the sums of phi in each class (hinge). "auto" is "sums" for
+        the square loss; else "objective", or "output" where there is a delta and many features, or
+        "means" for more than two classes, for which there are "sums" and "means" alone. See
+        `dpfda.summaries.solvers` for what each guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
         and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
@@ -82,7 +86,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     ----------
     release_ : ReleasedPredictor
         The published decision function.
-    classes_ : array (2,)
+    classes_ : array (2,) or (C,)
         The public classes.
     n_features_in_ : int
         Number of input columns.
@@ -118,33 +122,21 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         epsilon: float | Fraction,
         delta: float | Fraction = 0.0,
         *,
-        bounds: Any = None,
+        bounds: Bounds = None,
         classes: Any = None,
-        loss: Any = "hinge",
+        loss: Any = "auto",
         solver: str = "auto",
         features: Any = "auto",
         penalty: float | None = None,
-        domain: Any = None,
-        unit: Any = None,
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.loss = loss
-        self.solver = solver
-        self.features = features
-        self.penalty = penalty
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the decision function.
 
         Parameters
@@ -169,75 +161,89 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         self.classes_ = np.array(self.release_.classes)
         return self
 
-    def decision_function(self, X: Any) -> Floats:
-        """Values (q,) of the released function; positive for the second class."""
+    def decision_function(self, X: Records) -> Floats:
+        """Values (q,), positive for the second class; for more than two (q, C), one a class."""
         points, usable = self.decision_points(X)
-        return np.where(usable, self.release_(points), 0.0)
+        values = self.release_(points)
+        return np.where(usable if values.ndim == 1 else usable[:, None], values, 0.0)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Records) -> NDArray[Any]:
         """Predicted classes (q,)."""
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(np.intp)])
+        return np.asarray(self.classes_[deciding(self.decision_function(X))])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Records) -> Floats:
         """Probabilities (q, 2) of the classes; there is such a method for the logistic loss alone."""
         points, usable = self.decision_points(X)
         return np.where(usable[:, None], self.release_.predict_proba(points), 0.5)
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
-        first, second = self._public_classes(keys)
-        values = {label_key(first): -1.0, label_key(second): 1.0}
-        targets = np.array([values.get(key, math.nan) for key in keys])
-        bad = np.isnan(targets)
+        classes = self._public_classes(keys)
+        if len(classes) > 2 and _has_probabilities(self):
+            raise ParameterError(
+                "loss",
+                "be 'auto', 'hinge' or 'squared' for more than two classes",
+                shown(self.loss),
+                "Only binary classification is supported. Leave out the loss for more classes.",
+            )
+        places = {label_key(label): float(place) for place, label in enumerate(classes)}
+        found = np.array([places.get(key, math.nan) for key in keys])
+        bad = np.isnan(found)
         if self.settings.reading.invalid == "refuse" and bad.any():
             raise DataError(
-                f"y must hold one of the two classes; found another label in row {int(bad.argmax())}. "
+                f"y must hold one of the classes; found another label in row {int(bad.argmax())}. "
                 "Use invalid='repair' to replace such records by a fixed public element. This check is "
                 "outside the privacy guarantee."
             )
-        return targets, (first, second)
+        if len(classes) == 2:
+            return 2.0 * found - 1.0, classes
+        targets = np.float64(found[:, None] == np.arange(len(classes)))
+        return np.where(bad[:, None], np.nan, targets), classes
 
-    def _public_classes(self, keys: Sequence[Key]) -> tuple[Any, Any]:
+    def _functions(self, classes: tuple[Any, ...]) -> int | None:
+        if not classes and self.classes is not None and not isinstance(self.classes, str):
+            classes = tuple(_listed(self.classes))
+        return len(classes) if len(classes) > 2 else 1
+
+    def _public_classes(self, keys: Sequence[Key]) -> tuple[Any, ...]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
-            pair = _labels_of(keys, self.settings.reading.invalid)
+            given = _labels_of(keys, self.settings.reading.invalid)
         elif self.classes is None or isinstance(self.classes, str):
             raise ParameterError(
                 "classes",
-                "be the two public classes",
+                "be the public classes",
                 repr(self.classes),
-                "Pass classes=(first, second), which must be known without looking at y; or "
+                "Pass classes=(first, second, ...), which must be known without looking at y; or "
                 "classes='from-y' to declare that the labels in y are public.",
             )
         else:
-            pair = [_plain(label) for label in _listed(self.classes)]
-        named = [label_key(label) for label in pair]
-        if len(pair) != 2 or named[0] == named[1] or None in named:
-            raise ParameterError("classes", "be two different labels", shown(self.classes))
-        if not all(isinstance(label, str | int | float) for label in pair):
+            given = [_plain(label) for label in _listed(self.classes)]
+        named = [label_key(label) for label in given]
+        if len(given) < 2 or len(set(named)) < len(named) or None in named:
+            raise ParameterError("classes", "be two or more different labels", shown(self.classes))
+        if not all(isinstance(label, str | int | float) for label in given):
             raise ParameterError(
                 "classes", "be words or numbers, so that a file can hold them", shown(self.classes)
             )
-        return pair[0], pair[1]
+        return tuple(given)
 
     def _release(
-        self, plan: MachinePlan, coefficients: Floats, certificate: Certificate
+        self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate
     ) -> ReleasedPredictor:
         return ReleasedPredictor(
             task="classification",
-            coefficients=coefficients,
             center=0.0,
             half_width=1.0,
             classes=plan.classes,
-            **plan.shared(certificate),
+            **plan.shared(noisy, certificate),
         )
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only; with the few records of a check, the score is that of the noise."""
+        """With the few records of a check, the score is that of the noise."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = not _has_probabilities(self)
         return tags
 
 
@@ -245,7 +251,7 @@ def _listed(classes: Any) -> list[Any]:
     try:
         return list(classes)
     except TypeError:
-        raise ParameterError("classes", "be the two public classes", shown(classes)) from None
+        raise ParameterError("classes", "be the public classes", shown(classes)) from None
 
 
 def _plain(label: Any) -> Any:
@@ -267,10 +273,9 @@ def _labels_of(keys: Sequence[Key], invalid: str) -> list[Any]:
             "Unknown label type: y must hold classes; found continuous numbers. Use "
             "PrivateKernelRegressor for real targets."
         )
-    if len(labels) != 2:
-        several = "Only binary classification is supported. " if len(labels) > 2 else ""
+    if len(labels) < 2:
         raise DataError(
-            f"{several}y must hold two classes; found {len(labels)} class(es) where classes='from-y' "
+            f"y must hold two classes or more; found {len(labels)} class(es) where classes='from-y' "
             "declares them public."
         )
     return labels

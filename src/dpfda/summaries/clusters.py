@@ -63,7 +63,7 @@ class PrivateSum:
         return "PrivateSum(content private)"
 
 
-def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None) -> IntegerSum:
+def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None, y: Any = None) -> IntegerSum:
     """The exact sum over a Dask array or data frame. The result is private.
 
     Parameters
@@ -74,6 +74,8 @@ def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None) -> IntegerSum:
         One record a row; chunks of any number of rows. Private.
     groups : dask array or series, or array (n,), optional
         Whose each record is, in partitions like those of X. Private.
+    y : as groups, optional
+        What else the sum takes of each record, such as its group in a comparison.
 
     Raises
     ------
@@ -83,18 +85,13 @@ def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None) -> IntegerSum:
     blocks = partitions(X)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition.")
-    return total_of_blocks(pool, blocks, None if groups is None else along(X, groups, "groups"))
-
-
-def total_of_blocks(
-    pool: PooledSum, blocks: Sequence[Any], labels: Sequence[Any] | None = None
-) -> IntegerSum:
-    """The same over delayed blocks of records, and of labels of their persons."""
-    if labels is None:
-        return summed(map_and_join(blocks, partial(_add_up, pool), joined))
+    said = [None] * len(blocks) if y is None else along(X, y, "y")
+    pairs = list(zip(blocks, said, strict=True))
+    if groups is None:
+        return summed(map_and_join(pairs, partial(_add_up, pool), joined))
     buckets = min(len(blocks), MOST_BUCKETS)
     deal, gather = partial(_dealt, pool, buckets), partial(_gathered, pool)
-    return summed(deal_and_join(blocks, labels, buckets, deal, gather, joined))
+    return summed(deal_and_join(pairs, along(X, groups, "groups"), buckets, deal, gather, joined))
 
 
 def summed(part: PrivateSum) -> IntegerSum:
@@ -131,12 +128,12 @@ def refused(words: str) -> PrivateSum:
     return PrivateSum((), 0, words)
 
 
-def _add_up(pool: PooledSum, block: Any, number: int) -> PrivateSum:
+def _add_up(pool: PooledSum, pair: tuple[Any, Any], number: int) -> PrivateSum:
     """The sum of one partition; runs on a worker."""
-    total = IntegerSum(pool.numbers)
+    total, (block, said) = IntegerSum(pool.numbers), pair
     try:
         if len(block):
-            total = pool.total(block)
+            total = pool.total(block, None, said)
     except DpfdaError as error:
         return refused(f"In partition {number}: {error}")
     return sent(total, number)
@@ -159,14 +156,17 @@ class Dealt:
         return "Dealt(content private)"
 
 
-def _dealt(pool: PooledSum, buckets: int, block: Any, labels: Any, number: int) -> list[Dealt]:
+def _dealt(
+    pool: PooledSum, buckets: int, pair: tuple[Any, Any], labels: Any, number: int
+) -> list[Dealt]:
     """The records of one partition, dealt by their persons' labels; runs on a worker."""
+    block, said = pair
     try:
         keys = read_keys(labels, "groups", pool.invalid)
         if len(keys) != len(block):
             raise DataError(f"groups must hold one label a record ({len(block)}); found {len(keys)}.")
         with np.errstate(all="ignore"):
-            rows = pool.read(block) if keys else ()
+            rows = pool.read(block, said) if keys else ()
     except DpfdaError as error:
         return [Dealt(refusal=f"In partition {number}: {error}")] * buckets
     where = np.array([bucket_of(key, buckets) for key in keys], dtype=np.int64)
@@ -185,8 +185,11 @@ def _gathered(pool: PooledSum, dealt: Sequence[Dealt], number: int) -> PrivateSu
     columns = zip(*(piece.rows for piece in filled), strict=True)
     rows = tuple(np.concatenate(column) for column in columns)
     codes = numbered([key for piece in filled for key in piece.keys])
-    with np.errstate(all="ignore"):
-        return sent(pool.add_up(rows, codes), number)
+    try:
+        with np.errstate(all="ignore"):
+            return sent(pool.add_up(rows, codes), number)
+    except DpfdaError as error:
+        return refused(str(error))
 
 
 def bucket_of(key: Key, buckets: int) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -13,126 +12,49 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import MeanPlan, Plan, Prepared, publish_parallel
+from dpfda.numerics.parameters import choice, whole
+from dpfda.privacy.guarantees import Neighbours, pure_part
+from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
-from dpfda.records.dask_arrays import is_dask
-from dpfda.records.labels import Key, label_key, plain_label, read_keys
-from dpfda.releases.comparison import ReleasedComparison
+from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.labels import label_key
+from dpfda.summaries.arguments import (
+    Bounds,
+    Columns,
+    Functions,
+    Labels,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    Records,
+)
 from dpfda.summaries.choices import check_choices
+from dpfda.summaries.clusters import total_on_cluster
+from dpfda.summaries.comparison_plan import ComparisonPlan, design_size, publish_comparison
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean, refuse_pooled
-from dpfda.summaries.settings import Domain, Reading
+from dpfda.summaries.memberships import (
+    count_units,
+    names_of_levels,
+    read_levels,
+    read_memberships,
+    rows_of_level,
+    unit_keys,
+)
+from dpfda.summaries.pooled_comparison import PooledComparison
+from dpfda.summaries.settings import Domain, Reading, Settings
 from dpfda.summaries.shared_design import shared_design
+from dpfda.summaries.streams import refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages
 
-# Units that noise is tuned for where no group's size is public.
-DESIGN_SIZE = 100
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonPlan(Plan):
-    """Plan of the means of disjoint groups, of which each has the whole budget.
-
-    Parameters
-    ----------
-    parts : mapping
-        Plan of each group's mean, by its name.
-    mechanism : str
-        As it was asked for.
-    """
-
-    parts: Mapping[str, MeanPlan]
-    mechanism: str
-
-    @property
-    def first(self) -> MeanPlan:
-        """Of one of the groups: bound, basis and guarantee are the same for all."""
-        return next(iter(self.parts.values()))
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.first.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.first.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.first.unit
-
-    @property
-    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return self.first.bounded
-
-    @property
-    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {**self.first.about, "summary": "mean curves of groups"}
-
-    @property
-    def functions(self) -> str:
-        return self.first.functions
-
-    @property
-    def tuning(self) -> Mapping[str, Any]:
-        return {"name": self.mechanism}
-
-    def entry(self) -> dict[str, Any]:
-        return super().entry() | {"groups": list(self.parts), "composition": "parallel"}
-
-    def costs(self) -> dict[str, Cost]:
-        return self.first.costs()
-
-    # What to expect.
-
-    def remade(self, guarantee: Guarantee, n: int) -> ComparisonPlan:
-        """The plan for another guarantee, and n units in each group."""
-        shared = self.first.mechanism
-        if shared.size == self.n:
-            shared = replace(shared, size=n)
-        parts = {
-            name: replace(part, mechanism=shared).remade(guarantee, n)
-            for name, part in self.parts.items()
-        }
-        return ComparisonPlan(parts, self.mechanism)
-
-    @property
-    def n(self) -> int | None:
-        """Of the smallest group."""
-        return min((part.n for part in self.parts.values() if part.n), default=None)
-
-    def expected(self, quick: bool = False) -> float | None:
-        found = [
-            part.expected(quick) for part in {part.n: part for part in self.parts.values()}.values()
-        ]
-        return max((error for error in found if error is not None), default=None)
-
-    def _sizes(self) -> list[MeanPlan]:
-        """One plan of each size of group."""
-        return [*{part.n: part for part in self.parts.values()}.values()]
-
-    @property
-    def error_words(self) -> str:
-        said = self.first.error_words
-        return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
-
-    def half_width(self, level: float) -> float | None:
-        found = [part.half_width(level) for part in self._sizes()]
-        return max((width for width in found if width is not None), default=None)
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.first.scale
-
-    @property
-    def noise_words(self) -> str:
-        return self.first.noise_words
+# What the noise is designed for; for a test as for so many units over epsilon.
+PURPOSES = ("means", "test")
+TESTED = 40
 
 
 class PrivateComparison(Estimator):
@@ -148,6 +70,10 @@ class PrivateComparison(Estimator):
     levels : sequence of str or numbers, optional
         Names of the groups, public. By default, under replace-one neighbours, those found; required
         under add/remove, where membership is private.
+    purpose : {"means", "test"}
+        What the noise is designed for: curves that are near the groups' means, or the test of equality,
+        which then needs about a tenth more of n epsilon to find a difference in level than a rule that
+        spends all of epsilon on levels. With "test" the curves of many units are smoothed far too much.
     domain, reading, ledger
         As in `dpfda.PrivateMean`.
     unit : str or PrivacyUnit, optional
@@ -190,34 +116,24 @@ class PrivateComparison(Estimator):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
-        bounds: Any = None,
+        rho: Number = None,
+        bounds: Bounds = None,
         levels: Sequence[Any] | None = None,
-        basis: Any = None,
-        mechanism: Any = "auto",
-        domain: Any = None,
-        unit: Any = None,
+        basis: Functions = None,
+        mechanism: Noise = "auto",
+        purpose: str = "means",
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.levels = levels
-        self.basis = basis
-        self.mechanism = mechanism
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the mean of every group.
 
         Parameters
@@ -245,16 +161,12 @@ class PrivateComparison(Estimator):
             If the ledger refuses.
         """
         names, parts = self.prepare(X, y, groups)
-        plan = ComparisonPlan(
-            {name: p.plan for name, p in zip(names, parts, strict=True)}, str(self.mechanism)
-        )
-        pairs = [(part.total, part.plan) for part in parts]
-        released = publish_parallel(pairs, plan.entry(), *self.paying())
-        self.release_ = ReleasedComparison(dict(zip(names, released, strict=True)))
-        self.n_features_in_ = int(plan.first.basis.grid_points.size)
+        prepared = dict(zip(names, parts, strict=True))
+        self.release_ = publish_comparison(prepared, str(self.mechanism), *self.paying())
+        self.n_features_in_ = int(parts[0].plan.basis.grid_points.size)
         return self
 
-    def plan(self, n: Any, columns: Any = POINTS) -> ComparisonPlan:
+    def plan(self, n: Any, columns: Columns = POINTS) -> ComparisonPlan:
         """What `fit` would publish, from public numbers alone. No data are read.
 
         Parameters
@@ -273,17 +185,48 @@ class PrivateComparison(Estimator):
         check_choices(self)
         basis = public_basis(self.settings, self.basis, columns)
         named = n if isinstance(n, Mapping) else dict.fromkeys(self.levels or ("first", "second"), n)
-        units = {str(level): whole(size, "n", 2) for level, size in named.items()}
-        shared = self._shared([*units.values()])
-        size = self.settings.unit.public_size
-        sizes = dict(zip(units, _sizes(size, list(named)), strict=True))
-        domain = self.settings.domain
-        readers = {name: self._reader(sizes[name], shared, basis, domain) for name in units}
-        parts = {
-            name: reader._plan(basis, units[name], None, reader.settings, units[name])
-            for name, reader in readers.items()
-        }
-        return ComparisonPlan(parts, str(self.mechanism))
+        units = {level: whole(size, "n", 2) for level, size in named.items()}
+        return self._planned(basis, units, self.settings, expected=True)
+
+    def _planned(
+        self,
+        basis: Basis,
+        units: Mapping[Any, int],
+        settings: Settings,
+        groups: Any = None,
+        expected: bool = False,
+    ) -> ComparisonPlan:
+        """The plan for so many units of each group; a private number of them may be expected."""
+        sizes = _sizes(settings.unit.public_size, list(units))
+        mechanism = self._shared(self._known(units.values(), sizes))
+        parts = {}
+        for (level, count), size in zip(units.items(), sizes, strict=True):
+            reader = self._reader(size, mechanism, basis, settings.domain)
+            more = (count if expected else None,)
+            parts[str(level)] = reader._plan(basis, count, groups, reader.settings, *more)
+        return ComparisonPlan(parts, str(self.mechanism), self._asked_size())
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledComparison:
+        """All groups' sums as several holders make them, whatever each group's size; see `PooledSum`."""
+        check_choices(self)
+        whole(n, "n", 2)
+        return self._pooled(public_basis(self.settings, self.basis, columns), self.settings)
+
+    def pooled_on(self, X: Records, groups: Labels = None) -> PooledComparison:
+        """The same on the columns of X."""
+        check_choices(self)
+        refuse_irregular(X)
+        basis = read_curves(self.settings, self.basis, X)[1]
+        return self._pooled(basis, self.settings_for(X, groups), groups)
+
+    def _pooled(self, basis: Basis, settings: Settings, groups: Any = None) -> PooledComparison:
+        if self.levels is None:
+            words = "be given where the records lie in several places"
+            raise ParameterError("levels", words, "None", "Name the groups.")
+        levels = read_levels(self.levels, [], None, Neighbours.parse(settings.unit.neighbours))
+        names_of_levels(levels)
+        plan = self._planned(basis, dict.fromkeys(levels, 2), settings, groups)
+        return PooledComparison.of(settings, plan, tuple(map(label_key, levels)))
 
     def _shared(self, sizes: list[int]) -> Any:
         if isinstance(self.mechanism, TwoStages):
@@ -291,7 +234,7 @@ class PrivateComparison(Estimator):
         return shared_design(self.mechanism, self._design_size(sizes))
 
     def prepare(
-        self, X: Any, y: Any, groups: Any = None
+        self, X: Records, y: Labels, groups: Labels = None
     ) -> tuple[list[str], list[Prepared[MeanPlan, IntegerSum]]]:
         """Everything before the noise: split, check, embed, clip, round, add up. Private.
 
@@ -309,7 +252,8 @@ class PrivateComparison(Estimator):
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):
-            return self._prepare_on_cluster(X, y, groups)
+            pool = self.pooled_on(sample(X), groups)
+            return list(pool.plan.parts), pool.prepared(total_on_cluster(pool, X, groups, y))
         settings = self.settings_for(X, groups)
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
@@ -325,25 +269,19 @@ class PrivateComparison(Estimator):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading.missing, reading.invalid)
         count = X.times.size if isinstance(X, LongCurves) else len(values)
-        own = _unit_keys(X, groups, reading.invalid)
-        memberships = _memberships(y, count, own, reading.invalid)
-        levels = _levels(self.levels, memberships, y, neighbours)
-        rows = [_rows(memberships, level) for level in levels]
+        own = unit_keys(X, groups, reading.invalid)
+        memberships = read_memberships(y, count, own, reading.invalid)
+        levels = read_levels(self.levels, memberships, y, neighbours)
+        rows = [rows_of_level(memberships, level) for level in levels]
         known = np.any(rows, axis=0)
         if not known.all() and (neighbours is Neighbours.REPLACE_ONE or reading.invalid == "refuse"):
             raise DataError(
                 "Every record must be in one of the groups of `levels`; found another label in row "
                 f"{int(np.argmin(known))}. Name all groups, or leave records out beforehand."
             )
-        names = [str(level) for level in levels]
-        if len(set(names)) != len(names):
-            raise ParameterError("levels", "have different names", repr(names))
+        names = names_of_levels(levels)
         sizes = _sizes(settings.unit.public_size, levels)
-        if neighbours is Neighbours.REPLACE_ONE:
-            known_sizes = [_count(chosen, own) for chosen in rows]
-        else:
-            known_sizes = [size for size in sizes if size is not None]
-        mechanism = self._shared(known_sizes)
+        mechanism = self._shared(self._known((count_units(chosen, own) for chosen in rows), sizes))
         parts = []
         for level, chosen, size in zip(levels, rows, sizes, strict=True):
             if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
@@ -356,31 +294,21 @@ class PrivateComparison(Estimator):
                 parts.append(_empty(reader, X.groups if isinstance(X, LongCurves) else groups))
         return names, parts
 
-    def _prepare_on_cluster(
-        self, X: Any, y: Any, groups: Any
-    ) -> tuple[list[str], list[Prepared[MeanPlan, IntegerSum]]]:
-        from dpfda.summaries.compared_partitions import compared
-
-        if self.levels is None:
-            raise ParameterError("levels", "be given for Dask arrays", "None", "Name the groups.")
-        if y is None:
-            raise DataError("y must hold the group of each record; found None.")
-        levels = _levels(self.levels, [], y, Neighbours.parse(self.settings.unit.neighbours))
-        return [str(level) for level in levels], compared(self, levels, X, y, groups)
-
-    def _readers(self, levels: Sequence[Any], counts: Sequence[int], X: Any) -> list[PrivateMean]:
-        """The mean of each group, for groups of these sizes on the columns of X."""
-        settings = self.settings
-        basis = read_curves(settings, self.basis, X)[1]
-        sizes = _sizes(settings.unit.public_size, list(levels))
-        replaced = Neighbours.parse(settings.unit.neighbours) is Neighbours.REPLACE_ONE
-        known = [*counts] if replaced else [size for size in sizes if size is not None]
-        mechanism = shared_design(self.mechanism, self._design_size(known))
-        return [self._reader(size, mechanism, basis, settings.domain) for size in sizes]
+    def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
+        """Sizes of groups that are public: how many there are, or divisors."""
+        if Neighbours.parse(self.settings.unit.neighbours) is Neighbours.REPLACE_ONE:
+            return [*counts]
+        return [size for size in sizes if size is not None]
 
     def _design_size(self, sizes: list[int]) -> int:
-        size = self.settings.unit.design_size
-        return max(1, min(sizes, default=DESIGN_SIZE)) if size is None else size
+        return design_size(self._asked_size(), sizes)
+
+    def _asked_size(self) -> int | None:
+        """What noise is tuned for, where that does not follow from the groups."""
+        purpose, size = choice(self.purpose, "purpose", PURPOSES), self.settings.unit.design_size
+        if size is None and purpose == "test":
+            return max(1, round(TESTED / pure_part(self.asked()).epsilon))
+        return size
 
     def _reader(self, size: int | None, mechanism: Any, basis: Basis, domain: Domain) -> PrivateMean:
         """The mean of one group."""
@@ -401,116 +329,6 @@ class PrivateComparison(Estimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _unit_keys(X: Any, groups: Any, invalid: str) -> list[Key] | None:
-    """What the privacy unit of each record, or observation, is compared by; None without units."""
-    if isinstance(X, LongCurves):
-        if groups is not None:
-            raise ParameterError("groups", "be part of LongCurves", "a separate argument")
-        return read_keys(X.ids if X.groups is None else X.groups, "groups", "repair")
-    return None if groups is None else read_keys(groups, "groups", invalid)
-
-
-def _memberships(y: Any, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
-    """What the group of each record is compared by; one group a unit, None where there is none.
-
-    Raises
-    ------
-    DataError
-        If labels are missing, or a unit is in two groups and nothing is to be repaired.
-    """
-    if y is None:
-        raise DataError(
-            "y must hold the group of each record: PrivateComparison requires y to be passed, but the "
-            "target y is None."
-        )
-    keys = read_keys(y, "y", "repair")
-    if len(keys) != count:
-        raise DataError(
-            f"y must hold one label a record ({count}); found inconsistent numbers of samples: shape "
-            f"({len(keys)},)."
-        )
-    if own is not None and len(own) != count:
-        raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
-    if invalid == "refuse" and None in keys:
-        raise DataError(f"y must have a group for every record; found none in row {keys.index(None)}.")
-    if own is None:
-        return keys
-    first: dict[Key, Key] = {}
-    settled = []
-    for row, (unit, key) in enumerate(zip(own, keys, strict=True)):
-        # Units without a label of their own are one unit, as in `PrivateMean`.
-        settled.append(first.setdefault(unit, key))
-        if invalid == "refuse" and settled[row] != key:
-            raise DataError(
-                f"Every unit must be in one group; found a unit in two, at row {row}. Then its data "
-                "would be released twice and cost twice. Keep one group a unit, or use "
-                "invalid='repair' to count it for the group of its first record."
-            )
-    return settled
-
-
-def _levels(
-    given: Sequence[Any] | None, memberships: list[Key], y: Any, neighbours: Neighbours
-) -> list[Any]:
-    if given is not None:
-        levels = _declared(given)
-    elif neighbours is Neighbours.ADD_REMOVE:
-        raise ParameterError(
-            "levels",
-            "be given under add/remove neighbours",
-            "None",
-            "Which groups occur is private there; name them from public knowledge.",
-        )
-    else:
-        levels = sorted(_found(memberships, y).values(), key=str)
-    keys = [label_key(level) for level in levels]
-    if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
-        raise ParameterError(
-            "levels",
-            "be two or more different groups",
-            f"{len(levels)} (n_samples = {len(memberships)})",
-            "Compare at least two.",
-        )
-    return levels
-
-
-def _declared(given: Any) -> list[Any]:
-    """Names of groups as the caller lists them; each can be compared and counted."""
-    try:
-        if isinstance(given, str | bytes):
-            raise TypeError
-        levels = list(given)
-        set(levels)
-    except TypeError:
-        words = "be a list of the groups, such as ['a', 'b']"
-        raise ParameterError("levels", words, shown(given)) from None
-    return levels
-
-
-def _found(memberships: list[Key], y: Any) -> dict[Key, Any]:
-    """The groups that occur: words and numbers in one form for one value, others as they are."""
-    found: dict[Key, Any] = {}
-    occur = set(memberships)
-    for label in cells_in(y, "y"):
-        key = label_key(label)
-        if key is not None and key in occur and key not in found:
-            plain = plain_label(key)
-            found[key] = label if plain is None else plain
-    return found
-
-
-def _rows(memberships: list[Key], level: Any) -> NDArray[np.bool_]:
-    own = label_key(level)
-    return np.array([key == own for key in memberships], dtype=bool)
-
-
-def _count(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
-    """How many privacy units a group has; public under replace-one neighbours."""
-    if own is None:
-        return int(chosen.sum())
-    return len({unit for unit, inside in zip(own, chosen, strict=True) if inside})
 
 
 def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -16,7 +15,6 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.embedding import project
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -24,25 +22,37 @@ from dpfda.publication import MeanPlan, Prepared, charge, check, publish
 from dpfda.publication.covariances import release_covariance, released_count
 from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
-from dpfda.records.dask_arrays import is_dask
-from dpfda.records.second_moments import OuterSum
+from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.arguments import (
+    Bounds,
+    Columns,
+    Functions,
+    Labels,
+    Middle,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    Records,
+)
 from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.deviations import Deviations
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share, subspace_shares
 from dpfda.summaries.mean import mean_plan
+from dpfda.summaries.outer_sums import Stage, lengths, outer_sum
+from dpfda.summaries.pooled import PooledCovariance
 from dpfda.summaries.settings import Reading, Settings
 from dpfda.summaries.sums import Summation
 
 Floats = NDArray[np.float64]
-
-# Rows that are embedded at a time: a public number, below the limit of the exact sum.
-BLOCK = 8192
 
 
 class SecondMoments(Estimator):
@@ -54,7 +64,7 @@ class SecondMoments(Estimator):
     center: Any
     basis: Any
 
-    def plan(self, n: int, columns: Any = POINTS) -> CovariancePlan:
+    def plan(self, n: int, columns: Columns = POINTS) -> CovariancePlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -73,7 +83,7 @@ class SecondMoments(Estimator):
         planned = self.settings.unit.public_size is None
         return self._plan(guarantee, n, asked, basis, None, self.settings, planned)
 
-    def prepare(self, X: Any, groups: Any = None) -> Prepared[CovariancePlan, Curves]:
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[CovariancePlan, Curves]:
         """Check everything that is public, and read the curves. Nothing is charged or drawn.
 
         What is summed up is known once the count and the center are public: until then the private side
@@ -152,10 +162,11 @@ class PrivateCovariance(SecondMoments):
     bounds : (lower, upper), ValueBounds or L2Ball, optional
         Public bound on a record, in the units of the data, enforced by clipping. It may be left out
         where a radius and a public center are given.
-    center : None, curve, callable, ReleasedFunction, "private", "pairs" or Center
-        What is subtracted from every record; with the length of deviations, and the share of the budget
-        that a private mean gets, in a `dpfda.summaries.matrix_noise.Center`.
-    mechanism : "auto", "wishart", "knorm", "gaussian" or MatrixNoise
+    center : "private", curve, callable, ReleasedFunction, "pairs", "bound" or Center
+        What is subtracted from every record: by default a mean that is released first. With "bound" the
+        middle of the bound: a second moment. With the length of deviations, and the shares of the budget
+        for mean and length, in a `dpfda.summaries.matrix_noise.Center`.
+    mechanism : "auto", "coupled", "wishart", "knorm", "gaussian" or MatrixNoise
         Law of the noise; with the number of basis functions and shrinkage in a
         `dpfda.summaries.matrix_noise.MatrixNoise`.
     basis, domain, unit, reading, ledger
@@ -172,20 +183,21 @@ class PrivateCovariance(SecondMoments):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon or (epsilon, delta) for the whole release. Between neighbours the
-    integer sum of outer products moves by D with |D|_F^2 <= 2 R^4 and tr|D| <= 2 R^2 (replace-one) or
-    R^4 and R^2 (add/remove), R the integer length that every row is verified against; see
-    `dpfda.noise.symmetric` for the proof and for the laws. A released count and a released mean
-    have budgets of their own, which add up to epsilon (basic composition); the second stage may depend
-    on what the first released, because composition is adaptive. The ledger is charged once, for the
-    whole, before anything is drawn. All that follows the noisy integers is post-processing.
+    **Guarantee.** Pure epsilon or (epsilon, delta) for the whole release. Between neighbours the integer
+    sum of outer products moves by D with |D|_F^2 <= 2 R^4 and positive and negative parts of trace at
+    most R^2 (replace-one), or R^4 and one such part (add/remove), R the integer length that every row is
+    verified against; see `dpfda.noise.symmetric` and `dpfda.noise.wishart` for the proof and for the
+    laws. A released count and a released mean have budgets of their own, which add up to epsilon (basic
+    composition); the second stage may depend on what the first released, because composition is
+    adaptive. The ledger is charged once, for the whole, before anything is drawn. All that follows the
+    noisy integers is post-processing.
 
     Parameters are public. `X` and `groups` are private.
 
     References
     ----------
     Hardt & Talwar (2010) and Reimherr & Awan (2019), Example 4, for K-norm noise; Balle & Wang (2018)
-    for Gaussian noise; the difference of Wishart matrices is proved here.
+    for Gaussian noise; differences of positive matrices are proved here.
 
     Examples
     --------
@@ -200,34 +212,23 @@ class PrivateCovariance(SecondMoments):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
-        bounds: Any = None,
-        center: Any = None,
-        basis: Any = None,
-        mechanism: Any = "auto",
-        domain: Any = None,
-        unit: Any = None,
+        rho: Number = None,
+        bounds: Bounds = None,
+        center: Middle = None,
+        basis: Functions = None,
+        mechanism: Noise = "auto",
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.center = center
-        self.basis = basis
-        self.mechanism = mechanism
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the covariance of the curves.
 
         Parameters
@@ -259,30 +260,31 @@ class PrivateCovariance(SecondMoments):
         plan, certificate = prepared.plan, prepared.plan.certified()
         charge(*self.paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
-        total = outer_sum(prepared.total, stage, plan.noise(stage.size).size)
+        total = outer_sum(prepared.total, stage, stage.plan.noise(stage.size).size)
         self.release_: ReleasedCovariance = release_covariance(
-            total.triangle(), plan, stage.divisor, stage.center, stage.mean, certificate
+            total.triangle(), stage.plan, *stage.public, certificate
         )
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(plan.basis.grid_points.size)
         return self
 
     def _fit_on_cluster(self, X: Any, groups: Any) -> Self:
-        from dpfda.records.dask_arrays import sample
-        from dpfda.summaries.clusters import total_on_cluster
-        from dpfda.summaries.pooled import PooledCovariance
-
-        pool = PooledCovariance.of(self.settings, self._planned_on(sample(X), groups))
+        pool = self.pooled_on(sample(X), groups)
         self.release_ = pool.publish(total_on_cluster(pool, X, groups), self.ledger)
         self.mean_release_ = None
         self.n_features_in_ = int(pool.plan.basis.grid_points.size)
         return self
 
-    def _planned_on(self, X: Any, groups: Any) -> CovariancePlan:
-        """The plan on the columns of X, where the number of records is not known yet."""
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledCovariance:
+        """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
+        return PooledCovariance.of(self.settings, self.plan(n, columns))
+
+    def pooled_on(self, X: Records, groups: Labels = None) -> PooledCovariance:
+        """The same on the columns of X, where the number of records is not known yet."""
         guarantee, asked = check_choices(self), self._deviations()
         basis = read_curves(self.settings, self.basis, X)[1]
-        return self._plan(guarantee, 2, asked, basis, groups, self.settings)
+        plan = self._plan(guarantee, 2, asked, basis, groups, self.settings)
+        return PooledCovariance.of(self.settings, plan)
 
     def _sought(self) -> dict[str, Any]:
         return {"strategy": MatrixNoise.of(self.mechanism)}
@@ -330,12 +332,14 @@ def covariance_plan(
     counted, size = size is None, size // 2 if size and asked.word == "pairs" else size
     SymmetricTensorBasis(basis)
     center, private = asked.center_on(basis.grid_points), asked.word == "private"
-    share = open_share(asked.given.mean_share, "mean_share") if private else None
-    shares, radius = Shares.of(guarantee, counted, share), asked.radius_on(basis, center)
+    given, radius = asked.given, asked.radius_on(basis, center)
+    mean_share = open_share(given.mean_share, "mean_share") if private else None
+    radius_share = open_share(given.radius_share, "radius_share") if asked.chosen else None
+    shares = Shares.of(guarantee, counted, mean_share, radius_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
     about = {
         "summary": "covariance",
-        "center": asked.word or ("of the bound" if asked.given.curve is None else "public"),
+        "center": "of the bound" if asked.word == "bound" else asked.word or "public",
         "standardized": settings.reading.standardize,
         **read_labels(settings.domain.labels),
     }
@@ -362,44 +366,33 @@ def covariance_plan(
                 "n_components",
                 f"be at most the number of basis functions that the budget allows ({possible})",
                 repr(components),
-                "Ask for fewer, or set functions= of the mechanism.",
+                "Ask for fewer; more need a larger budget, or a mechanism of so many functions.",
             )
     return plan
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Stage:
-    """What is known once the count and the center are public."""
-
-    plan: CovariancePlan
-    divisor: float | NoisyCount
-    center: Floats
-    mean: ReleasedFunction | None
-
-    @property
-    def size(self) -> int:
-        """Number of units that designs are made for."""
-        return (
-            max(1, round(self.divisor.value))
-            if isinstance(self.divisor, NoisyCount)
-            else int(self.divisor)
-        )
-
-
 def first_stage(prepared: Prepared[CovariancePlan, Curves], certificate: Certificate) -> Stage:
-    """Release the count and the mean, where they are private. The ledger has been charged."""
+    """Release count, mean and radius, where they are private. The ledger has been charged."""
     plan, curves = prepared.plan, prepared.total
     divisor: float | NoisyCount = float(plan.size or 1)
     if plan.count_noise is not None:
         counted = IntegerSum(1).add(np.zeros((curves.usable.size, 1), dtype=np.int64))
         divisor = released_count(counted, plan.count_noise)
     if plan.mean is None:
-        return Stage(plan, divisor, np.zeros(0) if plan.center is None else plan.center, None)
-    mean = _released_mean(plan.mean, curves, divisor, certificate.part(MEAN))
-    center, bound = mean(plan.basis.grid_points), plan.mean.bound
-    if isinstance(bound, ValueBounds):
-        center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
-    return Stage(plan, divisor, np.asarray(center), mean)
+        stage = Stage(plan, divisor, np.zeros(0) if plan.center is None else plan.center, None)
+    else:
+        mean = _released_mean(plan.mean, curves, divisor, certificate.part(MEAN))
+        center, bound = mean(plan.basis.grid_points), plan.mean.bound
+        if isinstance(bound, ValueBounds):
+            center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
+        stage = Stage(plan, divisor, np.asarray(center), mean)
+    if plan.choice is None:
+        return stage
+    selection = plan.choice.released(lengths(curves, stage))
+    radius = plan.radius_from(selection, stage.size)
+    subspace = plan.subspace is not None
+    chosen = plan.shortened(radius) if subspace else plan.shortened(radius, stage.size)
+    return replace(stage, plan=chosen, selection=selection)
 
 
 def _released_mean(
@@ -417,35 +410,3 @@ def _released_mean(
     prepared = Summation.of(plan).over(curves)
     released: ReleasedFunction = publish(prepared.total, plan, certificate=certificate)
     return released
-
-
-def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
-    """Subtract the center, embed, clip, round, multiply out and add up.
-
-    Unusable rows count as the center itself: they add nothing.
-    """
-    plan = stage.plan
-    # Pairs are differences already.
-    center = 0.0 if plan.about["center"] == "pairs" else stage.center
-    analysis, ball = plan.basis.analysis[:, :components], plan.ball
-    grid, restrict = plan.basis.grid_points, _restriction(plan)
-    total = OuterSum(components)
-    with np.errstate(all="ignore"):
-        for start in range(0, curves.usable.size, BLOCK):
-            rows = slice(start, start + BLOCK)
-            centered = restrict(curves.values[rows], grid) - center
-            # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
-            largest = np.finfo(np.float64).max / 4
-            centered = np.clip(centered, -largest, largest)
-            centered = np.where(curves.usable[rows, None], centered, 0.0)
-            total.add(ball.clip(project(centered, analysis)))
-    return total
-
-
-def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
-    """Values clipped to the bounds on a record, where these are on values."""
-    written = plan.bounded["records"]
-    if plan.about["center"] == "pairs" or written is None or written["kind"] != "values":
-        return lambda values, grid: values
-    lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
-    return lambda values, grid: np.asarray(np.clip(values, lower, upper))

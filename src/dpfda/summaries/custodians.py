@@ -12,21 +12,23 @@ from typing import Any
 from dpfda.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
+from dpfda.summaries.comparison import PrivateComparison
 from dpfda.summaries.covariance import PrivateCovariance
 from dpfda.summaries.density import PrivateDensity
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.pooled import PooledCovariance, PooledDensity, PooledMean, PooledSum
-from dpfda.summaries.sums import Summation
+from dpfda.summaries.pooled import PooledSum, one_sum
 from dpfda.summaries.written import estimator_from, written_parameters
 
 SUMMARIES: dict[str, Any] = {
-    "mean": PrivateMean, "density": PrivateDensity, "covariance": PrivateCovariance
-}  # fmt: skip
+    "mean": PrivateMean,
+    "density": PrivateDensity,
+    "covariance": PrivateCovariance,
+    "comparison": PrivateComparison,
+}
 # A released count is counted in units of at most this.
 COUNTED = 2**40
 SHOWN = 60
@@ -39,7 +41,7 @@ def agree(
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity or PrivateCovariance
+    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
         What is to be released. Under replace-one neighbours the number of units is that of the cards.
     custodians : sequence of Card
         With the number of units, under replace-one neighbours.
@@ -71,15 +73,9 @@ def agree(
     if not names:
         words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
-    if isinstance(estimator, PrivateMean) and estimator.variance is not None:
-        raise ParameterError(
-            "variance", "be None for several custodians, who release one sum", shown(estimator.variance)
-        )
-    if estimator.settings.reading.missing == "pooled":
-        raise ParameterError("missing", "be 'refuse' or 'complete' for several custodians", "'pooled'")
     size = _size(estimator, custodians)
     made = pooled(estimator, 2 if size is None else size, columns)
-    if isinstance(made, PooledMean) and (made.plan.public_design or made.plan.trial).thresholds:
+    if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
         )
@@ -100,7 +96,7 @@ def agree(
     ).signed(coordinator)
 
 
-def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None) -> Part:
+def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None, y: Any = None) -> Part:
     """Add up one custodian's units and mask the sum. The keys are used up.
 
     Compare the agreement's fingerprint with all other custodians first, by a road that the coordinator
@@ -112,7 +108,7 @@ def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None) -> Part:
         As it was loaded.
     keys : Keys
         This custodian's.
-    X, groups
+    X, groups, y
         As in the estimator's `fit`: a unit's records must all be here, and in no other custodian's data.
         Private.
 
@@ -128,7 +124,7 @@ def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None) -> Part:
     name = agreement.summary["parameters"].get("name")
     if (groups is not None or isinstance(X, LongCurves)) and name is None:
         raise ParameterError("groups", "be left out where the agreement names no unit", "groups")
-    total = made.total(X, groups)
+    total = made.total(X, groups, y)
     if card.units is not None and (found := total.count_with_noise(0, 1)) != card.units:
         raise DataError(
             f"X must hold the {card.units} units that were agreed; found {found}. Their number is "
@@ -181,7 +177,7 @@ def pooled(estimator: Estimator, n: int, columns: Any = None) -> PooledSum:
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity or PrivateCovariance
+    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
     n : int
         Number of units of all holders; where that is private, a number to expect.
     columns : int or array (m,), optional
@@ -193,17 +189,7 @@ def pooled(estimator: Estimator, n: int, columns: Any = None) -> PooledSum:
         If the summary is no sum, or a public parameter is unusable.
     """
     more = {} if columns is None else {"columns": columns}
-    if isinstance(estimator, PrivateMean):
-        plan = estimator.plan(n, **more)
-        if not isinstance(plan, MeanPlan):
-            raise estimator.mechanism.refusal("one sum of several holders")
-        return PooledMean(estimator.settings, Summation.of(plan))
-    if isinstance(estimator, PrivateDensity):
-        return PooledDensity.of(estimator, n)
-    if isinstance(estimator, PrivateCovariance):
-        return PooledCovariance.of(estimator.settings, estimator.plan(n, **more))
-    words = "be one whose summary is a sum: PrivateMean, PrivateDensity or PrivateCovariance"
-    raise ParameterError("estimator", words, shown(estimator))
+    return one_sum(estimator).pooled(n, **more)
 
 
 def estimator_of(agreement: Agreement) -> Estimator:

@@ -10,34 +10,67 @@ import numpy as np
 
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.solvers import ObjectiveSolver, OutputSolver, SumsSolver, Terms
+from dpfda.summaries.solvers import MeansSolver, ObjectiveSolver, OutputSolver, SumsSolver, Terms
 
-SOLVERS = {solver.name: solver for solver in (OutputSolver, ObjectiveSolver, SumsSolver)}
+SOLVERS = {s.name: s for s in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver)}
 
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
 # What the minimisation's inexactness may add to the noise before a larger penalty is chosen.
 LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.2, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
+HINGE_PENALTY = 1.5
+# Number of features of two inputs for classes, over the cube root of n epsilon: a cubic from 500 on.
+BORDER = 1.26
+# From this on, of n epsilon over C times the root of the number of features, the squares of features are
+# worth their noise; found on public data.
+SUMS_SIGNAL = 600.0
+# Number of linear features over the root of n epsilon, and the fewest that are taken.
+WAVES, FEWEST_WAVES = 0.65, 14
 
 
-def default_kernel(inputs: int) -> Any:
-    """Matern 3/2 on one or two inputs, Gaussian on more; in units of inputs scaled to [0, 1]."""
+def default_kernel(inputs: int, classes: bool) -> Any:
+    """Kernel in units of inputs scaled to [0, 1].
+
+    Matern 3/2 on one or two inputs, Gaussian on more; narrower for classes, whose border may be wound.
+    """
     from sklearn.gaussian_process.kernels import RBF, Matern
 
+    if inputs == 2 and classes:
+        return RBF(0.12)
     return Matern(0.25, nu=1.5) if inputs <= 2 else RBF(0.25 * math.sqrt(inputs))
 
 
-def default_components(inputs: int, units: int, guarantee: Guarantee) -> int:
+def default_components(inputs: int, units: int, guarantee: Guarantee, classes: bool) -> int:
     """Number of kernel features from public numbers: more where n epsilon is larger."""
     signal = units * float(getattr(guarantee, "epsilon", 1))
+    if inputs == 2 and classes:
+        return int(np.clip(round(BORDER * signal ** (1 / 3)), 4, 30))
     if inputs <= 2:
         return int(np.clip(round(signal ** (1 / 3)), 4, 30))
     return int(np.clip(round(signal ** (1 / 2)), 8, 200))
 
 
-def default_solver(loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP) -> str:
-    """The sums for the square loss, else the objective, else the output where normal noise is small.
+def default_waves(units: int, guarantee: Guarantee) -> int:
+    """Largest number of linear features: more where n epsilon is larger."""
+    signal = units * float(getattr(guarantee, "epsilon", 1))
+    return int(np.clip(round(WAVES * signal ** (1 / 2)), FEWEST_WAVES, 200))
+
+
+def default_loss(solver: str, functions: int, components: int, signal: float) -> str:
+    """Loss of classes where none is named: the hinge, or the square where it serves several better."""
+    if solver == "sums":
+        return "squared"
+    worth = signal / functions * math.sqrt(components + 1) > SUMS_SIGNAL
+    return "squared" if solver == "auto" and functions > 1 and worth else "hinge"
+
+
+def default_solver(
+    loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP, functions: int = 1
+) -> str:
+    """The sums for the square loss, the means for several classes with another one.
+
+    Else the objective, or the output where normal noise is small.
 
     The objective's noise is damped by the curvature of the loss as well as by the penalty, but has
     deviation (K + 1)^(1/2) / epsilon a coordinate; under a delta the output's normal noise does not grow
@@ -45,6 +78,8 @@ def default_solver(loss: Loss, components: int, units: int, guarantee: PureDP | 
     """
     if loss.lipschitz is None:
         return "sums"
+    if functions > 1:
+        return "means"
     output = OutputSolver(Terms(components, units, loss, Fraction(1), guarantee, False))
     normal = math.sqrt(float(output.noise.variances()[0])) / output.width
     block = math.sqrt(components + 1) / float(guarantee.epsilon)
@@ -52,7 +87,12 @@ def default_solver(loss: Loss, components: int, units: int, guarantee: PureDP | 
 
 
 def default_penalty(
-    solver: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
+    solver: str,
+    loss: Loss,
+    components: int,
+    units: int,
+    guarantee: PureDP | ApproximateDP,
+    functions: int = 1,
 ) -> float:
     """Penalty from public numbers: a multiple of the noise's size.
 
@@ -61,10 +101,13 @@ def default_penalty(
     that order, so that noise does not outgrow the function. For the sums the noise of the matrix has a
     spectral norm of about twice the root of K times the deviation of an entry.
     """
-    penalty = _noise_penalty(solver, loss, components, units, guarantee)
+    if solver == "means":
+        return 0.5
+    penalty = _noise_penalty(solver, loss, components, units, guarantee, functions)
     # With very many units the rounding of floats would cost more noise than a larger penalty.
     while penalty < LARGEST_PENALTY:
-        made = SOLVERS[solver](Terms(components, units, loss, Fraction(penalty), guarantee, False))
+        terms = Terms(components, units, loss, Fraction(penalty), guarantee, False, functions)
+        made: Any = SOLVERS[solver](terms)
         if isinstance(made, SumsSolver) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
             break
         penalty *= 1.25
@@ -72,14 +115,18 @@ def default_penalty(
 
 
 def _noise_penalty(
-    solver: str, loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP
+    solver: str,
+    loss: Loss,
+    components: int,
+    units: int,
+    guarantee: PureDP | ApproximateDP,
+    functions: int,
 ) -> float:
     steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
     epsilon = float(guarantee.epsilon)
-    trial = Terms(components, units, loss, Fraction(1), guarantee, False)
+    trial = Terms(components, units, loss, Fraction(1), guarantee, False, functions)
     if solver == "sums":
-        sums = SumsSolver(trial)
-        deviation = math.sqrt(float(sums.noise.variances()[0])) / (5.0 * float(sums.ball.radius) ** 2)
+        deviation = SumsSolver(trial).deviation
         return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e8))
     if solver == "output":
         output = OutputSolver(trial)
@@ -88,5 +135,6 @@ def _noise_penalty(
             # Its sensitivity is of order penalty^(-3/2).
             return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e8))
         return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e8))
-    block = OBJECTIVE_PENALTY * steep * math.sqrt(components + 1) / (units * epsilon)
+    multiple = HINGE_PENALTY if loss.name == "hinge" else OBJECTIVE_PENALTY
+    block = multiple * steep * math.sqrt(components + 1) / (units * epsilon)
     return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e8))

@@ -14,17 +14,20 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.histospline import check_smoothing
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import Prepared
 from dpfda.records.curves import check_choice
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.dask_arrays import is_dask, rows_of
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
-from dpfda.records.points import cell_weights, points_from_array, whole_counts
+from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
+from dpfda.summaries.arguments import Columns, Labels, Noise, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices
+from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.density_kernel import DensityKernel
 from dpfda.summaries.density_plan import DensityPlan, density_plan, publish_density
 from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.pooled import PooledDensity
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
@@ -57,6 +60,13 @@ class PrivateDensity(Estimator):
     noise : {"auto", "laplace", "gaussian"}
         On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, which for
         counts is nearly always Laplace, and then no delta is spent.
+    scale : "auto", "linear", "log", "zoom", array or callable
+        On an interval: what cells are equal on. "linear": the domain itself. "log", public points of the
+        axis between two of which lie equally many cells (quantiles of an earlier publication, say), or
+        a public increasing function: no cost. "zoom": even around an interval with about half of the
+        units, logarithmic far from it; the interval is chosen privately for an epsilon of 100 / n, at
+        most a quarter of the whole (`dpfda.mechanisms.design.zoom`). By default "zoom" where that is a
+        twentieth of epsilon or less and neither cells nor a bandwidth are given; else "linear".
     bandwidth : "adaptive", "monotone" or float, optional
         How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
         then a monotone distribution function through the cells' shares; or with a public bandwidth
@@ -93,10 +103,15 @@ class PrivateDensity(Estimator):
     are, because a person is in one cell. Gaussian noise is calibrated to the l2 difference. The loss of
     the integer scales in force is computed again, exactly, before anything is drawn.
 
+    *Zoom.* Two noisy maxima choose an interval, each with an epsilon of 50 / n, and the counts get what
+    is left. Each satisfies its part whatever came before, so the whole is epsilon by basic composition;
+    all of it is charged before the first noise. Proof: `dpfda.mechanisms.design.zoom`.
+
     *Kernel.* Element and sensitivity: `dpfda.summaries.density_kernel`.
 
     Everything after the noisy integers is post-processing: smoothing, projection, quantiles, draws.
-    The number and place of cells come from public numbers. `X`, `counts` and `groups` are private.
+    But for the zoom, the number and place of cells come from public numbers. `X`, `counts` and `groups`
+    are private.
 
     **Error.** A cosine coefficient has privacy noise of variance 8 M / (n epsilon)^2 (a quarter of that
     under add/remove) beside 1/n of sampling, before it is shrunk.
@@ -123,34 +138,24 @@ class PrivateDensity(Estimator):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
-        mechanism: Any = "histogram",
+        rho: Number = None,
+        mechanism: Noise = "histogram",
         cells: Any = None,
+        scale: Any = "auto",
         noise: str = "auto",
         bandwidth: Any = None,
-        domain: Any = None,
-        unit: Any = None,
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.mechanism = mechanism
-        self.cells = cells
-        self.noise = noise
-        self.bandwidth = bandwidth
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the density of points.
 
         Parameters
@@ -234,10 +239,14 @@ class PrivateDensity(Estimator):
         table = None if edges is None else self._cells_of(edges)
         return self._plan(n, None, table, planned=self.settings.unit.public_size is None)
 
-    def prepare(self, X: Any, groups: Any = None) -> Prepared[DensityPlan, IntegerSum]:
-        """Everything before the noise, for points. The result is private."""
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[DensityPlan, Any]:
+        """Everything before the noise, for points. The result is private.
+
+        It holds the exact sum; with a zoom the points, whose cells are not chosen yet.
+        """
         if is_dask(X):
-            return self._prepare_on_cluster(X, groups)
+            pool = self._pooled(None if groups is not None else rows_of(X), groups)
+            return pool.prepared(total_on_cluster(pool, X, groups))
         invalid = self.settings.reading.invalid
         dimensions = len(box_domain(self.settings.domain.domain_range))
         self._checked()
@@ -246,16 +255,33 @@ class PrivateDensity(Estimator):
         codes = None if groups is None else unit_codes(groups, len(points), invalid)
         units = len(points) if codes is None else int(codes.max(initial=-1)) + 1
         plan = self._plan(units, groups)
-        weights = cell_weights(plan.cells.index(points), usable, codes, plan.cells.size, EXPONENT)
-        return Prepared(plan, IntegerSum.of(plan.total(weights)))
+        units_of = PlacedPoints(points, usable, codes, EXPONENT)
+        if plan.zoom is not None:
+            return Prepared(plan, units_of)
+        return Prepared(plan, IntegerSum.of(plan.total(units_of.shares(plan.placed))))
 
-    def _prepare_on_cluster(self, X: Any, groups: Any) -> Prepared[DensityPlan, IntegerSum]:
-        from dpfda.records.dask_arrays import rows_of
-        from dpfda.summaries.clusters import total_on_cluster
-        from dpfda.summaries.pooled import PooledDensity
+    def pooled(self, n: int, columns: Columns | None = None) -> PooledDensity:
+        """The histogram as several holders add it up, for n units of all of them; see `PooledSum`."""
+        return self._pooled(whole(n, "n", 2), None)
 
-        pool = PooledDensity.of(self, None if groups is not None else rows_of(X), groups is not None)
-        return pool.prepared(total_on_cluster(pool, X, groups))
+    def pooled_on(self, X: Records, groups: Labels = None) -> PooledDensity:
+        """The same where the number of records is not known yet."""
+        return self._pooled(None, groups)
+
+    def _pooled(self, n: int | None, groups: Any) -> PooledDensity:
+        if self.mechanism != "histogram":
+            words = "be 'histogram' where the points lie in several places"
+            raise ParameterError("mechanism", words, shown(self.mechanism))
+        unit = self.settings.unit
+        public = Neighbours.parse(unit.neighbours) is Neighbours.REPLACE_ONE
+        if (n if public else unit.public_size) is None and self.cells is None:
+            words = "be given where the number of units is not known beforehand"
+            raise ParameterError("cells", words, "None", "Or give public_size, where it is private.")
+        if isinstance(self.scale, str) and self.scale == "zoom":
+            words = "be 'linear' or public where the points lie in several places"
+            raise ParameterError("scale", words, "'zoom'")
+        plan = self._plan(2 if n is None else n, groups, whole=False)
+        return PooledDensity(plan, self.settings.reading.invalid)
 
     def prepare_counts(
         self, counts: Any, edges: Any, multiplier: int = 1
@@ -282,8 +308,17 @@ class PrivateDensity(Estimator):
         return cells
 
     def _plan(
-        self, count: int, groups: Any, table: CellGrid | None = None, planned: bool = False
+        self,
+        count: int,
+        groups: Any,
+        table: CellGrid | None = None,
+        planned: bool = False,
+        whole: bool = True,
     ) -> DensityPlan:
+        automatic = isinstance(self.scale, str) and self.scale == "auto"
+        if not automatic and table is not None:
+            words = "be left out for counts, whose edges say the cells"
+            raise ParameterError("scale", words, shown(self.scale))
         smoothing = "monotone" if table is not None and table.dimensions == 1 else "adaptive"
         return density_plan(
             self._checked(),
@@ -295,6 +330,7 @@ class PrivateDensity(Estimator):
             unit=self.settings.unit.name or ("record" if groups is None else "group"),
             kernel=self._kernel(),
             planned=planned,
+            scale="linear" if automatic and not whole else self.scale,
         )
 
     def _checked(self) -> Guarantee:

@@ -10,20 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bases.cells import CellGrid, Domain, box_domain
+from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.density import choose_cells
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.mechanisms.design.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.mechanisms.posteriors.histospline import check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
-from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import whole
+from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added, pure_part
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Plan, Prepared, publish_integers, recomputed, stamp
+from dpfda.publication.zooms import publish_zoomed
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.summaries.choices import public_size
@@ -39,12 +41,13 @@ class DensityPlan(Plan):
     Parameters
     ----------
     cells : CellGrid
+        On a scale, from 0 to 1, where there is one or will be.
     noise : NoiseLaw
         On the sum of shares of cells, or of elements.
     norm, width
         Neighbouring data sets move the integers by at most `width` in this norm.
-    guarantee : Guarantee
-        What is charged: without delta where the noise needs none.
+    counted : Guarantee
+        What the noise on the sum gives: without delta where it needs none.
     neighbours : Neighbours
     unit : str
     size : int or None
@@ -60,13 +63,17 @@ class DensityPlan(Plan):
         Makes the plan for another guarantee and number of units.
     expected_size : int, optional
         Number of units to expect, where it is private.
+    public_scale : Scale, optional
+        A public one, on which cells are equal.
+    zoom : Zoom, optional
+        How a scale will be chosen.
     """
 
     cells: CellGrid
     noise: NoiseLaw
     norm: Norm
     width: int
-    guarantee: Guarantee
+    counted: Guarantee
     neighbours: Neighbours
     unit: str
     size: int | None
@@ -77,6 +84,25 @@ class DensityPlan(Plan):
     elements: Elements | None = None
     again: Callable[[Guarantee, int], DensityPlan] | None = None
     expected_size: int | None = None
+    public_scale: Scale | None = None
+    zoom: Zoom | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What is charged, for everything."""
+        parts = [] if self.zoom is None else [self.zoom.part] * 2
+        return added([*parts, self.counted])
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the domain, in the units of the data."""
+        scaled = self.zoom or self.public_scale
+        return self.cells.domain_range if scaled is None else box_domain(scaled.domain_range)
+
+    @property
+    def placed(self) -> CellGrid:
+        """The cells in the units of the data, where they follow from public numbers."""
+        return self.cells if self.public_scale is None else self.cells.along(self.public_scale)
 
     @property
     def bounded(self) -> dict[str, Any]:  # type: ignore[override]
@@ -87,13 +113,18 @@ class DensityPlan(Plan):
 
     @property
     def functions(self) -> str:
-        return self.cells.describe()
+        if self.domain_range == self.cells.domain_range:
+            return self.cells.describe()
+        chosen = "a public scale of" if self.zoom is None else "a scale, chosen privately, of"
+        a, b = self.domain_range[0]
+        return f"{self.cells.size} cells, equal on {chosen} [{a:g}, {b:g}]"
 
     @property
     def tuning(self) -> dict[str, Any]:
         if self.kernel is None:
             words = noise_words(self.noise)
-            return {"name": "histogram", "cells": list(self.cells.shape), "noise": words}
+            said = {"scale": "zoom"} if self.zoom else {"scale": "public"} if self.public_scale else {}
+            return {"name": "histogram", "cells": list(self.cells.shape), "noise": words, **said}
         return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
 
     def entry(self) -> dict[str, Any]:
@@ -103,8 +134,12 @@ class DensityPlan(Plan):
         return super().entry() | {"mechanism": name}
 
     def costs(self) -> dict[str, Cost]:
-        achieved = recomputed(self.noise, self.norm, self.width, self.guarantee)
-        return {WHOLE: cost_of(self.noise, achieved, self.guarantee)}
+        achieved = recomputed(self.noise, self.norm, self.width, self.counted)
+        counts = cost_of(self.noise, achieved, self.counted)
+        if self.zoom is None:
+            return {WHOLE: counts}
+        part = Cost(self.zoom.part)
+        return {"width of an interval": part, "place of the interval": part, "counts": counts}
 
     # What to expect.
 
@@ -121,7 +156,7 @@ class DensityPlan(Plan):
     @property
     def _uniform(self) -> float:
         """Height of a uniform density."""
-        return 1 / math.prod(end - start for start, end in self.cells.domain_range)
+        return 1 / math.prod(end - start for start, end in self.domain_range)
 
     @property
     def error_words(self) -> str:
@@ -155,7 +190,9 @@ class DensityPlan(Plan):
         """The integers that get noise, from the sum of the shares of cells. Private like these."""
         return weights if self.elements is None else self.elements.total(weights)
 
-    def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedDensity:
+    def assemble(
+        self, noisy: tuple[int, ...], certificate: Certificate, scale: Scale | None = None
+    ) -> ReleasedDensity:
         """The released density around the mechanism's output: post-processing.
 
         Parameters
@@ -164,7 +201,10 @@ class DensityPlan(Plan):
             The sum with noise.
         certificate : Certificate
             What was charged.
+        scale : Scale, optional
+            The one that was chosen.
         """
+        scale = scale or self.public_scale
         shared: dict[str, Any] = {
             "public_size": self.size,
             "noise": self.noise,
@@ -172,14 +212,16 @@ class DensityPlan(Plan):
             "about": {**self.about, **stamp()},
         }
         if self.kernel is None or self.elements is None:
+            # Where none was chosen, cells are equal on the domain.
+            regular = scale is None and self.zoom is not None
             made = ReleasedHistogram(
-                cells=self.cells,
+                cells=CellGrid.regular(self.cells.size, self.domain_range) if regular else self.cells,
                 noisy_counts=noisy,
                 exponent=EXPONENT,
                 smoothing=self.smoothing,
                 **shared,
             )
-            return ReleasedDensity(made)
+            return ReleasedDensity(made, scale, "adaptive")
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 
@@ -194,6 +236,7 @@ def density_plan(
     unit: str,
     kernel: DensityKernel | None = None,
     planned: bool = False,
+    scale: Any = "auto",
 ) -> DensityPlan:
     """The plan of a density.
 
@@ -209,6 +252,7 @@ def density_plan(
     noise : {"auto", "laplace", "gaussian"}
     planned : bool
         Whether the number of units is planned, and in the place of a public size.
+    scale : {"auto", "linear", "log", "zoom"}, array or callable
 
     Raises
     ------
@@ -217,7 +261,7 @@ def density_plan(
     """
     again = partial(
         density_plan, settings=settings, cells=cells, noise=noise, smoothing=smoothing, unit=unit,
-        kernel=kernel, planned=True,
+        kernel=kernel, planned=True, scale=scale,
     )  # fmt: skip
     neighbours = Neighbours.parse(settings.unit.neighbours)
     if neighbours is Neighbours.ADD_REMOVE:
@@ -226,20 +270,33 @@ def density_plan(
         designed = count if planned and designed is not None else designed
     else:
         size = designed = public_size(settings.unit, count)
+    made, zoom, rest = None, None, guarantee
     if not isinstance(cells, CellGrid):
         domain = box_domain(settings.domain.domain_range)
+        plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
+        if isinstance(scale, str) and scale == "auto":
+            known = plain and cells is None and designed is not None and far_enough(domain[0])
+            scale = "zoom" if known and zooms(designed or 0, guarantee) else "linear"
+        elif not plain and not (isinstance(scale, str) and scale == "linear"):
+            words = "be 'auto' or 'linear' but for a histogram on an interval without a bandwidth"
+            raise ParameterError("scale", words, shown(scale))
+        if isinstance(scale, str) and scale == "zoom":
+            known_size = _known(designed, "scale")
+            zoom, rest = zoom_for(domain[0], known_size, guarantee, neighbours)
+        else:
+            made = read_scale(scale, domain)
         if cells is None and kernel is not None:
             cells = kernel.grid(domain, len(domain))
         else:
             if cells is None:
-                known = _known(designed, "cells")
-                cells = choose_cells(known, len(domain), guarantee, neighbours, noise)
-            cells = CellGrid.regular(cells, domain)
+                number = _known(designed, "cells")
+                cells = choose_cells(number, len(domain), rest, neighbours, noise)
+            cells = CellGrid.regular(cells, domain if made is None and zoom is None else (0.0, 1.0))
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
     elements = None
     if kernel is None:
         check_smoothing(smoothing, cells, "bandwidth")
-        law, charged, norm, width = share_noise(cells.size, guarantee, neighbours, noise)
+        law, charged, norm, width = share_noise(cells.size, rest, neighbours, noise)
     else:
         elements = kernel.elements(cells, _known(designed, "public_size"))
         norm, width = elements.norm, elements.width(neighbours) << EXPONENT
@@ -247,19 +304,24 @@ def density_plan(
         law = elements.law(width, charged)
     return DensityPlan(
         cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
-        elements, again, count if planned else None,
+        elements, again, count if planned else None, made, zoom,
     )  # fmt: skip
 
 
 def publish_density(
-    prepared: Prepared[DensityPlan, IntegerSum],
+    prepared: Prepared[DensityPlan, Any],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> ReleasedDensity:
     """Charge, draw, add: the released density."""
     plan = prepared.plan
+    if plan.zoom is not None:
+        scale, noisy, certificate = publish_zoomed(
+            prepared.total, plan.zoom, plan.noise, plan.certified(), plan.entry(), ledger, dataset
+        )
+        return plan.assemble(noisy, certificate, scale)
     noisy, certificate = publish_integers(
-        prepared.total, plan.noise, plan.norm, plan.width, plan.guarantee, plan.entry(), ledger, dataset,
+        prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), ledger, dataset,
         plan.tuning,
     )  # fmt: skip
     return plan.assemble(noisy, certificate)

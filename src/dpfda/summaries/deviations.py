@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,14 @@ Floats = NDArray[np.float64]
 
 
 def center_word(center: Any) -> str | None:
-    """The center where it is a word: "private" or "pairs"."""
+    """The center where it is a word; None stands for "private"."""
+    if center is None:
+        return "private"
     if not isinstance(center, str):
         return None
-    if center not in ("private", "pairs"):
+    if center not in ("private", "pairs", "bound"):
         raise ParameterError(
-            "center", "be 'private', 'pairs', a curve, a function or None", repr(center)
+            "center", "be 'private', 'pairs', 'bound', a curve or a function", repr(center)
         )
     return center
 
@@ -50,8 +52,16 @@ class Deviations:
 
     @property
     def word(self) -> str | None:
-        """The center where it is a word: "private" or "pairs"."""
+        """The center where it is a word: "private", "pairs" or "bound"."""
         return center_word(self.given.curve)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the length is chosen privately."""
+        radius = self.given.radius
+        if isinstance(radius, str) and radius != "private":
+            raise ParameterError("radius", "be a positive length or 'private'", repr(radius))
+        return isinstance(radius, str) or (radius is None and self.word == "private")
 
     @property
     def unbounded(self) -> bool:
@@ -67,15 +77,15 @@ class Deviations:
         ParameterError
             If there is none, or one that does not bound the l2 length of a deviation.
         """
-        if self.unbounded and self.given.radius is not None:
-            if self.given.curve is None or self.word == "private":
+        if self.unbounded and self.given.radius is not None and not self.chosen:
+            if self.word in ("private", "bound"):
                 raise ParameterError(
                     "bounds",
                     "be given where the center is not",
                     "None",
                     "Pass center= a public curve, or bounds=(lower, upper).",
                 )
-            return L2Ball(self.given.radius)
+            return L2Ball(cast("float", self.given.radius))
         bound = read_bounds(self.bounds, self.standardize)
         if not isinstance(bound, ValueBounds | L2Ball):
             raise ParameterError(
@@ -97,7 +107,7 @@ class Deviations:
         center = self.given.curve
         if self.word == "private":
             return None
-        if center is None or isinstance(center, str):
+        if isinstance(center, str):
             return self.bound.center_on(grid)
         if isinstance(center, type):
             raise ParameterError("center", "be a curve, a number or a function", shown(center))
@@ -115,7 +125,7 @@ class Deviations:
         return np.asarray(values * np.ones_like(grid))
 
     def radius_on(self, basis: Basis, center: Floats | None) -> float:
-        """Public length of a deviation: `radius`, but no more than bounds and center imply.
+        """Public length of a deviation: `radius`, but no more than bounds and center imply; the largest.
 
         With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice
         its radius: the released mean is moved into the bound.
@@ -135,14 +145,15 @@ class Deviations:
                 implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
             else:
                 implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
-        if given.radius is None:
+        if given.radius is None or self.chosen:
             return implied
-        radius = L2Ball(given.radius).radius
+        radius = L2Ball(cast("float", given.radius)).radius
         return radius if self.unbounded else min(radius, implied)
 
     def described(self, radius: float) -> dict[str, Any]:
         """The bound as JSON types: on deviations, and on records where one was given."""
-        words = f"deviations from the center clipped to the l2 ball of radius {radius:g}"
+        at_most = "a radius that is chosen privately, at most" if self.chosen else "radius"
+        words = f"deviations from the center clipped to the l2 ball of {at_most} {radius:g}"
         if self.unbounded:
             return {"description": words, "kind": "deviation", "radius": radius, "records": None}
         return {

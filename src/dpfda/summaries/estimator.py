@@ -94,8 +94,12 @@ class Estimator(_Base):  # type: ignore[misc]
         own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
         cls.__signature__ = Signature(own)
 
-    def _take(self, fields: Mapping[str, Any]) -> None:
-        """Fields of the objects by their own names, given when the estimator was made."""
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Everything that `__init__` was given, as it is: parameters, and fields of objects by name."""
+        fields = given["fields"]
+        for name, value in given.items():
+            if name not in ("self", "fields", "__class__"):
+                setattr(self, name, value)
         if "rho" in fields and "rho" not in self._get_param_names():
             raise ParameterError(
                 "rho", f"be left out of {type(self).__name__}, whose guarantee is by epsilon and delta",

@@ -19,9 +19,22 @@ from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
 from dpfda.releases.components import ReleasedComponents
 from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.summaries.covariance import SecondMoments, first_stage, outer_sum
+from dpfda.summaries.arguments import (
+    Bounds,
+    Functions,
+    Labels,
+    Middle,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    Records,
+)
+from dpfda.summaries.covariance import SecondMoments, first_stage
 from dpfda.summaries.curves import check_same_grid, handed_curves
 from dpfda.summaries.matrix_noise import Exponential, MatrixNoise
+from dpfda.summaries.outer_sums import outer_sum
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
@@ -70,7 +83,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
     n_components : int, optional
         Number k of components. By default those whose eigenvalue exceeds the noise floor (at least one);
         for "exponential", one.
-    mechanism : "auto", "wishart", "knorm", "gaussian", "exponential", MatrixNoise or Exponential
+    mechanism : "auto", "coupled", "wishart", "knorm", "gaussian", "exponential" or an object
         Law of the noise on the covariance, or the exponential mechanism; with the number of basis
         functions and more in an object of `dpfda.summaries.matrix_noise`.
     bounds, center
@@ -132,36 +145,24 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
+        rho: Number = None,
         n_components: int | None = None,
-        bounds: Any = None,
-        center: Any = None,
-        basis: Any = None,
-        mechanism: Any = "auto",
-        domain: Any = None,
-        unit: Any = None,
+        bounds: Bounds = None,
+        center: Middle = None,
+        basis: Functions = None,
+        mechanism: Noise = "auto",
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.n_components = n_components
-        self.bounds = bounds
-        self.center = center
-        self.basis = basis
-        self.mechanism = mechanism
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the principal components of the curves.
 
         Parameters
@@ -191,8 +192,9 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         plan, certificate = prepared.plan, prepared.plan.certified()
         charge(*self.paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
+        plan = stage.plan
         size = plan.noise(stage.size).size if plan.subspace is None else plan.subspace.components
-        public = (stage.divisor, stage.center, stage.mean, certificate)
+        public = (*stage.public, certificate)
         total = outer_sum(prepared.total, stage, size)
         self.covariance_: ReleasedCovariance | None = None
         if plan.subspace is not None:
@@ -227,7 +229,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         sought, count = {"summary": "principal components"}, self.n_components
         return {"strategy": Strategy.of(self.mechanism), "components": count, **sought}
 
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Floats:
+    def fit_transform(self, X: Records, y: Labels = None, groups: Labels = None) -> Floats:
         """Release the components, and give the scores (n, k) of the curves: these stay private.
 
         Parameters
@@ -241,7 +243,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         self.fit(X, groups=groups)
         return self._scores(X, groups)
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Records) -> Floats:
         """Scores (n, k) of curves (n, m) on the grid, in any container that `fit` takes.
 
         Scores of private curves are private, those of `fit_transform` among them: they are not part of

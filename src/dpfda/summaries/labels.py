@@ -28,7 +28,7 @@ def read_labels(labels: Any, boxes: bool = False) -> dict[str, str]:
         raise ParameterError("labels", "be a mapping such as {'domain': 'hour'}, or None", shown(labels))
     given = {} if labels is None else dict(labels)
     more = {"domain_2", "domain_3"} if boxes else set()
-    if not set(given) <= {"domain", "value"} | more:
+    if not set(given) <= {"domain", "value", "group"} | more:
         also = " (on boxes also 'domain_2' and 'domain_3')" if boxes else ""
         raise ParameterError("labels", f"have the keys 'domain' and 'value'{also}", shown(list(given)))
     if not all(isinstance(words, str) for words in given.values()):

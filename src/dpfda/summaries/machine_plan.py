@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from dpfda.bases.kernels import parse_kernel
 from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw, cost_of
-from dpfda.numerics.parameters import choice
+from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
@@ -27,10 +29,12 @@ from dpfda.summaries.defaults import (
     SOLVERS,
     default_components,
     default_kernel,
+    default_loss,
     default_penalty,
     default_solver,
+    default_waves,
 )
-from dpfda.summaries.minimiser import Loss
+from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Gathered
 from dpfda.summaries.solvers import ObjectiveSolver, Solver, Terms, check_penalty
 
@@ -48,11 +52,12 @@ class Features(Gathered):
     ----------
     kind : {"auto", "linear", "fourier", "grid"}
         "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
-        See `dpfda.records.features`.
-    kernel : scikit-learn kernel, optional
+        "linear" brings every record to one length, and takes the slowest cosines over the columns where
+        there are many. See `dpfda.records.features`.
+    kernel : scikit-learn kernel or text such as "rbf:15%", optional
         For "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
     components : int, optional
-        Number of kernel features; by default from the public size and epsilon.
+        Number of features, at most; by default from the public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
 
@@ -70,6 +75,8 @@ class Features(Gathered):
 
     def __post_init__(self) -> None:
         choice(self.kind, "features", FEATURES)
+        if isinstance(self.kernel, str):
+            parse_kernel(self.kernel, (0.0, 1.0))
 
     @classmethod
     def of(cls, value: Any) -> Any:
@@ -113,7 +120,7 @@ class MachinePlan(Plan):
         return self.solver.terms.units
 
     @property
-    def noise(self) -> NoiseLaw:
+    def noise(self) -> NoiseLaw | SymmetricNoise:
         """The law of the noise on what is released."""
         return self.solver.noise
 
@@ -137,7 +144,7 @@ class MachinePlan(Plan):
     def costs(self) -> dict[str, Cost]:
         solver = self.solver
         first, part = solver.shares if isinstance(solver, ObjectiveSolver) else (None, self.guarantee)
-        achieved = recomputed(solver.noise, "l2", solver.width, part)
+        achieved = recomputed(solver.noise, getattr(solver, "norm", "l2"), solver.width, part)
         cost = cost_of(solver.noise, achieved, part)
         return {WHOLE: cost} if first is None else {OBJECTIVE: Cost(first), MINIMISER: cost}
 
@@ -152,9 +159,11 @@ class MachinePlan(Plan):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
-    def shared(self, certificate: Certificate) -> dict[str, Any]:
+    def shared(self, noisy: tuple[int, ...], certificate: Certificate) -> dict[str, Any]:
         """The parts of a release that do not depend on the task."""
         return {
+            "coefficients": self.solver.coefficients(noisy),
+            "spread": self.solver.spread(noisy),
             "inputs": self.inputs,
             "features": self.features,
             "loss": self.solver.terms.loss.name,
@@ -177,6 +186,7 @@ def machine_plan(
     unit: str,
     grouped: bool,
     classes: tuple[Any, ...],
+    functions: int | None,
     about: Mapping[str, Any],
 ) -> MachinePlan:
     """The plan of a machine.
@@ -192,6 +202,8 @@ def machine_plan(
         As an estimator takes them.
     grouped : bool
         Whether a unit may have several records.
+    functions : int or None
+        Number of decision functions; None for a regression.
 
     Raises
     ------
@@ -200,14 +212,14 @@ def machine_plan(
     """
     again: Any = partial(
         machine_plan, loss=loss, inputs=inputs, features=features, solver=solver, penalty=penalty,
-        unit=unit, grouped=grouped, classes=classes, about=about,
+        unit=unit, grouped=grouped, classes=classes, functions=functions, about=about,
     )  # fmt: skip
-    made = _features(features, inputs.lower.size, units, guarantee)
-    worked = _solver(solver, penalty, made, units, loss, guarantee, grouped)
+    made = _features(features, inputs.lower.size, units, guarantee, functions is not None)
+    worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions or 1)
     return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again)
 
 
-def _features(given: Any, inputs: int, units: int, guarantee: Guarantee) -> FeatureMap:
+def _features(given: Any, inputs: int, units: int, guarantee: Guarantee, classes: bool) -> FeatureMap:
     chosen = Features.of(given)
     if not isinstance(chosen, Features):
         if getattr(chosen, "inputs", None) != inputs:
@@ -222,9 +234,11 @@ def _features(given: Any, inputs: int, units: int, guarantee: Guarantee) -> Feat
     if kind == "auto":
         kind = "grid" if inputs <= 2 else "linear" if kernel is None else "fourier"
     if kind == "linear":
-        return LinearFeatures.of_columns(inputs)
-    count = default_components(inputs, units, guarantee) if count is None else count
-    kernel = default_kernel(inputs) if kernel is None else kernel
+        most = default_waves(units, guarantee) if count is None else whole(count, "components", 1)
+        return LinearFeatures.of_waves(inputs, most)
+    count = default_components(inputs, units, guarantee, classes) if count is None else count
+    kernel = parse_kernel(kernel, (0.0, 1.0)) if isinstance(kernel, str) else kernel
+    kernel = default_kernel(inputs, classes) if kernel is None else kernel
     if kind == "fourier":
         return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)
     if inputs not in GRID_POINTS:
@@ -245,10 +259,17 @@ def _solver(
     loss: Loss,
     guarantee: PureDP | ApproximateDP,
     grouped: bool,
+    functions: int,
 ) -> Solver:
     count = features.components
     choice(name, "solver", ("auto", *SOLVERS))
+    if loss.name == "auto":
+        signal = units * float(guarantee.epsilon)
+        loss = read_loss(default_loss(name, functions, count, signal), ("hinge", "squared"))
     if name == "auto":
-        name = default_solver(loss, count, units, guarantee)
-    given = default_penalty(name, loss, count, units, guarantee) if penalty is None else penalty
-    return SOLVERS[name](Terms(count, units, loss, check_penalty(given), guarantee, grouped))
+        name = default_solver(loss, count, units, guarantee, functions)
+    if penalty is None:
+        penalty = default_penalty(name, loss, count, units, guarantee, functions)
+    terms = Terms(count, units, loss, check_penalty(penalty), guarantee, grouped, functions)
+    made: Solver = SOLVERS[name](terms)
+    return made

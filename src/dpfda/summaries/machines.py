@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from dpfda.bounds import Norm
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import whole
@@ -35,6 +36,7 @@ from dpfda.records.features import (
 )
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
+from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
@@ -43,6 +45,7 @@ from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Domain
 from dpfda.summaries.solvers import (
     Labelled,
+    MeansSolver,
     ObjectiveSolver,
     OutputSolver,
     SumsSolver,
@@ -73,7 +76,7 @@ class KernelMachine(Estimator):
             prepared = self.prepare(X, y, groups)
             noisy, certificate = publish_machine(prepared, *self.paying())
             plan = prepared.plan
-            self.release_ = self._release(plan, plan.solver.coefficients(noisy), certificate)
+            self.release_ = self._release(plan, noisy, certificate)
         self.n_features_in_ = plan.features.inputs
         self._set_feature_names(X, groups)
 
@@ -100,7 +103,7 @@ class KernelMachine(Estimator):
         guarantee, loss = self._checked()
         return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), None, ())
 
-    def prepare(self, X: Any, y: Any, groups: Any = None) -> Prepared[MachinePlan, Labelled]:
+    def prepare(self, X: Records, y: Labels, groups: Labels = None) -> Prepared[MachinePlan, Labelled]:
         """Everything before the noise: check, embed, clip, round. The result is private.
 
         Parameters
@@ -121,7 +124,7 @@ class KernelMachine(Estimator):
         inputs = InputBox.of(self.bounds, shape[1])
         curves = _records(X, shape[1], invalid)
         targets, classes = self._targets(y, shape[0])
-        usable = curves.usable & np.isfinite(targets)
+        usable = curves.usable & np.isfinite(targets).reshape(shape[0], -1).all(axis=1)
         codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], invalid)
         units = int(codes.max()) + 1
         if units < 2:
@@ -133,7 +136,8 @@ class KernelMachine(Estimator):
         rows = embedded(plan.features, plan.solver.ball, points)
         # An unusable record counts as one without features and with target 0: a fixed public element.
         rows[~usable] = 0
-        return Prepared(plan, Labelled(rows, np.where(usable, targets, 0.0), codes, units))
+        targets[~usable] = 0.0
+        return Prepared(plan, Labelled(rows, targets, codes, units))
 
     def _checked(self) -> tuple[PureDP | ApproximateDP, Loss]:
         check_choices(self)
@@ -173,14 +177,19 @@ class KernelMachine(Estimator):
             unit=settings.unit.name or ("record" if groups is None else "group"),
             grouped=groups is not None,
             classes=classes,
+            functions=self._functions(classes),
             about=read_labels(settings.domain.labels),
         )
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
-        """Targets (count,) in [-1, 1], private, not finite for unusable records; and public classes."""
+        """Targets as in `Labelled`, private, not finite for unusable records; and public classes."""
         raise NotImplementedError
 
-    def _release(self, plan: MachinePlan, coefficients: Floats, certificate: Certificate) -> Any:
+    def _functions(self, classes: tuple[Any, ...]) -> int | None:
+        """Number of decision functions, from public numbers; None for a regression."""
+        return None
+
+    def _release(self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate) -> Any:
         raise NotImplementedError
 
     def decision_points(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
@@ -232,16 +241,17 @@ def publish_machine(
             tuning,
         )
     integers = IntegerSum.of(solver.integers(data)) if isinstance(solver, OutputSolver) else None
-    if isinstance(solver, SumsSolver):
+    if isinstance(solver, SumsSolver | MeansSolver):
         integers = _sums(solver, data)
     if integers is None:
-        raise ParameterError("solver", "be 'output' or 'sums' here", repr(solver.name))
+        raise ParameterError("solver", "be 'output', 'sums' or 'means' here", repr(solver.name))
+    norm: Norm = solver.norm if isinstance(solver, MeansSolver) else "l2"
     return publish_integers(
-        integers, solver.noise, "l2", solver.width, plan.guarantee, entry, ledger, dataset, tuning
+        integers, solver.noise, norm, solver.width, plan.guarantee, entry, ledger, dataset, tuning
     )
 
 
-def _sums(solver: SumsSolver, data: Labelled) -> IntegerSum:
+def _sums(solver: SumsSolver | MeansSolver, data: Labelled) -> IntegerSum:
     """Exact sums over units."""
     total = IntegerSum(solver.entries)
     for start in range(0, data.units, BLOCK):
@@ -267,7 +277,7 @@ def _shape(X: Any) -> tuple[int, int]:
 
 
 def _records(X: Any, inputs: int, invalid: str) -> Curves:
-    return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid)
+    return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid, fills=False)
 
 
 def column(y: Any, count: int) -> Any:

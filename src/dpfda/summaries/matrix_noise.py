@@ -24,22 +24,24 @@ class Center(Gathered):
 
     Parameters
     ----------
-    curve : None, curve, number, callable, ReleasedFunction, "private" or "pairs"
-        None is the center of the bound: the release is then a second moment around it. A curve, a number
-        or a function is public, for example an earlier release of the mean. "private" releases the mean
-        first, with a share of the budget, and takes that; deviations are then measured, and shortened,
-        around a curve close to the mean, and the covariance exceeds that around the exact mean by the
-        square of the released mean's error.
+    curve : "private", curve, number, callable, ReleasedFunction, "bound" or "pairs"
+        "private" (the default) releases the mean first, with a share of the budget, and takes that;
+        deviations are then measured, and shortened, around a curve close to the mean, and the covariance
+        exceeds that around the exact mean by the square of the released mean's error. A curve, a number
+        or a function is public, for example an earlier release of the mean. "bound" is the middle of the
+        bound: the release is then a second moment around it.
         "pairs" needs no center: units 1 and 2, 3 and 4, ... (in the order of the rows or, with `groups`,
         of the labels) become one record (x - x') / sqrt(2), whose second moment is the covariance.
         Nothing is spent on a mean, but there are half as many records. Replace-one neighbours only; an
         odd unit is left out.
-    radius : float, optional
-        Public L2 length (units of the data times the root of those of the domain) to which a record's
-        deviation from the center is shortened. By default what `bounds` imply. Noise grows with its
-        square: about twice the root mean square deviation is a good value, from public knowledge.
-    mean_share : float
-        Share of the budget that the mean gets where the curve is "private", between 0 and 1.
+    radius : float or "private", optional
+        L2 length (units of the data times the root of those of the domain) to which a record's deviation
+        from the center is shortened. A number is public: noise grows with its square, and about twice
+        the root mean square deviation is a good value. "private" chooses it from noisy counts, with a
+        share of the budget. By default "private" where the curve is, else what `bounds` imply.
+    mean_share, radius_share : float
+        Share of the budget that the mean gets where the curve is "private", and share of the rest for
+        the choice of the radius, between 0 and 1.
 
     Examples
     --------
@@ -48,8 +50,9 @@ class Center(Gathered):
     """
 
     curve: Any = None
-    radius: float | None = None
-    mean_share: Any = 0.5
+    radius: float | str | None = None
+    mean_share: Any = 0.35
+    radius_share: Any = 0.15
     shorthand: ClassVar[str] = "curve"
 
 
@@ -59,9 +62,9 @@ class MatrixNoise(Gathered):
 
     Parameters
     ----------
-    law : {"auto", "wishart", "knorm", "gaussian"}
-        A difference of Wishart matrices or a K-norm law (both pure), or Gaussian (delta > 0). "auto" is
-        the one with the least expected error.
+    law : {"auto", "coupled", "wishart", "knorm", "gaussian"}
+        Differences of positive matrices, their traces coupled or independent, or a K-norm law (all
+        pure), or Gaussian (delta > 0). "auto" is the one with the least expected error.
     functions : int, optional
         Number M of basis functions. By default the one with the least expected error, from public
         numbers.
@@ -143,7 +146,7 @@ def subspace_shares(
             "n_components",
             f"be below the number of basis functions ({components})",
             repr(count),
-            "Ask for fewer, or set functions= of the mechanism.",
+            "Ask for fewer; more need a larger budget, or a mechanism of so many functions.",
         )
     return SubspaceShares.of(shares.rest, count, int(components), strategy.share)
 

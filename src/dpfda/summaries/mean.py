@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,33 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Prepared, publish
-from dpfda.publication.session import Session
 from dpfda.records import Curves, LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
-from dpfda.records.dask_arrays import is_dask
+from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.labels import unit_codes
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.releases.spread import MeanAndVariance
+from dpfda.summaries.arguments import (
+    Bounds,
+    Columns,
+    Functions,
+    Labels,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    PublicCurves,
+    Records,
+)
 from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
+from dpfda.summaries.pooled import PooledMean
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
 from dpfda.summaries.sparse import PooledPlan, is_pooled, plan_pooled, prepare_pooled, publish_pooled
@@ -37,6 +51,9 @@ from dpfda.summaries.spread import both_plans, check_share, publish_both
 from dpfda.summaries.streams import MeanStream, finished, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
+
+if TYPE_CHECKING:
+    from dpfda.publication.session import Session
 
 Floats = NDArray[np.float64]
 
@@ -128,36 +145,24 @@ class PrivateMean(Estimator):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
-        bounds: Any = None,
-        basis: Any = None,
-        mechanism: Any = "auto",
-        prior: Any = None,
-        variance: Any = None,
-        domain: Any = None,
-        unit: Any = None,
+        rho: Number = None,
+        bounds: Bounds = None,
+        basis: Functions = None,
+        mechanism: Noise = "auto",
+        prior: PublicCurves = None,
+        variance: Number = None,
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.basis = basis
-        self.mechanism = mechanism
-        self.prior = prior
-        self.variance = variance
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the mean of the curves.
 
         Parameters
@@ -219,7 +224,7 @@ class PrivateMean(Estimator):
             plans = both_plans(self._plan(basis, curves.usable.size, groups, settings), self.variance)
             return publish_both(plans, curves, *self.paying())
 
-    def open_session(self, X: Any, path: str | Path, groups: Any = None) -> Session:
+    def open_session(self, X: Records, path: str | Path, groups: Labels = None) -> Session:
         """Answer functionals of the mean one at a time, instead of releasing the whole function.
 
         The guarantee of the whole path is charged at once; see `dpfda.Session`.
@@ -236,9 +241,11 @@ class PrivateMean(Estimator):
         RefusedMechanismError
             If the noise is not Gaussian, for example because delta is 0.
         """
+        from dpfda.publication.session import Session
+
         return Session.open(self, X, path, groups)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Records, y: Labels = None) -> Self:
         """Add a block of records, for data larger than memory; `finish` publishes their mean.
 
         The sum is exact: however the records are cut into blocks, and in whatever order these come, the
@@ -339,7 +346,7 @@ class PrivateMean(Estimator):
         del self._stream
         return self
 
-    def plan(self, n: int, columns: Any = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
+    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -365,7 +372,7 @@ class PrivateMean(Estimator):
             return both_plans(plan, self.variance)[0]
         return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
 
-    def prepare_stages(self, X: Any, groups: Any = None) -> Prepared[StagedPlan, Curves]:
+    def prepare_stages(self, X: Records, groups: Labels = None) -> Prepared[StagedPlan, Curves]:
         """Check, plan and read the records, for two stages: what is summed follows from the first."""
         with np.errstate(all="ignore"):
             check_choices(self)
@@ -380,7 +387,10 @@ class PrivateMean(Estimator):
             return Prepared(staged_plan(single, self.mechanism), curves)
 
     def prepare(
-        self, X: Any, groups: Any = None, progress: Callable[[Iterator[Any]], Iterator[Any]] = iter
+        self,
+        X: Records,
+        groups: Labels = None,
+        progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
     ) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round, add up. The result is private.
 
@@ -397,7 +407,8 @@ class PrivateMean(Estimator):
         refuse_pooled(self, X)
         with np.errstate(all="ignore"):
             if is_dask(X):
-                return self._prepare_on_cluster(X, groups)
+                pool = self.pooled_on(sample(X), groups)
+                return finished(pool.summation, total_on_cluster(pool, X, groups))
             return self._prepare(X, groups, progress)
 
     def _refuse_stages(self) -> None:
@@ -407,13 +418,23 @@ class PrivateMean(Estimator):
             words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
             raise ParameterError("variance", words, shown(self.variance))
 
-    def _prepare_on_cluster(self, X: Any, groups: Any) -> Prepared[MeanPlan, IntegerSum]:
-        from dpfda.records.dask_arrays import sample
-        from dpfda.summaries.clusters import total_on_cluster
-        from dpfda.summaries.pooled import PooledMean
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
+        """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
+        if self.variance is not None:
+            raise ParameterError(
+                "variance", "be None for one sum of several holders", shown(self.variance)
+            )
+        if self.settings.reading.missing == "pooled":
+            words = "be 'refuse' or 'complete' for one sum of several holders"
+            raise ParameterError("missing", words, "'pooled'")
+        plan = self.plan(n, columns)
+        if not isinstance(plan, MeanPlan):
+            raise self.mechanism.refusal("one sum of several holders")
+        return PooledMean(self.settings, Summation.of(plan))
 
-        summation = open_summation(self._planned_on(sample(X), groups))
-        return finished(summation, total_on_cluster(PooledMean(self.settings, summation), X, groups))
+    def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
+        """The same on the columns of X, where the number of records is not known yet."""
+        return PooledMean(self.settings, open_summation(self._planned_on(X, groups)))
 
     def _planned_on(self, X: Any, groups: Any = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""

@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 UNIT = 2.0**-53
 BLOCK = 128
 # Of the arc of a hinge, and of the square part of Huber's loss, where none is given.
-WIDTH = Fraction(1, 2)
+WIDTHS = {"hinge": Fraction(1), "huber": Fraction(1, 2)}
 # Far perturbations and small penalties take up to about 250 steps; descent, whose number of steps grows
 # like L / (2 penalty), would then take hours.
 NEWTON_STEPS = 500
@@ -65,7 +65,8 @@ class Loss:
 
     Parameters
     ----------
-    name : {"hinge", "logistic", "huber", "squared"}
+    name : {"hinge", "logistic", "huber", "squared", "auto"}
+        "auto" awaits the choice between hinge and squared.
     width : Fraction
         hinge: length of the arc that rounds the corner, so that L differs from max(0, 1 - y f) by at
         most half of it; huber: where the square turns into a line. Unused by the others.
@@ -141,7 +142,7 @@ def read_loss(given: Any, names: Sequence[str]) -> Loss:
     ParameterError
         If it is something else.
     """
-    name, width = (given.name, given.width) if isinstance(given, Loss) else (given, WIDTH)
+    name, width = (given.name, given.width) if isinstance(given, Loss) else (given, None)
     if isinstance(name, str) and ":" in name and not isinstance(given, Loss):
         name, _, text = name.partition(":")
         try:
@@ -151,6 +152,7 @@ def read_loss(given: Any, names: Sequence[str]) -> Loss:
         if name not in ("hinge", "huber"):
             raise ParameterError("loss", "have no width unless it is hinge or huber", shown(given))
     name = choice(name, "loss", names)
+    width = WIDTHS.get(name, Fraction(1)) if width is None else width
     return Loss(name, Fraction(real(width, "width", 1e-3, 2.0, "lie between 0.001 and 2")))
 
 

@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,12 @@ from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.records.points import cell_weights, points_from_array
+from dpfda.summaries.arguments import Columns, Labels, Records
 from dpfda.summaries.choices import check_count
-from dpfda.summaries.covariance import Stage, outer_sum
 from dpfda.summaries.curves import read_curves, unit_curves
-from dpfda.summaries.density import PrivateDensity
 from dpfda.summaries.density_plan import DensityPlan, publish_density
 from dpfda.summaries.estimator import read_ledger
+from dpfda.summaries.outer_sums import Stage, outer_sum
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished
 from dpfda.summaries.sums import Summation, matrix_on
@@ -66,8 +66,8 @@ class PooledSum(ABC):
     invalid: str
 
     @abstractmethod
-    def read(self, X: Any) -> Rows:
-        """What is needed of each record, in arrays with a row a record. X is private.
+    def read(self, X: Records, y: Labels = None) -> Rows:
+        """What is needed of each record, in arrays with a row a record; X and labels y are private.
 
         Raises
         ------
@@ -87,10 +87,10 @@ class PooledSum(ABC):
             Numbers of the records' units; None where each is one.
         """
 
-    def total(self, X: Any, groups: Any = None) -> IntegerSum:
-        """The same from records and the labels of their units."""
+    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+        """The same from records, the labels of their units, and what else is said of each."""
         with np.errstate(all="ignore"):
-            rows = self.read(X)
+            rows = self.read(X, y)
             codes = None if groups is None else unit_codes(groups, len(rows[0]), self.invalid)
             return self.add_up(rows, codes)
 
@@ -108,10 +108,43 @@ class PooledSum(ABC):
         return None
 
     @property
+    def thresholds(self) -> bool:
+        """Whether the exact total is looked at before it gets noise."""
+        return False
+
+    @property
     def digest(self) -> str:
         """Hash of the rule."""
         text = json.dumps(self.rule, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+class OneSum(Protocol):
+    """An estimator whose summary is one exact sum, wherever the units are."""
+
+    ledger: Any
+    release_: Any
+
+    def pooled(self, n: int, columns: Columns = ...) -> PooledSum:
+        """The sum for n units of all holders; columns as in `dpfda.PrivateMean.plan`."""
+
+    def pooled_on(self, X: Records, groups: Labels = None) -> PooledSum:
+        """The sum on the columns of X, where the number of units is not known yet."""
+
+
+def one_sum(estimator: Any) -> OneSum:
+    """The estimator, if its summary is one sum.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    if not (hasattr(estimator, "pooled") and hasattr(estimator, "pooled_on")):
+        words = "be a PrivateMean, a PrivateDensity, a PrivateCovariance or a PrivateComparison"
+        raise ParameterError("estimator", words, shown(estimator))
+    made: OneSum = estimator
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +169,10 @@ class PooledMean(PooledSum):
     @property
     def stated_basis(self) -> Any:
         return (self.plan.stated or (self.plan.basis,))[0]
+
+    @property
+    def thresholds(self) -> bool:
+        return bool((self.plan.public_design or self.plan.trial).thresholds)
 
     @property
     def invalid(self) -> str:  # type: ignore[override]
@@ -167,7 +204,7 @@ class PooledMean(PooledSum):
         made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
         return {"reading": how, "integers": made}
 
-    def read(self, X: Any) -> Rows:
+    def read(self, X: Records, y: Labels = None) -> Rows:
         curves = self._curves(self.summation.matrix(self._handed(X)))
         return curves.values, curves.usable
 
@@ -176,7 +213,7 @@ class PooledMean(PooledSum):
         self.summation.add_curves(total, units(Curves(*rows), codes))
         return total
 
-    def total(self, X: Any, groups: Any = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
         if groups is not None and not isinstance(X, LongCurves):
             return super().total(X, groups)
         total = self.summation.empty()
@@ -222,30 +259,10 @@ class PooledDensity(PooledSum):
     invalid: str
     largest = 1 << EXPONENT
 
-    @classmethod
-    def of(cls, estimator: PrivateDensity, n: int | None, grouped: bool = False) -> PooledDensity:
-        """From public numbers: n is the number of units, where it is known and public.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is unusable, or the cells would follow from a number that is not known yet.
-        """
-        if estimator.mechanism != "histogram":
-            words = "be 'histogram' where the points lie in several places"
-            raise ParameterError("mechanism", words, shown(estimator.mechanism))
-        unit = estimator.settings.unit
-        public = Neighbours.parse(unit.neighbours) is Neighbours.REPLACE_ONE
-        if (n if public else unit.public_size) is None and estimator.cells is None:
-            words = "be given where the number of units is not known beforehand"
-            raise ParameterError("cells", words, "None", "Or give public_size, where it is private.")
-        plan = estimator._plan(2 if n is None else n, "group" if grouped else None)
-        return cls(plan, estimator.settings.reading.invalid)
-
     @property
     def cells(self) -> CellGrid:
-        """Public."""
-        return self.plan.cells
+        """Public, in the units of the data."""
+        return self.plan.placed
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
@@ -255,7 +272,7 @@ class PooledDensity(PooledSum):
     def rule(self) -> dict[str, Any]:  # type: ignore[override]
         return {"reading": self.invalid, "integers": self.cells.to_json()}
 
-    def read(self, X: Any) -> Rows:
+    def read(self, X: Records, y: Labels = None) -> Rows:
         points, usable = points_from_array(cells_handed(X)[0], self.cells.dimensions, self.invalid)
         return self.cells.index(points), usable
 
@@ -305,9 +322,9 @@ class PooledCovariance(PooledSum):
         ParameterError
             If the center is released first, or units are paired.
         """
-        if plan.center is None or plan.about["center"] == "pairs":
-            words = "be public where the records lie in several places"
-            remedy = "Pass a curve, a number, or bounds whose middle it is."
+        if plan.center is None or plan.about["center"] == "pairs" or plan.choice is not None:
+            words = "be public where the records lie in several places, and its radius too"
+            remedy = "Pass a curve, a number, or 'bound' for the middle of the bounds."
             raise ParameterError("center", words, repr(plan.about["center"]), remedy)
         return cls(settings, plan)
 
@@ -340,7 +357,7 @@ class PooledCovariance(PooledSum):
         how = [reading.missing, reading.invalid, bool(reading.standardize)]
         return {"reading": how, "integers": [*made, plan.basis.to_json()]}
 
-    def read(self, X: Any) -> Rows:
+    def read(self, X: Records, y: Labels = None) -> Rows:
         reading, basis = self.settings.reading, self.plan.basis
         values = read_curves(self.settings, basis, X)[0]
         if not isinstance(values, LongCurves):
@@ -364,7 +381,7 @@ class PooledCovariance(PooledSum):
         noise = plan.count_noise
         divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
         center = self._stage(divisor, plan).center
-        return release_covariance(total, plan, divisor, center, None, certificate)
+        return release_covariance(total, plan, divisor, center, None, None, certificate)
 
     def _stage(self, divisor: Any, plan: CovariancePlan) -> Stage:
         return Stage(plan, divisor, np.asarray(plan.center), None)

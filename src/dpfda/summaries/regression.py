@@ -14,6 +14,7 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.predictor import ReleasedPredictor
+from dpfda.summaries.arguments import Bounds, Labels, Payer, Place, Protected, Records
 from dpfda.summaries.machine_plan import MachinePlan
 from dpfda.summaries.machines import KernelMachine, column, numbers
 from dpfda.summaries.settings import Reading
@@ -96,33 +97,21 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         epsilon: float | Fraction,
         delta: float | Fraction = 0.0,
         *,
-        bounds: Any = None,
-        target_bounds: Any = None,
+        bounds: Bounds = None,
+        target_bounds: Bounds = None,
         loss: Any = "huber",
         solver: str = "auto",
         features: Any = "auto",
         penalty: float | None = None,
-        domain: Any = None,
-        unit: Any = None,
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.loss = loss
-        self.solver = solver
-        self.features = features
-        self.penalty = penalty
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the regression function.
 
         Parameters
@@ -146,7 +135,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         self._fit(X, y, groups)
         return self
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Records) -> Floats:
         """Values (q,) of the released function, inside the target bounds."""
         points, usable = self.decision_points(X)
         release: ReleasedPredictor = self.release_
@@ -183,14 +172,13 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         return np.where(np.isfinite(values), scaled, np.nan), ()
 
     def _release(
-        self, plan: MachinePlan, coefficients: Floats, certificate: Certificate
+        self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate
     ) -> ReleasedPredictor:
         center, half = self._middle()
         return ReleasedPredictor(
             task="regression",
-            coefficients=coefficients,
             center=center,
             half_width=half,
             classes=(),
-            **plan.shared(certificate),
+            **plan.shared(noisy, certificate),
         )

@@ -102,7 +102,7 @@ class Domain(Gathered):
         Weights of the grid points in integrals.
     labels : mapping, optional
         Public words for the release and its plots, with units: "domain" (also "domain_2" and "domain_3"
-        on boxes) and "value".
+        on boxes) and "value"; of a comparison also "group", what the groups are.
 
     Examples
     --------

@@ -23,15 +23,10 @@ import numpy as np
 
 from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import shown
 from dpfda.summaries.clusters import PrivateSum, joined, refused, sent, summed
-from dpfda.summaries.covariance import PrivateCovariance
-from dpfda.summaries.density import PrivateDensity
-from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.pooled import PooledCovariance, PooledDensity, PooledMean, PooledSum
-from dpfda.summaries.streams import open_summation
+from dpfda.summaries.pooled import OneSum, PooledSum, one_sum
 
-Summed = TypeVar("Summed", PrivateMean, PrivateDensity, PrivateCovariance)
+Summed = TypeVar("Summed", bound=OneSum)
 # What a partition answers; integers of any size are text.
 SCHEMA = "part long, totals array<string>, units long, refusal string"
 # Types of labels that Spark sends to one partition wherever they are equal here.
@@ -40,21 +35,23 @@ LABELS = ("string", "tinyint", "smallint", "int", "bigint")
 
 def fit_on_spark(
     estimator: Summed, frame: Any, columns: Sequence[str] | None = None, groups: str | None = None,
-    order: str | None = None,
+    order: str | None = None, y: str | None = None,
 ) -> Summed:  # fmt: skip
-    """Release a mean, a density or a covariance of the rows of a Spark data frame.
+    """Release a mean, a comparison, a density or a covariance of the rows of a Spark data frame.
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity or PrivateCovariance
-        A density must have its cells given, a covariance a public center.
+    estimator : PrivateMean, PrivateComparison, PrivateDensity or PrivateCovariance
+        A density must have its cells given, a covariance a public center, a comparison its levels.
     frame : pyspark data frame
         One record a row. Private.
     columns : sequence of str, optional
-        Columns of numbers, in order; numbers as names are the grid. By default all but the next two.
+        Columns of numbers, in order; numbers as names are the grid. By default all but the next three.
     groups, order : str, optional
         Column with the label of each record's person, and one whose values put a person's records in
         order, such as the visit. Both or neither.
+    y : str, optional
+        Column with the group of each record, for a comparison.
 
     Returns
     -------
@@ -73,33 +70,25 @@ def fit_on_spark(
     if (groups is None) != (order is None):
         remedy = "Rounding of a person's average depends on the order of its records."
         raise ParameterError("groups and order", "be given together", "one of them", remedy)
-    named: list[str] = [name for name in frame.columns if name not in (groups, order)]
+    named: list[str] = [name for name in frame.columns if name not in (groups, order, y)]
     used = named if columns is None else list(columns)
     pool = pool_of(estimator, used, groups is not None)
-    total = total_on_spark(pool, frame, used, groups, order)
+    total = total_on_spark(pool, frame, used, groups, order, y)
     estimator.release_ = pool.publish(total, estimator.ledger)
     return estimator
 
 
 def pool_of(estimator: Any, columns: Sequence[str], grouped: bool) -> PooledSum:
     """The pooled sum of an estimator over columns of a table."""
-    grouping = columns if grouped else None
-    if isinstance(estimator, PrivateDensity):
-        return PooledDensity.of(estimator, None, grouped)
     import pandas as pd
 
     made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
-    if isinstance(estimator, PrivateMean):
-        return PooledMean(estimator.settings, open_summation(estimator._planned_on(made_up, grouping)))
-    if isinstance(estimator, PrivateCovariance):
-        return PooledCovariance.of(estimator.settings, estimator._planned_on(made_up, grouping))
-    words = "be a PrivateMean, a PrivateDensity or a PrivateCovariance"
-    raise ParameterError("estimator", words, shown(estimator))
+    return one_sum(estimator).pooled_on(made_up, columns if grouped else None)
 
 
 def total_on_spark(
     pool: PooledSum, frame: Any, columns: Sequence[str], groups: str | None = None,
-    order: str | None = None,
+    order: str | None = None, y: str | None = None,
 ) -> IntegerSum:  # fmt: skip
     """The exact sum over a Spark data frame; parameters as in `fit_on_spark`. The result is private."""
     wanted = list(columns)
@@ -110,10 +99,12 @@ def total_on_spark(
         parts = frame.sparkSession.conf.get("spark.sql.shuffle.partitions")
         frame = frame.repartition(int(parts), f"`{groups}`").sortWithinPartitions(f"`{order}`")
         wanted.append(groups)
+    if y is not None:
+        wanted.append(y)
     chosen = frame.select(*(f"`{name}`" for name in wanted))
     # By place: Spark takes a point in a name, such as that of a grid point, for a field.
     chosen = chosen.toDF(*(f"column_{place}" for place in range(len(wanted))))
-    adder = Adder(pool, len(columns), groups is not None)
+    adder = Adder(pool, len(columns), groups is not None, y is not None)
     return summed(joined(_arrived(row) for row in chosen.mapInArrow(adder, SCHEMA).collect()))
 
 
@@ -134,11 +125,14 @@ class Adder:
         How many columns of numbers come first.
     grouped : bool
         Whether labels of persons come after them.
+    labelled : bool
+        Whether a label of each record comes last.
     """
 
     pool: PooledSum
     columns: int
     grouped: bool = False
+    labelled: bool = False
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """One row with the number of the partition that Spark is at."""
@@ -165,7 +159,7 @@ class Adder:
             if self.grouped:
                 return sent(self._of_persons([*filled], total), number)
             for batch in filled:
-                total.merge(self.pool.total(self._matrix(batch)))
+                total.merge(self.pool.total(self._matrix(batch), None, self._said([batch])))
         except DpfdaError as error:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
@@ -174,9 +168,15 @@ class Adder:
         if not batches:
             return total
         matrix = np.concatenate([self._matrix(batch) for batch in batches])
-        labels = [label for batch in batches for label in batch.column(self.columns).to_pylist()]
-        return self.pool.total(matrix, labels)
+        return self.pool.total(matrix, _cells(batches, self.columns), self._said(batches))
+
+    def _said(self, batches: Sequence[Any]) -> list[Any] | None:
+        return _cells(batches, self.columns + self.grouped) if self.labelled else None
 
     def _matrix(self, batch: Any) -> Any:
         columns = map(batch.column, range(self.columns))
         return np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
+
+
+def _cells(batches: Sequence[Any], place: int) -> list[Any]:
+    return [cell for batch in batches for cell in batch.column(place).to_pylist()]

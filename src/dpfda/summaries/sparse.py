@@ -21,8 +21,9 @@ from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import Plan, stamp
+from dpfda.publication import stamp
 from dpfda.publication.shares import ShareTable
+from dpfda.publication.tables import TablePlan
 from dpfda.records import LongCurves
 from dpfda.records.containers import shape_of
 from dpfda.records.observations import (
@@ -140,7 +141,7 @@ def pooled_table(
 
 
 @dataclass(frozen=True, eq=False)
-class PooledPlan(Plan):
+class PooledPlan(TablePlan):
     """Plan of a pooled mean.
 
     Parameters
@@ -162,28 +163,8 @@ class PooledPlan(Plan):
     again: Callable[[Guarantee, int], PooledPlan] | None = None
 
     @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.table.charged
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.table.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.table.unit
-
-    @property
     def size(self) -> int | None:  # type: ignore[override]
         return self.table.public_size
-
-    @property
-    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {"description": self.table.words["bound"]}
-
-    @property
-    def functions(self) -> str:
-        return self.table.words["basis"]
 
     @property
     def tuning(self) -> Mapping[str, Any]:
@@ -203,6 +184,10 @@ class PooledPlan(Plan):
         """As `band`, around one wave over the domain."""
         half = self._expected.half_widths(level, True).mean()
         return (self.bounds[1] - self.bounds[0]) * float(half)
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.bounds[1] - self.bounds[0], "the distance between the bounds"
 
     @property
     def _expected(self) -> PooledMean:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -166,8 +167,14 @@ def refuse_irregular(values: Any) -> None:
         raise DataError("A stream takes curves on a common grid; use fit for irregular curves.")
 
 
-def open_summation(plan: MeanPlan) -> Summation:
+def open_summation(plan: MeanPlan, at: Callable[[int], MeanPlan] | None = None) -> Summation:
     """How records become integers where their number is not known yet.
+
+    Parameters
+    ----------
+    plan : MeanPlan
+    at : callable, optional
+        Makes the plan for a number of units; by default `plan.at`.
 
     Raises
     ------
@@ -177,8 +184,7 @@ def open_summation(plan: MeanPlan) -> Summation:
     if plan.neighbours is Neighbours.ADD_REMOVE:
         return Summation.of(plan)
     few, many = (
-        Summation(tried, tried.basis.eigenvalues.size)
-        for tried in (plan.at(n=size) for size in TRIAL_SIZES)
+        Summation(tried, tried.basis.eigenvalues.size) for tried in map(at or plan.at, TRIAL_SIZES)
     )
     # A mechanism that cannot give the guarantee is refused before any record is read.
     few.plan.components()
@@ -192,8 +198,10 @@ def open_summation(plan: MeanPlan) -> Summation:
     return few
 
 
-def finished(summation: Summation, total: IntegerSum) -> Prepared[MeanPlan, IntegerSum]:
-    """The sum with the plan for the number of records that came.
+def finished(
+    summation: Summation, total: IntegerSum, at: Callable[[int], MeanPlan] | None = None
+) -> Prepared[MeanPlan, IntegerSum]:
+    """The sum with the plan for the number of records that came; `at` as in `open_summation`.
 
     Raises
     ------
@@ -204,7 +212,7 @@ def finished(summation: Summation, total: IntegerSum) -> Prepared[MeanPlan, Inte
     plan, count = summation.plan, total.count_with_noise(0, 1)
     check_count(plan.neighbours, count, summation.reading.invalid)
     if plan.neighbours is Neighbours.REPLACE_ONE:
-        plan = plan.at(n=count)
+        plan = (at or plan.at)(count)
     # The noise is that of this plan's bound: it must be the one that was enforced.
     if not Summation(plan, summation.components).same_integers(summation):
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,14 @@ from dpfda.bounds import L1Ball
 from dpfda.errors import ParameterError
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.embedding import Rows, project, quantised, transform
+from dpfda.numerics.embedding import (
+    Rows,
+    product,
+    project,
+    quantised,
+    transform,
+    transform_matrix,
+)
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
@@ -35,9 +42,11 @@ from dpfda.summaries.settings import Reading
 Floats = NDArray[np.float64]
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
-NUMBERS_AT_ONCE = 2**17
+NUMBERS_AT_ONCE = 2**16
 # Of another type than the compiled loops read, made doubles in the processor's cache.
 CONVERTED_AT_ONCE = 2**17
+# Entries of a matrix up to which products with it are faster than a transform of each record by itself.
+LARGEST_MATRIX = 2**18
 LARGEST = np.finfo(np.float64).max
 # Of integers below 2^31, so that sums stay below 2^63.
 ROWS_AT_ONCE = 2**22
@@ -164,7 +173,7 @@ class Summation:
         for rows in self._blocks(order.size):
             block, units = order[rows], codes[order[rows]]
             with np.errstate(all="ignore"):
-                parts = self._curves(matrix[block], 0).values / sizes[units][:, None]
+                parts = self._curves(matrix[block], 0).values * (1.0 / sizes[units])[:, None]
                 starts = np.append(0, np.flatnonzero(np.diff(units)) + 1)
                 # What a unit had in the block before comes first, as its first record would.
                 starts[1:] += len(begun)
@@ -289,12 +298,18 @@ class Summation:
             total.add(ball.clip(project(doubles(matrix[careful]), analysis)))
         return unusable
 
-    @property
+    @cached_property
     def _embed(self) -> Callable[[Floats], Rows]:
         basis = self.plan.basis
-        if isinstance(basis, BoxFunctions):
-            return partial(transform, basis=basis.truncate(self.components))
-        return partial(project, analysis=basis.analysis[:, : self.components])
+        if not isinstance(basis, BoxFunctions):
+            analysis = basis.analysis[:, : self.components]
+        else:
+            basis = basis.truncate(self.components)
+            if basis.weights.size * self.components > LARGEST_MATRIX:
+                return partial(transform, basis=basis)
+            analysis = transform_matrix(basis, basis.weights.size)
+        public, exponent, bits = quantised(analysis)
+        return partial(product, public=public, exponent=exponent, bits=bits)
 
 
 def matrix_on(

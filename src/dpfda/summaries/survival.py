@@ -18,10 +18,12 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.cells import is_missing, read_cell
 from dpfda.records.containers import cells_in, column_of
-from dpfda.records.labels import Key, label_key, read_keys, unit_codes
+from dpfda.records.labels import Key, unit_codes
 from dpfda.records.points import cell_weights
+from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.levels import level_key, members, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.survival_plan import SurvivalPlan, publish_survival, survival_plan
 
@@ -55,7 +57,8 @@ class PrivateSurvival(Estimator):
     levels : sequence of labels, optional
         Public names of the groups in `by`; needed with it, because who is in which group is private.
     cells : int, optional
-        Number of cells of time. By default chosen from public numbers (size, epsilon, groups).
+        Number of cells of time, of equal width. By default chosen from public numbers (size, epsilon,
+        groups), and narrower at first, where hazards are often steep.
     noise : {"auto", "laplace", "gaussian"}
         On the counts, as in `dpfda.PrivateDensity`.
     unit : str or PrivacyUnit, optional
@@ -105,35 +108,29 @@ class PrivateSurvival(Estimator):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
+        rho: Number = None,
         causes: Sequence[Any] | None = None,
         levels: Sequence[Any] | None = None,
         cells: int | None = None,
         noise: str = "auto",
-        domain: Any = None,
-        unit: Any = None,
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.causes = causes
-        self.levels = levels
-        self.cells = cells
-        self.noise = noise
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
     def fit(
-        self, time: Any, event: Any = None, start: Any = None, by: Any = None, groups: Any = None
+        self,
+        time: Labels,
+        event: Labels = None,
+        start: Labels = None,
+        by: Labels = None,
+        groups: Labels = None,
     ) -> Self:
         """Release the survival curve.
 
@@ -212,7 +209,12 @@ class PrivateSurvival(Estimator):
         return named
 
     def prepare(
-        self, time: Any, event: Any = None, start: Any = None, by: Any = None, groups: Any = None
+        self,
+        time: Labels,
+        event: Labels = None,
+        start: Labels = None,
+        by: Labels = None,
+        groups: Labels = None,
     ) -> Prepared[SurvivalPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
         self._checked()
@@ -224,7 +226,7 @@ class PrivateSurvival(Estimator):
         starts = None if start is None else _numbers(start, "start")
         member = np.zeros(count, dtype=np.int64)
         if by is not None:
-            member = _members(by, self._levels(True))
+            member = members(by, self._levels(True), "by")
         for column, name in ((ends, "event"), (starts, "start"), (member, "by")):
             if column is not None and len(column) != count:
                 raise DataError(
@@ -239,33 +241,13 @@ class PrivateSurvival(Estimator):
         return Prepared(plan, IntegerSum.of(found))
 
     def _causes(self) -> list[Any]:
-        return [] if self.causes is None else _labels(self.causes, "causes", 1)
+        return [] if self.causes is None else public_labels(self.causes, "causes", 1)
 
     def _levels(self, given: bool) -> list[Any]:
         if given != (self.levels is not None):
             words = "be given with by, and only then: who is in which group is private"
             raise ParameterError("levels", words, shown(self.levels))
-        return _labels(self.levels, "levels", 2) if given else []
-
-
-def _labels(given: Any, name: str, least: int) -> list[Any]:
-    """Public labels, each different from the others."""
-    try:
-        labels = [] if isinstance(given, str | bytes) else list(given)
-    except TypeError:
-        labels = []
-    keys = [_key(label) for label in labels]
-    words = {str(label) for label in labels}
-    if len(labels) < least or None in keys or len({*keys}) < len(keys) or len(words) < len(keys):
-        words_ = f"be a list of at least {least} different labels"
-        raise ParameterError(name, words_, shown(given))
-    return labels
-
-
-def _key(cell: Any) -> Key:
-    """What a label is compared by: a number by its value, also where it is written as text."""
-    value, offence = read_cell(cell)
-    return label_key(cell) if offence or not np.isfinite(value) else label_key(value)
+        return public_labels(self.levels, "levels", 2) if given else []
 
 
 def _numbers(values: Any, name: str) -> Floats:
@@ -280,7 +262,7 @@ def _causes_of(event: Any, causes: list[Any], count: int) -> Integers:
     if not causes:
         values = _numbers(event, "event")
         return np.select([values == 1, values == 0], [0, CENSORED], CENSORED - 1).astype(np.int64)
-    places = {_key(cause): place for place, cause in enumerate(causes)}
+    places = {level_key(cause): place for place, cause in enumerate(causes)}
     return np.array([_place(cell, places) for cell in cells_in(event, "event")], dtype=np.int64)
 
 
@@ -288,18 +270,7 @@ def _place(cell: Any, places: dict[Key, int]) -> int:
     value, offence = read_cell(cell)
     if is_missing(cell) or (not offence and np.isnan(value)):
         return CENSORED - 1
-    return places.get(_key(cell), CENSORED)
-
-
-def _members(by: Any, levels: list[Any]) -> Integers:
-    """Number of each person's group; -1 where it is none of the levels."""
-    places = {_key(level): place for place, level in enumerate(levels)}
-    keys = read_keys(by, "by", "repair")
-    cells = cells_in(by, "by")
-    found = [
-        -1 if key is None else places.get(_key(cell), -1) for key, cell in zip(keys, cells, strict=True)
-    ]
-    return np.array(found, dtype=np.int64)
+    return places.get(level_key(cell), CENSORED)
 
 
 def _usable(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bases.lifetimes import LifeCells
+from dpfda.bases.lifetimes import NARROW, LifeCells
 from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.lifetimes import expected_shares
@@ -21,8 +21,9 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import Plan, Prepared, recomputed, stamp
+from dpfda.publication import Prepared, recomputed, stamp
 from dpfda.publication.shares import ShareTable
+from dpfda.publication.tables import TablePlan
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.survival import BOUND, ReleasedSurvival
 from dpfda.summaries.choices import public_size
@@ -43,7 +44,7 @@ TABLES, QUICK = 8, 3
 
 
 @dataclass(frozen=True, eq=False)
-class SurvivalPlan(Plan):
+class SurvivalPlan(TablePlan):
     """Plan of a survival curve.
 
     Parameters
@@ -69,29 +70,6 @@ class SurvivalPlan(Plan):
     about: Mapping[str, Any]
     again: Callable[[Guarantee, int], SurvivalPlan] | None = None
     expected_size: int | None = None
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What is charged: without delta where the noise needs none."""
-        return self.table.charged
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Which data sets are neighbours."""
-        return self.table.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        """Who is protected."""
-        return self.table.unit
-
-    @property
-    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
-        return {"description": BOUND}
-
-    @property
-    def functions(self) -> str:
-        return self.cells.describe()
 
     @property
     def tuning(self) -> dict[str, Any]:
@@ -132,14 +110,18 @@ class SurvivalPlan(Plan):
         bands = [made.band(level) for made in self._simulated(QUICK)]
         return float(np.mean([band.upper - band.lower for band in bands])) / 2
 
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return 1.0, "all of the persons"
+
     def _simulated(self, count: int) -> list[ReleasedSurvival]:
         """Releases of a made-up table with simulated noise; of the first group, where there are any."""
-        cells, total = self.cells, -math.log(LEFT) / self.cells.count
+        cells, total = self.cells, -math.log(LEFT) * self.cells.widths
         kinds = len(cells.causes)
-        causes = np.full((1, kinds, cells.count), total * (1 - CENSORED) / kinds)
+        causes = np.tile(total * (1 - CENSORED) / kinds, (1, kinds, 1))
         starts = np.zeros((1, cells.coarse + 1))
         starts[0] = 1 / starts.size if cells.late else (np.arange(starts.size) == 0)
-        shares = expected_shares(causes, np.full((1, cells.count), total * CENSORED), starts, cells)[0]
+        shares = expected_shares(causes, total[None] * CENSORED, starts, cells)[0]
         each = shares * float(self.n or 0) / cells.groups / cells.parts
         generator = np.random.Generator(np.random.Philox(key=2))
         noise = self.table.law.simulate(generator, count)
@@ -218,7 +200,7 @@ def survival_plan(
             )
         persons = designed / made.groups * USUAL / (table_of(made).deviation * made.parts)
         wanted = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.5)))
-        made = LifeCells.of(domain, wanted, **named)
+        made = LifeCells.of(domain, wanted, power=NARROW, **named)
     about = {"summary": "survival curve", **read_labels(settings.domain.labels)}
     return SurvivalPlan(made, table_of(made), size, designed, about, again, count if planned else None)
 

@@ -38,7 +38,6 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.two_stage import (
     StageShares,
-    candidate_radii,
     choose_radius,
     expected_squares,
     residual_belief,
@@ -46,15 +45,25 @@ from dpfda.mechanisms.design.two_stage import (
     share_stages,
     unknown_after,
 )
-from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.embedding import project, sum_columns
+from dpfda.numerics.embedding import project, row_lengths
 from dpfda.numerics.parameters import length, shown
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, added
-from dpfda.publication import MeanPlan, Plan, Prepared, charge, check, publish, recomputed, stamp
+from dpfda.publication import (
+    COUNT_SCALE,
+    MeanPlan,
+    Plan,
+    Prepared,
+    charge,
+    check,
+    publish,
+    recomputed,
+    stamp,
+)
+from dpfda.publication.radii import RadiusChoice
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
@@ -65,8 +74,6 @@ if TYPE_CHECKING:
     pass
 
 Floats = NDArray[np.float64]
-
-COUNT_SCALE = 2**20
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -265,7 +272,7 @@ class StagedPlan(Plan):
         """Design what is known before anything is drawn, so that it is refused before the charge."""
         check(self.rough if self.two_stages else self.whole)
         if self.chosen_privately:
-            self.counting_noise()
+            self.choice.noise  # noqa: B018
 
     @cached_property
     def rough(self) -> MeanPlan:
@@ -280,23 +287,18 @@ class StagedPlan(Plan):
         noisy = np.array([float(value) * unit for value in first.noisy_sum])
         return unknown_after(self.rough.problem(self.size), design, noisy, first.coefficients)
 
-    def counting_noise(self) -> tuple[KNormNoise, int]:
-        """Laplace law of the counts' noise, and how far neighbouring counts are apart in l1."""
+    @cached_property
+    def choice(self) -> RadiusChoice:
+        """How the radius is chosen."""
         assert self.shares.selection is not None  # noqa: S101
-        width = self.whole.neighbours.differences(COUNT_SCALE)
-        bins = candidate_radii(1.0).size
-        return knorm_noise((1,) * bins, np.ones(bins), "l1", width, self.shares.selection), width
-
-    def radii(self) -> Floats:
-        """Public candidates for the radius."""
         ball = self.whole.ball
-        return candidate_radii(ball.radius * ball.step)
+        return RadiusChoice(ball.radius * ball.step, self.shares.selection, self.whole.neighbours)
 
-    def radius_from(self, noisy: tuple[int, ...], noise: KNormNoise, squares: Floats) -> float:
+    def radius_from(self, selection: Selection, squares: Floats) -> float:
         """The clipping radius, from noisy counts."""
-        radii, problem = self.radii(), self.whole.problem(self.size)
-        counts = np.array([float(count) / COUNT_SCALE for count in noisy])
-        deviation = float(np.sqrt(noise.variances()[0])) / COUNT_SCALE
+        radii, problem = self.choice.radii, self.whole.problem(self.size)
+        counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
+        deviation = float(np.sqrt(self.choice.noise.variances()[0])) / COUNT_SCALE
         errors = expected_squares(problem, squares, radii, self.shares.last)
         missing = float(np.sqrt(squares.sum()))
         return float(radii[choose_radius(radii, counts, deviation, self.size, missing, errors)])
@@ -328,23 +330,13 @@ def last_total(prepared: Prepared[StagedPlan, Curves], stage: LastStage) -> Inte
     return total
 
 
-def bins(prepared: Prepared[StagedPlan, Curves], first: ReleasedFunction, radii: Floats) -> IntegerSum:
-    """One-hot counts (C,) of the units by the length of their difference. Private.
-
-    A unit's bin is the number of candidates, but the largest, that are not below its length: a
-    function of that unit alone, and always one of the bins.
-    """
+def lengths(prepared: Prepared[StagedPlan, Curves], first: ReleasedFunction) -> Floats:
+    """Lengths (n,) of the units' differences; each a function of that unit alone. Private."""
     whole, curves = prepared.plan.whole, prepared.total
-    basis = whole.basis
-    around = BallAround(first.unclipped(flat_grid(basis)), float(radii[0]), whole.bound)
+    basis, largest = whole.basis, float(prepared.plan.choice.radii[0])
+    around = BallAround(first.unclipped(flat_grid(basis)), largest, whole.bound)
     values = around.restrict(curves.values, flat_grid(basis))
-    rows = project(np.where(curves.usable[:, None], values, 0.0), basis.analysis)
-    with np.errstate(all="ignore"):
-        # An overflow, and what is no number, falls into the outermost bin.
-        lengths = np.ldexp(np.sqrt(sum_columns(rows.mantissas**2)), rows.exponents)
-    bins = (lengths[:, None] <= radii[1:]).sum(axis=1)
-    counts = np.bincount(bins, minlength=radii.size)
-    return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
+    return row_lengths(project(np.where(curves.usable[:, None], values, 0.0), basis.analysis))
 
 
 def released(prepared: Prepared[StagedPlan, Curves], certificate: Certificate) -> ReleasedFunction:
@@ -373,14 +365,8 @@ def _selected(
     prepared: Prepared[StagedPlan, Curves], first: ReleasedFunction, squares: Floats
 ) -> tuple[Selection, float]:
     plan = prepared.plan
-    radii, part = plan.radii(), plan.shares.selection
-    assert part is not None  # noqa: S101
-    noise, width = plan.counting_noise()
-    total = bins(prepared, first, radii)
-    achieved = recomputed(noise, "l1", width, part)
-    noisy = total.with_noise(noise.draw())
-    selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, achieved)
-    return selection, plan.radius_from(noisy, noise, squares)
+    selection = plan.choice.released(lengths(prepared, first))
+    return selection, plan.radius_from(selection, squares)
 
 
 def assembled(

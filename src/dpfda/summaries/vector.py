@@ -16,6 +16,17 @@ from dpfda.records.labelled_arrays import is_labelled
 from dpfda.records.labels import read_keys
 from dpfda.records.scikit_fda import is_functional
 from dpfda.releases.vector import ReleasedVector
+from dpfda.summaries.arguments import (
+    Bounds,
+    Functions,
+    Labels,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    Records,
+)
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
@@ -65,34 +76,23 @@ class PrivateVectorMean(Estimator):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
-        rho: float | Fraction | None = None,
-        bounds: Any = None,
+        rho: Number = None,
+        bounds: Bounds = None,
         channels: Sequence[str] | None = None,
-        basis: Any = None,
-        mechanism: Any = "auto",
-        domain: Any = None,
-        unit: Any = None,
+        basis: Functions = None,
+        mechanism: Noise = "auto",
+        domain: Place = None,
+        unit: Protected = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: Payer = None,
+        **fields: object,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.channels = channels
-        self.basis = basis
-        self.mechanism = mechanism
-        self.domain = domain
-        self.unit = unit
-        self.reading = reading
-        self.ledger = ledger
-        self._take(fields)
+        self._keep(vars())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the mean of the curves.
 
         Parameters

@@ -120,7 +120,8 @@ def _check_picture(release: Release) -> None:
         from matplotlib.figure import Figure
 
         drawn = release.plot(Figure().subplots())
-        assert drawn.get_xlabel() == view.x_label, "the axis of the picture has other words"
+        words = {drawn.get_xlabel(), drawn.get_ylabel()}
+        assert words == {view.x_label, view.y_label}, "the axes of the picture have other words"
 
 
 def _check_immutable(release: Release) -> None:

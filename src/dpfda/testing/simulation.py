@@ -16,10 +16,12 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
+from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
+from dpfda.publication.zooms import zoomed
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density_plan import DensityPlan
@@ -141,7 +143,7 @@ def _simulated_counts(
 
 
 def simulate_density(
-    prepared: Prepared[DensityPlan, IntegerSum],
+    prepared: Prepared[DensityPlan, Any],
     generator: np.random.Generator,
     noise: bool = True,
 ) -> ReleasedDensity:
@@ -155,10 +157,18 @@ def simulate_density(
     noise : bool
         Whether to add noise at all: without, the release is what the noise hides.
     """
-    plan, exact = prepared.plan, prepared.total._total
+    plan = prepared.plan
+    marked = {**plan.about, "simulated": "NOT PRIVATE (simulated noise)"}
+    if plan.zoom is not None:
+
+        def draw(law: NoiseLaw) -> list[int]:
+            return [int(z) for z in np.rint(law.simulate(generator, 1)[0]) * noise]
+
+        scale, counts = zoomed(prepared.total, plan.zoom, plan.noise, draw)
+        return replace(plan, about=marked).assemble(counts, plan.certified(), scale)
+    exact = prepared.total._total
     drawn = np.rint(plan.noise.simulate(generator, 1)[0]) * noise
     noisy = tuple(total + int(z) for total, z in zip(exact, drawn, strict=True))
-    marked = {**plan.about, "simulated": "NOT PRIVATE (simulated noise)"}
     return replace(plan, about=marked).assemble(noisy, plan.certified())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT, SQUARE = 7.0, 4.2, 5.6
+# Opacity of what is faded.
+PALE = 0.3
 # Share of the height that a line at the foot takes.
 FOOT = 0.15
-TITLE_COLUMNS, SQUARE_COLUMNS = 76, 56
+# Columns of a title over an axis of the usual width in inches; fewer over a narrower one.
+TITLE_COLUMNS, SQUARE_COLUMNS, USUAL = 80, 60, 5.4
+# Columns of the label beside a bar of colours.
+BAR_COLUMNS = 44
 
 
 def given_axis(ax: object) -> Axes | None:
@@ -58,9 +63,15 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     """
     axis = given_axis(ax) or _new_axis(view)
     _fill(view, axis)
-    axis.set_xlabel(view.x_label)
-    axis.set_ylabel(view.y_label)
-    columns = SQUARE_COLUMNS if isinstance(view, Image) and view.square else TITLE_COLUMNS
+    rows = isinstance(view, Image) and view.rows
+    axis.set_xlabel(view.y_label if rows else view.x_label)
+    axis.set_ylabel(view.x_label if rows else view.y_label)
+    figure = axis.get_figure(root=True)
+    inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
+    columns = min(
+        SQUARE_COLUMNS if isinstance(view, Image) and (view.square or view.rows) else TITLE_COLUMNS,
+        max(20, int(TITLE_COLUMNS * inches / USUAL)),
+    )
     lines = _balanced(view.title, columns) + _balanced(view.subtitle, columns)
     # In the middle, where a title of the caller's own takes its place.
     axis.set_title("\n".join(lines), fontsize="medium")
@@ -100,7 +111,8 @@ def _new_axis(view: View) -> Axes:
         from matplotlib import pyplot
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "A plot") from None
-    size = (SQUARE, 0.85 * SQUARE) if isinstance(view, Image) and view.square else (WIDTH, HEIGHT)
+    even = isinstance(view, Image) and (view.square or view.rows)
+    size = (SQUARE, 0.85 * SQUARE) if even else (WIDTH, HEIGHT)
     _, axis = pyplot.subplots(figsize=size, layout="constrained")
     return axis
 
@@ -115,6 +127,7 @@ def _(view: Curve, axis: Axes) -> None:
     drawn = [(line, COLOURS[index % len(COLOURS)]) for index, line in enumerate(view.lines)]
     for line, colour in drawn:
         axis.plot(line.points, line.values, color=colour, linestyle=line.stroke, label=line.label)
+    _draw_behind(axis, view.behind)
     bands: set[str] = set()
     for line, colour in drawn:
         if line.lower is not None and line.upper is not None:
@@ -145,6 +158,19 @@ def _(view: Curve, axis: Axes) -> None:
     if view.below is not None:
         _numbers_below(axis, *view.below)
     axis.legend(fontsize="small", loc="best")
+
+
+def _draw_behind(axis: Axes, lines: tuple[Line, ...]) -> None:
+    from matplotlib.collections import LineCollection
+
+    for label in dict.fromkeys(line.label for line in lines):
+        alike = [line for line in lines if line.label == label]
+        grey, width = ("0.72", 0.6) if alike[0].stroke == "solid" else ("0.35", 1.2)
+        paths = [np.column_stack([line.points, line.values]) for line in alike]
+        drawn = LineCollection(
+            paths, colors=grey, linestyles=alike[0].stroke, linewidths=width, label=label, zorder=1
+        )
+        axis.add_collection(drawn)
 
 
 def _numbers_below(axis: Axes, points: np.ndarray, rows: tuple[tuple[str, np.ndarray], ...]) -> None:
@@ -180,23 +206,37 @@ def _logarithmic(axis: Axes, lines: tuple[Line, ...]) -> None:
 
 @_fill.register(Image)
 def _(view: Image, axis: Axes) -> None:
+    from matplotlib import colormaps
+
     (left, right), (bottom, top) = view.extent
     largest = float(np.abs(view.values).max()) or 1.0
     low, high = (-largest, largest) if view.signed else (view.floor, None)
+    colours: Any = "RdBu_r" if view.signed else "viridis"
+    if view.names:
+        colours = colormaps[colours].resampled(len(view.names))
+        low, high = -0.5, len(view.names) - 0.5
+    # Of rows the first one is on top, as in any picture; the numbers at the axis run down with them.
+    ends = (bottom, top, right, left) if view.rows else (left, right, bottom, top)
     image = axis.imshow(
-        view.values.T,
-        origin="lower",
-        extent=(left, right, bottom, top),
-        aspect="equal" if view.square else "auto",
-        cmap="RdBu_r" if view.signed else "viridis",
+        view.values if view.rows else view.values.T,
+        origin="upper" if view.rows else "lower",
+        extent=ends,
+        aspect="equal" if view.square or view.rows else "auto",
+        cmap=colours,
         vmin=low,
         vmax=high,
         interpolation="nearest",
+        alpha=None
+        if view.faded is None
+        else np.where(view.faded if view.rows else view.faded.T, PALE, 1.0),
     )
     if view.contour is not None and view.values.min() < view.contour < view.values.max():
         cells = [_middles(end, size) for end, size in zip(view.extent, view.values.shape, strict=True)]
         axis.contour(*cells, view.values.T, levels=[view.contour], colors="black", linewidths=1)
-    axis.figure.colorbar(image, ax=axis, label=view.value_label)
+    label = "\n".join(_balanced(view.value_label, BAR_COLUMNS))
+    bar = axis.figure.colorbar(image, ax=axis, label=label)
+    if view.names:
+        bar.set_ticks(range(len(view.names)), labels=view.names)
 
 
 def _middles(ends: tuple[float, float], cells: int) -> np.ndarray:

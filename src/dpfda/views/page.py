@@ -13,6 +13,9 @@ from dpfda.errors import MissingExtraError
 from dpfda.views.drawing import draw
 from dpfda.views.shapes import View
 
+# Package with the templates that others include.
+HERE = "dpfda.views"
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -81,7 +84,7 @@ def to_html(page: Page) -> str:
     MissingExtraError
         If jinja2 or matplotlib is not installed.
     """
-    return _rendered("page.html", page=page)
+    return rendered("page.html", page=page)
 
 
 def to_fragment(section: Section) -> str:
@@ -94,23 +97,40 @@ def to_fragment(section: Section) -> str:
     """
     if find_spec("matplotlib") is None:
         section = replace(section, picture=None)
-    return _rendered("card.html", section=section)
+    return rendered("card.html", section=section)
 
 
-def _rendered(template: str, **shown: Any) -> str:
+def rendered(template: str, room: str = HERE, what: str = "A report", **shown: Any) -> str:
+    """A template filled in; `svg` in it draws a view.
+
+    Parameters
+    ----------
+    template : str
+    room : str
+        Package that has it in its folder `templates`; those of this one can be included.
+    what : str
+        What needs it, for the error.
+    **shown
+        What it shows.
+
+    Raises
+    ------
+    MissingExtraError
+        If jinja2 is not installed.
+    """
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise MissingExtraError("jinja2", "report", "A report") from None
-    room = Environment(
-        loader=PackageLoader("dpfda.views", "templates"),
+        raise MissingExtraError("jinja2", "report", what) from None
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (room, HERE)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    room.filters["blocks"] = _blocks
-    return room.get_template(template).render(svg=_Pictures().svg, **shown)
+    made.filters["blocks"] = _blocks
+    return made.get_template(template).render(svg=_Pictures().svg, **shown)
 
 
 def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -131,14 +151,16 @@ class _Pictures:
     def __init__(self) -> None:
         self._count = 0
 
-    def svg(self, view: View) -> Any:
+    def svg(self, view: View, size: tuple[float, float] | None = None) -> Any:
+        """A view as SVG; on a figure of another size in inches, such as for a narrow page."""
         from markupsafe import Markup
         from matplotlib import pyplot
 
         self._count += 1
         text = io.StringIO()
         with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": f"picture {self._count}"}):
-            figure = draw(view).get_figure(root=True)
+            axis = None if size is None else pyplot.subplots(figsize=size, layout="constrained")[1]
+            figure = draw(view, axis).get_figure(root=True)
             assert figure is not None  # noqa: S101 - for the type checker: a new axis has a figure
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             pyplot.close(figure)

@@ -70,6 +70,8 @@ class Curve:
         Drawn at the foot on a scale of its own, such as where observations are.
     below : (array (k,), tuple of (str, array (k,))), optional
         Points, and rows of whole numbers at them to be written under the axis, each with its name.
+    behind : tuple of Line
+        Drawn thin and grey behind the others; those that share a label share an entry of the legend.
     """
 
     lines: tuple[Line, ...]
@@ -81,6 +83,7 @@ class Curve:
     logarithmic: bool = False
     foot: Line | None = None
     below: tuple[Floats, tuple[tuple[str, Floats], ...]] | None = None
+    behind: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +108,12 @@ class Image:
         Value at which a line is drawn, such as the boundary of two classes.
     square : bool
         Whether both variables are one, and drawn to one scale.
+    faded : array (a, b) of bool, optional
+        Cells that are drawn pale.
+    rows : bool
+        Whether the first variable runs down, as the rows of an image do; else it runs to the right.
+    names : tuple of str
+        What the values 0, 1, 2, ... stand for, where they stand for something: a colour each.
     """
 
     values: Floats
@@ -118,6 +127,9 @@ class Image:
     floor: float | None = None
     contour: float | None = None
     square: bool = False
+    faded: NDArray[np.bool_] | None = None
+    rows: bool = False
+    names: tuple[str, ...] = ()
 
 
 View = Curve | Image

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from dpfda import __version__
 from dpfda.front.command import verbs
 from dpfda.front.command.declared import Declared, Given, Group
 from dpfda.front.command.running import EXIT_CODES, epilog, flowing, guarded
@@ -21,7 +20,9 @@ CONTEXT = {"help_option_names": ["--help", "-h"]}
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"dpfda {__version__}")
+        from importlib.metadata import version
+
+        typer.echo(f"dpfda {version('dpfda')}")
         raise typer.Exit
 
 
@@ -40,6 +41,14 @@ class Verbs(TyperGroup):
     """Verbs whose options are read only when one of them is named: a list of them comes at once."""
 
     declared: ClassVar[dict[str, Declared]] = {}
+    default: ClassVar[str | None] = None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What was typed; the default verb is meant where an option comes first."""
+        options = [name for option in self.get_params(ctx) for name in option.opts]
+        if self.default is not None and args and args[0][:1] == "-" and args[0] not in options:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that is named, with its options."""
@@ -78,13 +87,15 @@ def _add(home: typer.Typer, verb: Declared, run: Callable[..., None] = _nothing)
     )(run)
 
 
-def _group(verbs: Sequence[Declared], **words: Any) -> typer.Typer:
-    listed: dict[str, Any] = {"declared": {verb.name: verb for verb in verbs}}
+def _group(
+    verbs: Sequence[Declared], default: str | None = None, completion: bool = False, **words: Any
+) -> typer.Typer:
+    listed: dict[str, Any] = {"declared": {verb.name: verb for verb in verbs}, "default": default}
     made = typer.Typer(
         cls=type("Verbs", (Verbs,), listed),
         no_args_is_help=True,
         context_settings=CONTEXT,
-        add_completion=False,
+        add_completion=completion,
         rich_markup_mode="rich",
         # Locals hold private data: no traceback may show them.
         pretty_exceptions_enable=False,
@@ -117,6 +128,7 @@ def build() -> typer.Typer:
     made = _group(
         [verb for verb in found if not isinstance(verb, Group)],
         name="dpfda",
+        completion=True,
         help="Publish functions of private data under differential privacy: mean curves first.\n\n"
         "What is published is a whole function with noise added, as a JSON file. It can be evaluated, "
         "drawn and mailed as often as anyone likes at no further cost to privacy.",
@@ -131,8 +143,10 @@ def build() -> typer.Typer:
     made.callback()(_options)
     for group in found:
         if isinstance(group, Group):
-            words = {"help": group.help, "epilog": _examples(group.examples)}
-            made.add_typer(_group(group.verbs, **words), name=group.name, rich_help_panel=group.panel)
+            words: dict[str, Any] = {"help": group.help, "epilog": _examples(group.examples)}
+            made.add_typer(
+                _group(group.verbs, group.default, **words), name=group.name, rich_help_panel=group.panel
+            )
     return made
 
 

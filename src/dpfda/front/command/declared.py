@@ -21,6 +21,12 @@ THEIRS = object()
 # Stands in the words of an option for those of the estimator's docstring.
 DOCSTRING = "{docstring}"
 QUOTES = "'\""
+# Letters for what is typed most often: the same in every verb.
+SHORT = {
+    "--epsilon": "-e", "--delta": "-d", "--bounds": "-b", "--out": "-o", "--plot": "-p",
+    "--groups": "-g", "--columns": "-c", "--column": "-c", "--curves": "-n", "--kernel": "-k",
+    "--input": "-i", "--target": "-t", "--missing": "-m", "--level": "-l", "--json": "-j", "--at": "-a",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Option:
         words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
         if self.type is not bool:
             words |= {"metavar": self.metavar, "envvar": self.envvar}
-        flags = [self.flag] if self.flag else []
+        flags = [flag for flag in (self.flag, SHORT.get(self.flag)) if flag]
         info = (typer.Option if self.flag else typer.Argument)(*flags, **words)
         kind = self.type if self.default is not None else self.type | None
         return inspect.Parameter(
@@ -168,6 +174,8 @@ class Group:
     name, help, examples, panel
         As of a `Verb`.
     verbs : sequence of Declared
+    default : str, optional
+        Which one is meant where an option comes first.
     """
 
     name: str
@@ -175,3 +183,4 @@ class Group:
     verbs: Sequence[Declared]
     examples: Sequence[str] = ()
     panel: str | None = None
+    default: str | None = None

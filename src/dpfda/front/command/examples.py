@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import csv
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
 NORM_BOUND = Option(
     "norm_bound", "--norm-bound", "R",
     "linear: largest length of (1, inputs scaled to [-1, 1]); longer ones are shrunk. A smaller one "
-    "means less noise. By default the largest that can occur.",
+    "means less noise. By default every record is brought to one length.",
     o.MODEL, float, None,
 )  # fmt: skip
 
@@ -42,7 +43,19 @@ def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence
 def _settings(given: Given) -> dict[str, Any]:
     if given.norm_bound is not None and given.features not in ("auto", "linear"):
         raise ParameterError("--norm-bound", "go with --features linear", given.features)
-    return _features(given, len(parse_ranges(given.inputs, "--input")))
+    stated = _features(given, len(parse_ranges(given.inputs, "--input")))
+    if hasattr(given, "classes"):
+        stated["classes"] = _labels(given.classes)
+    return stated
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    """Labels with commas between them; one that holds a comma stands in quotes, as in a CSV file."""
+    (labels,) = csv.reader([text], skipinitialspace=True)
+    if len(set(labels)) < max(2, len(labels)) or not all(labels):
+        words = "be two or more different labels, with commas between them"
+        raise ParameterError("--classes", words, repr(text), "Example: --classes 0,1")
+    return tuple(labels)
 
 
 def _features(given: Given, inputs: int) -> dict[str, Any]:

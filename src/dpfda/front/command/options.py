@@ -23,6 +23,8 @@ PLANNING = "Plan, and keep a budget"
 CUSTODIANS = "Publish together with custodians who may not pool records"
 
 PAIR = tuple[float, float]
+# Of a curve's grid where none is stated.
+POINTS = 101
 
 
 def _table(*options: Option) -> dict[str, Option]:
@@ -43,6 +45,7 @@ PARAMETERS = _table(
         PRIVACY, default="0",
     ),
     Option("rho", "--rho", "R", f"{DOCSTRING} Example: 0.05", PRIVACY, default=None),
+    Option("purpose", "--purpose", panel=PRIVACY),
     Option("neighbours", "--neighbours", panel=PRIVACY),
     Option("public_size", "--public-size", "N", panel=PRIVACY, type=int),
     Option("mechanism", "--mechanism", panel=PRIVACY),
@@ -69,9 +72,10 @@ PARAMETERS = _table(
         READING, list[str],
     ),
     Option("cells", "--cells", "M", panel=DENSITY, type=int),
-    Option("classes", "--classes", "FIRST SECOND",
-           "The two classes, public, as they are written in the file. The function is positive for the "
-           "second. Example: --classes 0 1", MODEL, tuple[str, str], REQUIRED),
+    Option("classes", "--classes", "FIRST,SECOND,...",
+           "The classes, public, as they are written in the file. Of two, the function is positive for "
+           "the second; of more there is a function for each, and the largest decides. Example: "
+           "--classes setosa,versicolor,virginica", MODEL, default=REQUIRED),
     Option("target_bounds", "--target-bounds", "LO HI", panel=MODEL, type=PAIR, default=REQUIRED),
     Option("loss", "--loss", panel=MODEL),
     Option("solver", "--solver", panel=PRIVACY),
@@ -163,7 +167,12 @@ Y_LABEL = Option(
     CURVE, default=None,
 )  # fmt: skip
 RELEASE_FILE = Option(
-    "file", "", "F.json", "A release, as written by --out.", type=Path, default=REQUIRED
+    "file",
+    "",
+    "F.json",
+    "A release, as written by --out; or - for standard input.",
+    type=Path,
+    default=REQUIRED,
 )
 AS_JSON = Option(
     "as_json",

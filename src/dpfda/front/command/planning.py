@@ -7,101 +7,111 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dpfda.bases.kernels import short_range
 from dpfda.errors import ParameterError
-from dpfda.front.command.declared import Given
-from dpfda.front.command.publishing import make
-from dpfda.front.command.running import print_json
+from dpfda.front.command.checks import kernel_on
+from dpfda.front.command.declared import REQUIRED, Given
+from dpfda.front.command.options import POINTS
+from dpfda.front.command.running import print_json, warn
+from dpfda.numerics.parameters import whole
 
 if TYPE_CHECKING:
+    from dpfda.front.command.publishing import Publication
     from dpfda.publication import Plan
 
-HOMES = {
-    "mean": "dpfda.summaries.mean:PrivateMean",
-    "compare": "dpfda.summaries.comparison:PrivateComparison",
-    "covariance": "dpfda.summaries.covariance:PrivateCovariance",
-    "fpca": "dpfda.summaries.fpca:PrivateFPCA",
-    "density": "dpfda.summaries.density:PrivateDensity",
-    "classify": "dpfda.summaries.classification:PrivateKernelClassifier",
-    "regress": "dpfda.summaries.regression:PrivateKernelRegressor",
-}
-# Options that are parameters, or fields of their objects, by what they are called there.
-NAMES = (
-    "delta", "neighbours", "public_size", "mechanism", "basis", "radius", "cells", "loss", "solver",
-    "features", "penalty",
-)  # fmt: skip
+# Of a curve's grid, at most.
+MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
 # The table has a half and twice the least epsilon, and steps between.
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-def answer(given: Given) -> None:
+def answer(publication: Publication, given: Given) -> None:
     """Say what a plan expects, and what an error or a band that is wanted needs."""
+    from dpfda.front.command.forecast import show_forecast
     from dpfda.front.command.outputs import check_outputs, save_picture
+    from dpfda.privacy.words import cautions
 
-    made, wanted = planned(given), None
+    wants = given.error is not None or given.band is not None
+    if not wants and (
+        given.curves is None or (given.epsilon is None and getattr(given, "rho", None) is None)
+    ):
+        missing = "--curves" if given.curves is None else "--epsilon"
+        raise ParameterError(missing, "be given, or --error or --band", "none")
+    made = planned(publication, given)
+    found: dict[str, Any] = {}
+    mean: Any = made if publication.name == "mean" and given.missing != "pooled" else None
+    wanted = _wanted(given, made) if wants else None
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
-    if given.error is not None or given.band is not None:
-        wanted = _wanted(given, made)
+    warnings = (
+        [] if wants else [*cautions(made.guarantee, getattr(given, "public_size", None) or given.curves)]
+    )
+    if mean is not None:
+        grid, domain = mean.basis.grid_points, mean.basis.domain_range
+        short = short_range(kernel_on(given.basis, domain), grid, domain)
+        warnings += [] if short is None else [short]
+    for text in warnings:
+        warn(text)
+    if mean is not None and not wants:
+        show_forecast(mean, given, warnings)
+        return
+    if wanted is not None:
         found = needed(given, made, wanted)
-    else:
-        if given.curves is None or given.epsilon is None:
-            raise ParameterError(
-                "--curves and --epsilon", "be given, or --error or --band", "one of them"
-            )
-        found = {}
     if given.plot is not None:
         start = found.get("least_epsilon")
         shown = made if start is None else made.at(epsilon=start)
         save_picture(lambda: _drawn(shown), given.plot)
+    level = given.band_level
+    units = f"{made.unit}s in each group" if publication.name == "compare" else f"{made.unit}s"
     if given.as_json:
-        facts = (
-            made.to_json(given.level) if wanted is None else {"summary": made.summary, **made.facts()}
-        )
+        facts = made.to_json(level) if wanted is None else {"summary": made.summary, **made.facts()}
         plot = None if given.plot is None else str(given.plot)
-        print_json({**facts, "wanted": wanted, **found, "plot": plot})
+        print_json({**facts, "wanted": wanted, **found, "warnings": warnings, "plot": plot})
     else:
-        typer.echo(made.describe(given.level) if wanted is None else _told(given, made, wanted, found))
+        typer.echo(made.describe(level) if wanted is None else _told(given, made, wanted, found, units))
 
 
-def planned(given: Given) -> Plan:
-    """The plan of a summary, from what was typed."""
-    from dpfda.front.command.checks import bound_from, budget_of, check_size
-    from dpfda.front.command.reading import ends, parse_points, parse_ranges
-    from dpfda.front.command.verbs.covariance import read_center
-    from dpfda.summaries.estimator import addressed
+def planned(publication: Publication, given: Given) -> Plan:
+    """The plan of what a verb publishes, from what was typed."""
+    from dpfda.front.command.checks import check_size
+    from dpfda.front.command.reading import parse_points
 
-    check_size(given)
-    kind = make(HOMES[given.summary])
-    budget = {"epsilon": Fraction(EPSILON), **budget_of(given)}
-    said: dict[str, Any] = {name: getattr(given, name) for name in NAMES}
-    said |= {"delta": budget.get("delta", 0), "domain_range": ends(given)}
-    said["grid_points"] = None if given.grid is None else parse_points(given.grid, "--grid")
-    if given.standardize:
-        said["standardize"] = True
-    if given.center is not None:
-        said["center"] = read_center(given.center)
-    if given.summary in ("classify", "regress"):
-        named = parse_ranges(given.inputs or (), "--input")
-        if not named:
-            raise ParameterError(
-                "--input", "be given for a machine", "none", "Example: --input age:18:90"
-            )
-        said["bounds"] = [low for _, low, _ in named], [high for _, _, high in named]
-    elif given.summary != "density":
-        free = given.summary in ("covariance", "fpca") and given.bounds is None
-        said["bounds"] = None if free else bound_from(given)
-    said = {name: value for name, value in said.items() if value is not None}
-    if said.get("neighbours") == "replace-one":
-        del said["neighbours"]
-    estimator = kind(budget["epsilon"])
-    estimator.set_params(**addressed(kind, said))
-    units = UNITS if given.curves is None else given.curves
-    if given.summary in ("density", "classify", "regress"):
-        made: Plan = estimator.plan(units)
-        return made
-    made = estimator.plan(units, given.points)
+    units = UNITS if given.curves is None else whole(given.curves, "--curves", 2)
+    said = _as_if_for_a_file(publication, given)
+    check_size(said)
+    # Where the estimator has no such parameter, nothing is said of it.
+    estimator = publication.estimator(said)
+    further: dict[str, Any] = {}
+    if hasattr(given, "points"):
+        if not 2 <= given.points <= MOST_POINTS:
+            raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)
+        if given.grid is not None and given.points != POINTS:
+            raise ParameterError("--points", "be left out with --grid", given.points)
+        further["columns"] = given.points
+    if hasattr(given, "late"):
+        further["late"] = given.late
+    if getattr(given, "edges", None) is not None:
+        further["edges"] = parse_points(given.edges, "--edges")
+    made: Plan = estimator.plan(units, **further)
     return made
+
+
+def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
+    """What would be given to the verb itself: names of columns stand for those of a file."""
+    said = {option.name: option.default for option in publication.told()}
+    said = {name: name if default is REQUIRED else default for name, default in said.items()}
+    said |= vars(given) | {"csv": None}
+    if said["epsilon"] is None and said.get("rho") is None:
+        said["epsilon"] = EPSILON
+    if said.get("levels") and "by" in said:
+        said["by"] = "by"
+    if said.get("edges") is not None:
+        said["counts"] = "counts"
+    elif "counts" in said and not said["columns"]:
+        words = "be given, or --edges for a table of counts"
+        raise ParameterError("--column", words, "none", "Example: --column age:0:105")
+    return Given(**said)
 
 
 def _wanted(given: Given, made: Plan) -> dict[str, Any]:
@@ -119,31 +129,39 @@ def _wanted(given: Given, made: Plan) -> dict[str, Any]:
         if made.scale is None:
             raise ParameterError(f"--{name}", "be in the units of the data here", repr(text))
         value *= made.scale[0] / 100
-    return {name: value, **({"level": given.level} if name == "band" else {})}
+    return {name: value, **({"level": given.band_level} if name == "band" else {})}
 
 
 def needed(given: Given, made: Plan, wanted: dict[str, Any]) -> dict[str, Any]:
     """The least epsilon, the least number of units, and the table between."""
     found: dict[str, Any] = {}
+    if getattr(given, "rho", None) is not None and given.curves is not None:
+        raise ParameterError(
+            "--curves", "be left out with --rho", given.curves, "Of rho no least one is looked for."
+        )
     if given.curves is not None:
         found["least_epsilon"] = made.least_epsilon(**wanted)
-    if given.epsilon is not None:
+    if given.epsilon is not None or getattr(given, "rho", None) is not None:
         found["least_n"] = made.least_n(**wanted)
     if not found:
         raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
-    middle = found.get("least_epsilon") or float(made.guarantee.epsilon)  # type: ignore[union-attr]
+    from dpfda.front.command.forecast import with_budget
+
+    term = made.guarantee.terms[0]
+    middle = found.get("least_epsilon") or float(getattr(made.guarantee, term))
     start, rows = found.get("least_n") or given.curves, []
     for factor in FACTORS:
-        near = made.at(n=max(2, round(start / factor)), epsilon=float(f"{middle * factor:.6g}"))
-        rows.append({"epsilon": middle * factor, "least_n": near.least_n(**wanted)})
+        other = with_budget(made.guarantee, Fraction(f"{middle * factor:.6g}"))
+        near = made.at(n=max(2, round(start / factor)), guarantee=other)
+        rows.append({term: middle * factor, "least_n": near.least_n(**wanted)})
     return {**found, "between": rows}
 
 
-def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any]) -> str:
+def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any], of: str) -> str:
     from dpfda.privacy.words import number
     from dpfda.views import aligned
 
-    error = "error" in wanted
+    error, term = "error" in wanted, made.guarantee.terms[0]
     what = "expected error" if error else f"half-width of the {100 * wanted['level']:g}% band"
     value = wanted["error" if error else "band"]
     lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]
@@ -152,14 +170,13 @@ def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any
     lines.append(f"  wanted:     {what} of at most {number(value)}")
     if error:
         lines.append(f"  error:      {made.error_words}")
-    of = f"{made.unit}s in each group" if given.summary == "compare" else f"{made.unit}s"
     if "least_epsilon" in found:
         lines.append(f"For {given.curves} {of} the least epsilon is {found['least_epsilon']:g}.")
     if "least_n" in found:
-        lines.append(f"At epsilon = {given.epsilon} the least number is {found['least_n']} {of}.")
+        lines.append(f"At {term} = {getattr(given, term)} the least number is {found['least_n']} {of}.")
     rows = found["between"]
     columns = {
-        "epsilon": [f"{row['epsilon']:.4g}" for row in rows],
+        term: [f"{row[term]:.4g}" for row in rows],
         f"least number of {of}": [str(row["least_n"]) for row in rows],
     }
     return "\n".join([*lines, aligned(columns)])

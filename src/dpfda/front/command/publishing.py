@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Writer = Callable[[Any, Path], object]
 # The order in which a help page lists the options.
 PANELS = (None, o.COUNTED, o.PRIVACY, o.BOUND, o.MODEL, o.DENSITY, o.CURVE, o.READING, o.OUTPUT)
+# What is planned of data that are not known yet.
+TRIED_UNITS, TRIED_POINTS = 100, 24
 FOOT = (
     "All arguments are public, and checked before the file is read. Running it again on the same data "
     "is a second release: losses add up."
@@ -43,7 +45,8 @@ class Publication:
         "module:Class": the estimator, then those that its docstring refers to.
     reader : Reader
     trial : callable
-        Takes the estimator and fails where its public parameters cannot be used.
+        Takes the estimator and fails where its public parameters cannot be used; by default it is
+        planned.
     bounded : bool
         Whether --bounds, --l2-bound and --l1-bound choose its bound.
     options : sequence of Option
@@ -65,7 +68,7 @@ class Publication:
     estimators: Sequence[str]
     reader: Reader
     examples: Sequence[str]
-    trial: Callable[[Any], object] = lambda estimator: None
+    trial: Callable[[Any], object] | None = None
     bounded: bool = False
     options: Sequence[Option] = ()
     without: Sequence[str] = ()
@@ -125,7 +128,7 @@ class Publication:
             "--csv": getattr(given, "csv", None),
         }
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
-        self.trial(estimator)
+        (self.trial or try_plan)(estimator)
         account = opened_ledger(given.ledger, given.dataset, where)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
         _show(warnings)
@@ -179,32 +182,27 @@ def make(home: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def try_on_curves(estimator: Any, prepare: Callable[[Any, Any], object] | None = None) -> None:
-    """Prepare a release of made-up curves, so that a refusal comes before the file is read.
-
-    Parameters
-    ----------
-    estimator : estimator
-    prepare : callable, optional
-        Takes the estimator and curves; by default its method.
-    """
-    import numpy as np
-
+def try_plan(estimator: Any) -> None:
+    """Plan a release of made-up size, so that a refusal comes before the file is read."""
+    known = estimator.settings.domain
+    if not hasattr(estimator, "basis"):
+        # The edges of a table of counts are its domain.
+        if known.domain_range is not None:
+            estimator.plan(TRIED_UNITS).certified()
+        return
     from dpfda.front.command.checks import kernel_on
     from dpfda.summaries.matrix_noise import Center
 
-    known, center = estimator.settings.domain, Center.of(getattr(estimator, "center", None)).curve
-    grid, domain = known.grid_points, known.domain_range
+    center, domain = Center.of(getattr(estimator, "center", None)).curve, known.domain_range
     for curve in (center, *(getattr(estimator, "prior", None) or ())):
         if domain is None and callable(curve):
             domain = curve.domain_range
-    if domain is None and grid is None and estimator.basis is not None:
+    if domain is None and known.grid_points is None and estimator.basis is not None:
         # A range in units of the header's numbers needs a domain that fits it.
         reach = float(getattr(kernel_on(estimator.basis, (0.0, 1.0)), "length_scale", 0.1))
         domain = (0.0, 10 * reach)
-    trial = copy.copy(estimator).set_params(domain__domain_range=domain, reading__invalid="repair")
-    curves = np.zeros((6, 24 if grid is None else len(grid)))
-    trial.prepare(curves) if prepare is None else prepare(trial, curves)
+    trial = copy.copy(estimator).set_params(domain__domain_range=domain)
+    trial.plan(TRIED_UNITS, columns=TRIED_POINTS).certified()
 
 
 def write_release(

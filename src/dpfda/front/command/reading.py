@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from dpfda.errors import DataError, ParameterError
 from dpfda.front.command import options as o
@@ -26,7 +26,16 @@ class Table(Protocol):
 
 
 class Reader(Protocol):
-    """Reads the records of a kind of file and hands them to an estimator."""
+    """Reads the records of a kind of file and hands them to an estimator.
+
+    Attributes
+    ----------
+    public : sequence of str
+        Options that state public numbers, which a plan needs as well.
+    """
+
+    @property
+    def public(self) -> Sequence[str]: ...
 
     @property
     def options(self) -> Sequence[Option]: ...
@@ -86,6 +95,7 @@ class Curves:
     """
 
     long: bool = False
+    public: ClassVar[Sequence[str]] = ("domain", "dates", "grid")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -178,6 +188,10 @@ class ComparedCurves(Curves):
     def read(self, given: Given, groups: str | None = None) -> Any:
         return super().read(given, given.by)
 
+    def found(self, given: Given, table: Any) -> dict[str, Any]:
+        found = super().found(given, table)
+        return found | {"labels": {**found["labels"], "group": given.by}}
+
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
         persons = None if given.groups is None else super().read(given).groups
         if persons is not None and len(persons) != len(table.groups):
@@ -193,6 +207,7 @@ class Examples:
     """Examples: columns of inputs, and a target, of numbers or of two labels."""
 
     labels: bool = False
+    public: ClassVar[Sequence[str]] = ("inputs",)
 
     @property
     def options(self) -> Sequence[Option]:
@@ -246,6 +261,8 @@ class Examples:
 @dataclass(frozen=True)
 class Points:
     """Points, a row each, or a table of counts, a row a cell."""
+
+    public: ClassVar[Sequence[str]] = ("columns", "edges")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -352,7 +369,7 @@ def ends(given: Given) -> tuple[float, float] | None:
             "--domain",
             "be two numbers",
             f"{first!r} {last!r}",
-            "Example: --domain 0 24; dates need --dates.",
+            "Example: --domain 0 24" + ("; dates need --dates." if hasattr(given, "dates") else ""),
         ) from None
 
 

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
@@ -21,9 +22,20 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
+# Options that a parameter is set by where none has its name: the first that the verb has.
+SET_BY = {
+    "domain_range": ("--domain", "--column", "--top"),
+    "domain": ("--domain", "--column", "--top"),
+    "grid_points": ("--grid",),
+    "kernel": ("--kernel",),
+    "bounds": ("--input",),
+}
 WORDED = (
-    (re.compile(r"^domain_range\b"), "--domain"),
-    (re.compile(r"^kernel\b"), "--kernel"),
+    # Another value of the option that was just named; and what a message says in both ways.
+    (re.compile(r"(--[\w-]+ [\w-]+ or) '([\w-]+)'"), r"\1 \2"),
+    (re.compile(r"(--[\w-]+ [\w-]+) \(\1\)"), r"\1"),
+    (re.compile(r"^path(?= must name an existing file)"), "FILE"),
+    (re.compile(r"\braise_budget\b"), "dpfda ledger raise"),
     (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
 )
 REFUSED = 2
@@ -75,15 +87,23 @@ def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable
 
 def as_options(message: str, options: Sequence[Option] = ()) -> str:
     """Word a message, which names parameters of functions, so that it can be typed as it stands."""
-    for option in options:
-        if option.flag:
-            name, flag = re.escape(option.name), option.flag
+    flags = {option.name: option.flag for option in options if option.flag}
+    for parameter, ways in SET_BY.items():
+        flags.setdefault(parameter, next((way for way in ways if way in flags.values()), ""))
+    for name, flag in flags.items():
+        if flag:
             message = re.sub(rf"^{name}(?= must\b)", flag, message)
             message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
-            message = re.sub(rf"\b{name}=(?=['\d])", f"{flag} ", message)
+            message = re.sub(rf"\b{name}=\(([^()]*)\)", partial(_spaced, flag), message)
+            message = re.sub(rf"\b{name}=\s?(?=['\w])", f"{flag} ", message)
     for pattern, words in WORDED:
         message = pattern.sub(words, message)
     return message
+
+
+def _spaced(flag: str, found: re.Match[str]) -> str:
+    """An option with several values, as they are typed."""
+    return " ".join([flag, *found[1].replace(",", " ").split()])
 
 
 def fail(message: str, status: int) -> NoReturn:

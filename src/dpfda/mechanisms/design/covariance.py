@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, symmetric_mechanisms, symmetric_noise
+from dpfda.errors import ParameterError
+from dpfda.noise.symmetric import (
+    OuterDifference,
+    SymmetricNoise,
+    suits,
+    symmetric_mechanisms,
+    symmetric_noise,
+)
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
@@ -34,8 +40,8 @@ def choose_symmetric(
     """The law and the number M of functions with the least expected error; public numbers only.
 
     The prior for an entry of the covariance is E C_jk^2 = (R^2 / 4)^2 p_j p_k with p the eigenvalues of
-    the kernel scaled to sum one. With noise of power v on the mean of the outer products the error of M
-    functions is sum_{j,k <= M} e_jk v / (e_jk + v) + sum of the other e_jk.
+    the kernel scaled to sum one. With noise of variance v_jk in the entries of the mean of the outer
+    products the error of M functions is sum_{j,k <= M} e_jk v_jk / (e_jk + v_jk) + the other e_jk.
 
     Parameters
     ----------
@@ -47,7 +53,7 @@ def choose_symmetric(
         Number of privacy units, public or released.
     guarantee : PureDP or ApproximateDP
     neighbours : Neighbours
-    mechanism : {"auto", "wishart", "knorm", "gaussian"}
+    mechanism : {"auto", "wishart", "coupled", "knorm", "gaussian"}
     components : int, optional
         M, where the caller has chosen it.
 
@@ -85,22 +91,13 @@ def symmetric_laws(
         raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", shown(mechanism))
     names = [mechanism]
     if mechanism == "auto":
-        names = [name for name in symmetric_mechanisms() if _suits(name, guarantee)]
+        names = [name for name in known if suits(name, guarantee)]
     sizes = range(1, largest + 1) if components is None else [int(components)]
     return [
         symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
         for name in names
         for size in sizes
     ]
-
-
-def _suits(name: str, guarantee: Guarantee) -> bool:
-    """Whether a law can give a guarantee of this kind."""
-    try:
-        symmetric_noise(name, 1, OuterDifference(1, 1), guarantee)
-    except RefusedMechanismError:
-        return False
-    return True
 
 
 def best_symmetric(
@@ -124,13 +121,14 @@ def symmetric_error(eigenvalues: Floats, noise: SymmetricNoise, radius: int, uni
     """Expected squared error of `choose_symmetric`, in units of R^4: an integral over all pairs."""
     scale = float(radius) ** 4 * float(units) ** 2
     shape = prior_shape(eigenvalues)[: noise.size, : noise.size]
-    prior, power = TYPICAL_SHARE**2 * shape, noise.power / scale
-    # On and off the diagonal alike: a pair of entries counts twice half of the power.
-    entry = np.where(np.eye(noise.size) > 0, power, power / 2)
+    prior = TYPICAL_SHARE**2 * shape
+    entry = np.zeros(shape.shape)
+    lower = np.tril_indices(noise.size)
+    entry[lower] = entry.T[lower] = noise.variances() / scale
     return float(np.sum(prior * entry / (prior + entry)) + TYPICAL_SHARE**2 - prior.sum())
 
 
-def fitted_shrinkage(coordinates: Floats, power: float, eigenvalues: Floats, size: int) -> Floats:
+def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, size: int) -> Floats:
     """Wiener factors for the noisy coordinates of a matrix, under a prior fitted to them.
 
     The coordinates are taken to be normal with variances a (p_j p_k)^g + power; a and g are those of
@@ -140,7 +138,7 @@ def fitted_shrinkage(coordinates: Floats, power: float, eigenvalues: Floats, siz
     ----------
     coordinates : array (N,)
         Noisy orthonormal coordinates of the released matrix.
-    power : float
+    power : array (N,)
         Variance of the noise in each.
     eigenvalues : array (K,)
         Of the basis: the public prior's shape.
@@ -155,7 +153,7 @@ def fitted_shrinkage(coordinates: Floats, power: float, eigenvalues: Floats, siz
     rows, columns = np.tril_indices(size)
     best, factors = -np.inf, np.zeros(coordinates.size)
     relative = (eigenvalues[rows] * eigenvalues[columns]) / eigenvalues[0] ** 2
-    largest = float(np.max(coordinates**2)) + power
+    largest = float(np.max(coordinates**2 + power))
     for exponent in EXPONENTS:
         for scale in largest * np.geomspace(1e-6, 4.0, 67):
             prior = scale * relative**exponent

@@ -22,6 +22,7 @@ from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import IntegerBall
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design.choice import choose, measured_forms, typical_error
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, PureDP, split
 
 Floats = NDArray[np.float64]
@@ -111,6 +112,7 @@ class StageShares:
         )
 
 
+@remembered(16)
 def share_stages(problem: Problem, spread: float | None) -> StageShares:
     """Divide a budget between a rough mean and the differences from it.
 
@@ -267,7 +269,14 @@ def candidate_radii(radius: float) -> Floats:
 
 
 def choose_radius(
-    radii: Floats, counts: Floats, deviation: float, size: int, missing: float, noise: ArrayLike
+    radii: Floats,
+    counts: Floats,
+    deviation: float,
+    size: int,
+    missing: float,
+    noise: ArrayLike,
+    power: int = 1,
+    shorter: int = 0,
 ) -> int:
     """Which candidate has the least predicted squared error, from noisy counts: post-processing.
 
@@ -292,16 +301,20 @@ def choose_radius(
         What the rough mean is expected to miss, in units of the radii.
     noise : array (C,)
         Expected squared error of the last stage at each radius, without clipping.
+    power : int
+        1 for a mean, 2 for second moments: clipping moves those by the excess of squared lengths.
+    shorter : int
+        By how many powers of the root of two the places reach below the least candidate.
 
     Returns
     -------
     int
         Index of the candidate.
     """
-    places = np.linspace(np.log(radii[-1]), np.log(radii[0]), 4 * radii.size - 3)
-    place, width, floor = (
-        grid.ravel() for grid in np.meshgrid(places, WIDTHS, missing * np.array(MISSED))
-    )
+    least = np.log(radii[-1]) - shorter * math.log(2) / 2
+    places = np.linspace(least, np.log(radii[0]), 4 * (radii.size + shorter) - 3)
+    missed = missing * np.array(MISSED) if missing else np.zeros(1)
+    place, width, floor = (grid.ravel() for grid in np.meshgrid(places, WIDTHS, missed))
     with np.errstate(divide="ignore"):
         edges = np.log(np.maximum(radii[1:, None] ** 2 - floor**2, 0.0)) / 2
     above = scipy.special.ndtr((place - edges) / width)
@@ -310,7 +323,7 @@ def choose_radius(
     weights = np.exp(logs - logs.max())
     quantiles = scipy.special.ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
     lengths = np.hypot(np.exp(place[:, None] + width[:, None] * quantiles), floor[:, None])
-    excess = np.maximum(lengths[None] - radii[:, None, None], 0.0).mean(axis=2)
+    excess = np.maximum(lengths[None] ** power - radii[:, None, None] ** power, 0.0).mean(axis=2)
     moved = (excess**2 @ weights) / weights.sum()
     return int(np.argmin(np.asarray(noise) + ALIGNED**2 * moved))
 

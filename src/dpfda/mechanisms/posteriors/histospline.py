@@ -190,6 +190,23 @@ def nearest_probabilities(values: Floats) -> Floats:
     return np.asarray(kept / kept.sum())
 
 
+def monotone_probabilities(values: Floats) -> Floats:
+    """Differences of the nearest distribution function to the running sum of values of sum one.
+
+    The running sum, cut at zero and one, is levelled where it falls (isotonic regression): values below
+    zero are made up for by their neighbours, and all others stay.
+
+    Parameters
+    ----------
+    values : array (m,)
+    """
+    reached = np.clip(np.concatenate([[0.0], np.cumsum(values)[:-1], [1.0]]), 0.0, 1.0)
+    # A step up at either end belongs to the first or last value.
+    levelled = np.asarray(scipy.optimize.isotonic_regression(reached).x)
+    levelled[[0, -1]] = 0.0, 1.0
+    return np.asarray(np.diff(levelled))
+
+
 def mode_counts(cells: CellGrid) -> tuple[int, ...]:
     """Number of cosine functions along each axis: enough to fit the cells smoothly."""
     if cells.size > LARGEST_CELLS or max(cells.shape) > LARGEST_AXIS:

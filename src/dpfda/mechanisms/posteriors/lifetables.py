@@ -36,7 +36,12 @@ class LifeTable:
     incidence: Floats
 
 
-def life_table(table: Floats, cells: LifeCells, sampled: np.random.Generator | None = None) -> LifeTable:
+def life_table(
+    table: Floats,
+    cells: LifeCells,
+    sampled: np.random.Generator | None = None,
+    leaving: int = 0,
+) -> LifeTable:
     """Product-limit estimates of tables (draws, each), grouped in cells (Cutler & Ederer 1958).
 
     Whoever is censored, or begins, within a cell counts there for half a person.
@@ -49,8 +54,12 @@ def life_table(table: Floats, cells: LifeCells, sampled: np.random.Generator | N
     sampled : numpy Generator, optional
         With it, hazards are drawn around those of each table as those of a population of which the
         persons are a sample: a Dirichlet law of the counts (the Bayesian bootstrap of a beta process).
+    leaving : {0, -1, 1}
+        With -1 whoever is censored within a cell leaves at its start, and whoever begins does so at its
+        end: the Kaplan-Meier curve of no follow-ups with these counts is lower at an edge. With 1 the
+        other way round: none is higher.
     """
-    events, exposure, at_risk = _parts(table, cells)
+    events, exposure, at_risk = _parts(table, cells, leaving)
     if sampled is None:
         shares = events / np.maximum(exposure, FEWEST)[:, None]
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
@@ -65,23 +74,23 @@ def life_table(table: Floats, cells: LifeCells, sampled: np.random.Generator | N
     return LifeTable(at_risk, survival, incidence)
 
 
-def _parts(table: Floats, cells: LifeCells) -> tuple[Floats, Floats, Floats]:
+def _parts(table: Floats, cells: LifeCells, leaving: int = 0) -> tuple[Floats, Floats, Floats]:
     """Events (.., causes, count), persons exposed in each cell (.., count), at risk at edges."""
     kinds, lead = len(cells.causes), table.shape[:-1]
     last = kinds * cells.count
     events = table[..., :last].reshape(*lead, kinds, cells.count)
-    censored = np.repeat(table[..., last : cells.exits - 1] / cells.ratio, cells.ratio, axis=-1)
+    censored = cells.spread(table[..., last : cells.exits - 1], leaving)
     beyond = table[..., cells.exits - 1 : cells.exits]
     # Counted from the end, persons at risk are never fewer than those who leave later.
     change = events.sum(axis=-2) + censored
     new = np.zeros_like(censored)
     if cells.late:
-        new = np.repeat(table[..., cells.exits + 1 :] / cells.ratio, cells.ratio, axis=-1)
+        new = cells.spread(table[..., cells.exits + 1 :], -leaving)
     after = np.cumsum((change - new)[..., ::-1], axis=-1)[..., ::-1]
     at_risk = np.concatenate([after + beyond, beyond], axis=-1)
     if cells.late:
         at_risk = np.maximum(at_risk, 0.0)
-    exposure = at_risk[..., :-1] + new / 2 - censored / 2
+    exposure = at_risk[..., :-1] + new * (1 + leaving) / 2 - censored * (1 - leaving) / 2
     return events, np.maximum(exposure, events.sum(axis=-2)), at_risk
 
 
@@ -150,7 +159,7 @@ def _null_tables(
     last = len(cells.causes) * cells.count
     tables = np.empty((draws, *means.shape))
     for group, mean in enumerate(means):
-        ended = np.repeat(mean[last : cells.exits - 1] / cells.ratio, cells.ratio)
+        ended = cells.spread(mean[last : cells.exits - 1])
         censoring = ended / np.maximum(exposure[group], 1e-3)
         starts = np.zeros(cells.coarse + 1)
         starts[0] = 1.0

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 # Standard deviations of the path: of events, and of censoring.
 EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
 # Correlation length, as a share of the domain; standard deviations of level and slope.
-LENGTH, LEVEL, SLOPE = 0.5, 2.0, 1.0
+LENGTH, LEVEL, SLOPE = 0.5, 4.0, 2.0
 LOWEST, HIGHEST = -12.0, 8.0
 STEPS, SHORTEST, ENOUGH = 60, 1e-3, 1e-6
 # Variance of a count beside its mean, so that an empty cell has some.
@@ -143,19 +143,26 @@ def _means(
     weights = np.exp([fit[0] - max(each[0] for each in fits) for fit in fits])
     weights = np.where(weights < NEGLIGIBLE * weights.sum(), 0.0, weights)
     counts = generator.multinomial(draws, weights / weights.sum())
-    parts = []
-    for (_, mode, precision), count in zip(fits, counts, strict=True):
+    parts, log_weights = [], []
+    for (_, posterior, mode, precision), count in zip(fits, counts, strict=True):
         if count:
             root = np.linalg.cholesky(precision)
             normal = generator.standard_normal((count, mode.size))
-            parts.append(mode + np.linalg.solve(root.T, normal.T).T)
-    return expected(np.concatenate(parts), cells)
+            drawn = mode + np.linalg.solve(root.T, normal.T).T
+            # What the normal law around the mode makes too likely, above all in its tails.
+            off = posterior.objective(mode[None])[0] - posterior.objective(drawn)
+            log_weights.append(off + np.sum(normal**2, axis=1) / 2)
+            parts.append(expected(drawn, cells))
+    found, log_weight = np.concatenate(parts), np.concatenate(log_weights)
+    weight = np.exp(log_weight - log_weight.max())
+    weight = np.minimum(weight / weight.mean(), draws**0.5)
+    return found[generator.choice(draws, draws, p=weight / weight.sum())]
 
 
 def _fits(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None
-) -> list[tuple[float, Floats, Floats]]:
-    """Log evidence, mode and precision under each prior."""
+) -> list[tuple[float, _Posterior, Floats, Floats]]:
+    """Log evidence, posterior, its mode and the precision there, under each prior."""
     theta = np.zeros(_parameters(cells))
     theta[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
     centre, found = theta.copy(), []
@@ -166,7 +173,7 @@ def _fits(
             # Each mode is looked for from the one before.
             theta, value, curvature = posterior.mode(theta)
             log_curvature = float(np.linalg.slogdet(curvature)[1])
-            found.append((-value + (log_det - log_curvature) / 2, theta, curvature))
+            found.append((-value + (log_det - log_curvature) / 2, posterior, theta, curvature))
     return found
 
 
@@ -180,11 +187,11 @@ class _Posterior:
     centre: Floats
     precision: Floats
 
-    def objective(self, theta: Floats) -> float:
-        """Minus its log density, up to a constant."""
-        mean, off = expected(theta[None], self.cells)[0], theta - self.centre
-        likely = self.noise.log_density(self.noisy - mean, mean + SPARE)[0].sum()
-        return float(off @ self.precision @ off / 2 - likely)
+    def objective(self, theta: Floats) -> Floats:
+        """Minus its log density (q,) at parameters (q, p), up to a constant."""
+        mean, off = expected(theta, self.cells), theta - self.centre
+        likely = self.noise.log_density(self.noisy - mean, mean + SPARE)[0].sum(axis=1)
+        return np.asarray(np.sum(off @ self.precision * off, axis=1) / 2 - likely)
 
     def slopes(self, theta: Floats) -> tuple[Floats, Floats]:
         """Derivatives of the objective, and about its second ones."""
@@ -196,14 +203,14 @@ class _Posterior:
 
     def mode(self, theta: Floats) -> tuple[Floats, float, Floats]:
         """The mode, the objective there and its second derivatives, by steps that descend."""
-        value = self.objective(theta)
+        value = float(self.objective(theta[None])[0])
         first, second = self.slopes(theta)
         for _ in range(STEPS):
             step = np.linalg.solve(second, -first)
-            length, found = 1.0, self.objective(theta + step)
+            length, found = 1.0, float(self.objective(theta[None] + step)[0])
             while not found < value and length > SHORTEST:
                 length /= 2
-                found = self.objective(theta + length * step)
+                found = float(self.objective(theta[None] + length * step)[0])
             if not found < value:
                 break
             gained, theta, value = value - found, theta + length * step, found
@@ -234,15 +241,16 @@ def _path(count: int, size: float) -> Floats:
 def hazards_of(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats, Floats]:
     """Hazards a cell of causes (.., causes, count) and censoring (.., count), and beginnings' shares."""
     events = len(cells.causes) * cells.count
-    rates = np.exp(np.clip(theta[..., : events + cells.coarse], LOWEST, HIGHEST)) / cells.count
+    rates = np.exp(np.clip(theta[..., : events + cells.coarse], LOWEST, HIGHEST))
     causes = rates[..., :events].reshape(*theta.shape[:-1], len(cells.causes), cells.count)
+    causes *= cells.widths
     starts = (
         scipy.special.softmax(theta[..., events + cells.coarse : -1], axis=-1) if cells.late else None
     )
     if starts is None:
         starts = np.zeros((*theta.shape[:-1], cells.coarse + 1))
         starts[..., 0] = 1.0
-    return causes, np.repeat(rates[..., events:], cells.ratio, axis=-1), starts
+    return causes, np.repeat(rates[..., events:], cells.ratio, axis=-1) * cells.widths, starts
 
 
 def expected(theta: Floats, cells: LifeCells) -> Floats:
@@ -255,10 +263,10 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
 
     Within a cell hazards compete at constant rates; who begins in a cell is there for half of it.
     """
-    ratio, risk = cells.ratio, starts[:, 0]
+    ratio, risk, begun = cells.ratio, starts[:, 0], cells.spread(starts[:, 1:])
     events, ended = np.zeros_like(causes), np.zeros((len(causes), cells.coarse))
     for j in range(cells.count):
-        new = starts[:, 1 + j // ratio] / ratio
+        new = begun[:, j]
         total = causes[:, :, j].sum(axis=1) + censoring[:, j]
         there = (risk + new / 2) * -np.expm1(-total) / total
         events[:, :, j] = there[:, None] * causes[:, :, j]
@@ -282,7 +290,7 @@ def _with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
     risk, moved = starts[0], born[0]
     for j in range(count):
         wide = j // ratio
-        new, newly = starts[1 + wide] / ratio, born[1 + wide] / ratio
+        new, newly = (each[1 + wide] * cells.portions[j] for each in (starts, born))
         total = causes[:, j].sum() + censoring[j]
         rises = np.zeros(size)
         rises[np.arange(kinds) * count + j] = causes[:, j]

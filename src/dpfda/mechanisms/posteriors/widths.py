@@ -35,6 +35,7 @@ Floats = NDArray[np.float64]
 
 RICH: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "rough2": 1.0, "local": 1.0}
 BROWNIAN: Mapping[str, float] = {"rough2": 1.0}
+MIXTURES = {"line": (LINE, PUBLIC), "rich": (RICH, PUBLIC), "brownian": (BROWNIAN, 0.0)}
 # Brownian motion has no derivative: bands for derivatives are meant for means that have one.
 SMOOTHER: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "local": 1.0}
 ROUGHEST: Mapping[str, float] = {"rough3": 1.0}
@@ -66,7 +67,7 @@ class Widths:
     size: float = 1.0
 
     @cached_property
-    def _places(self) -> NDArray[np.int64]:
+    def looked_at(self) -> NDArray[np.int64]:
         size = self.posterior.model.places.size
         return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
 
@@ -88,22 +89,10 @@ class Widths:
         """
         apart = self._from_line(RICH, PUBLIC, level, 0)
         generator = np.random.Generator(np.random.Philox(key=1))
-        apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self._places].T
-        half = FACTOR * _spread([apart], level, simultaneous)
+        apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
+        half = FACTOR * spread([apart], level, simultaneous)
         times = self.posterior.model.times
-        return np.interp(times, times[self._places], half)
-
-    def around_slope(self, level: float, simultaneous: bool, functions: Floats) -> Floats:
-        """Half-widths (k,) of linear forms of the curve, such as derivatives.
-
-        Parameters
-        ----------
-        level : float
-        simultaneous : bool
-        functions : array (k, N)
-            Takes values at the carrying points to the forms.
-        """
-        return around_slopes((self,), level, simultaneous, (functions,))
+        return np.interp(times, times[self.looked_at], half)
 
     @cached_property
     def typical_error(self) -> float:
@@ -113,7 +102,7 @@ class Widths:
 
     def _from_line(self, prior: Mapping[str, float], public: float, level: float, key: int) -> Floats:
         """Mean minus line (draws, k) at the places that are looked at."""
-        line, places = self.posterior.line, self._places
+        line, places = self.posterior.line, self.looked_at
         curves, counts = self._curves(prior, public, level, key, places)
         return curves - line[places] + counts * (line[places] - 0.5)
 
@@ -146,6 +135,19 @@ class Widths:
             return curves, np.zeros((draws, 1))
         return curves, (self.count.errors(generator, draws, beside) / self.size)[:, None]
 
+    def drawn(self, mixture: str, level: float, key: int) -> Floats:
+        """Curves (draws, k) that the mean may be, at the places that are looked at.
+
+        Parameters
+        ----------
+        mixture : {"line", "rich", "brownian"}
+            Under which curves are drawn.
+        level : float
+        key : int
+            Above 0; draws of different keys are independent.
+        """
+        return self._curves(*MIXTURES[mixture], level, key, self.looked_at)[0]
+
     @property
     def misfit(self) -> bool:
         """Whether what was measured looks rougher than the cells can follow."""
@@ -176,9 +178,9 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     simultaneous : bool
     """
     check_offered(level)
-    model, places = lines[0].posterior.model, lines[0]._places
+    model, places = lines[0].posterior.model, lines[0].looked_at
     halves = [
-        _spread(
+        spread(
             [line._from_line(*prior, level, key) for key, line in enumerate(lines)], level, simultaneous
         )
         for prior in ((RICH, PUBLIC), (BROWNIAN, 0.0))
@@ -196,7 +198,7 @@ def around_slopes(
     """Half-widths (k,) of linear forms (k, N) of a curve, or of those of one less those of another."""
     check_offered(level)
     halves = [
-        _spread(
+        spread(
             [
                 line._from_mean(*prior, level, key, forms)
                 for key, (line, forms) in enumerate(zip(lines, functions, strict=True))
@@ -280,7 +282,7 @@ def _given(
     return corrected @ part.root[rows].T + fit.center[rows], beside
 
 
-def _spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:
+def spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:
     """Half-widths (k,) that deviations (draws, k), or the first less the second, stay within.
 
     Everywhere, or at each point.

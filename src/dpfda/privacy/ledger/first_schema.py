@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpfda.errors import LedgerError
 from dpfda.privacy.ledger.disk import folder_to_disk, write_at
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
 from dpfda.privacy.ledger.lines import damaged, new_file, row_text
+
+if TYPE_CHECKING:
+    import sqlite3
 
 START = b"SQLite format 3\x00"
 APPLICATION = 0x64706664
@@ -75,6 +78,8 @@ def replace(path: Path) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    import sqlite3
+
     target = Path(os.path.realpath(path))
     _check_journals(target)
     uri = f"{target.as_uri()}?mode=rw"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -126,6 +125,8 @@ def _table(file: Path) -> Any:
 @lru_cache(8)
 def _content(written: bytes) -> dict[str, Any]:
     # Projects' files are long: to read one anew takes longer than a small release.
+    import tomllib
+
     return tomllib.loads(written.decode("utf-8"))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen
@@ -16,6 +17,9 @@ from dpfda.records.features.blocks import product
 from dpfda.records.features.inputs import inputs_words
 
 Floats = NDArray[np.float64]
+
+# The constant beside waves, over the root of the number of columns, which lie in [-1, 1].
+CONSTANT = 0.175
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,34 @@ class LinearFeatures:
         largest = math.sqrt(constant**2 + inputs)
         bound = largest if norm_bound is None else float(norm_bound)
         return cls(2.0 * np.eye(inputs), np.full(inputs, 0.5), constant, bound)
+
+    @classmethod
+    def of_waves(cls, inputs: int, components: int | None = None) -> LinearFeatures:
+        """A small constant and the slowest cosines over the columns, every record at one length.
+
+        Shrunk to one length, a record keeps the sign of every function b . (constant, t): which class
+        is predicted does not change, and no record's share of the noise is wasted on a shorter one.
+
+        Parameters
+        ----------
+        inputs : int
+            Number d of columns, in their order: slow cosines are most of what neighbouring columns that
+            are alike say, and a public mixture of those that are not.
+        components : int, optional
+            Number of features, the constant included; by default all columns are kept as they are.
+
+        Examples
+        --------
+        >>> features = LinearFeatures.of_waves(64, components=10)
+        >>> features.components, features.norm_bound == features.constant
+        (10, True)
+        """
+        constant = CONSTANT * math.sqrt(inputs)
+        matrix = 2.0 * np.eye(inputs)
+        if components is not None and components - 1 < inputs:
+            waves = scipy.fft.dct(np.eye(inputs), norm="ortho", axis=0)
+            matrix = 2.0 * waves[: max(1, components - 1)].T
+        return cls(matrix, np.full(inputs, 0.5), constant, constant)
 
     @classmethod
     def of_curves(

@@ -74,6 +74,7 @@ class ObjectiveSolver:
     name: ClassVar[str] = "objective"
 
     def __post_init__(self) -> None:
+        self.terms.one_function(self.name)
         if self.terms.loss.lipschitz is None:
             raise RefusedMechanismError(
                 "solver",
@@ -190,6 +191,18 @@ class ObjectiveSolver:
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """The released function's coefficients."""
         return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+
+    def spread(self, noisy: tuple[int, ...]) -> Floats:
+        """Largest deviation () of a coefficient from that without noise, by the penalty alone.
+
+        With w = -n grad F(t) and the minimiser b*, F being 2 penalty-strongly convex: |t - b*| <= |w| /
+        (2 penalty n). The noise on the minimiser is added to that. Records that bend the objective
+        damp the noise further; how far is not public.
+        """
+        first = math.sqrt(float(self.perturbation.variances()[0]))
+        moved = first / float(2 * self.terms.penalty * self.terms.units * 2**self.gradient_exponent)
+        second = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent)
+        return np.array(moved + second)
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -51,6 +51,9 @@ class OutputSolver:
     terms: Terms
     name: ClassVar[str] = "output"
 
+    def __post_init__(self) -> None:
+        self.terms.one_function(self.name)
+
     @property
     def ball(self) -> IntegerBall:
         """Where features lie."""
@@ -94,6 +97,10 @@ class OutputSolver:
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """The released function's coefficients."""
         return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+
+    def spread(self, noisy: tuple[int, ...]) -> Floats:
+        """Deviation () of the noise in every coefficient."""
+        return np.array(math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent))
 
     def describe(self) -> dict[str, Any]:
         return {"sensitivity": float(sensitivity(self.terms)), "tolerance": self.tolerance}

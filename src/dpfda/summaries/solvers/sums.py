@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,41 +11,41 @@ from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.errors import RefusedMechanismError
-from dpfda.noise import NoiseLaw
-from dpfda.summaries.solvers.terms import Labelled, Terms, additive_noise, ceil_root
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric, triangle
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Features lie in the ball of radius 2^14, so that entries stay below 2^31.
+# Features lie in the ball of radius 2^14, so that entries stay below 2^33.
 SUMS_BITS = 14
-# Diagonal and off-diagonal entries count 5 and 7 times: 7/5 is just below the root of two.
-DIAGONAL, OFF_DIAGONAL = 5, 7
+# A row is lifted to (4 z, 3 Y): of the integers from 1 to 4 these give the least error in general.
+LIFT, TARGET = 4, 3
+# Draws that the spread of the coefficients is simulated with.
+DRAWS = 400
 
 
 @dataclass(frozen=True, eq=False)
 class SumsSolver:
     """Noise on the sums of z z^T and y z, then ridge regression: for the square loss.
 
-    **Guarantee.** A row contributes the upper triangle of z z^T and y z, in integers: z in the ball of
-    radius R = 2^14, Y the integer nearest to R y, |Y| <= R; entries of the diagonal count 5 times, those
-    off it 7 times, and Y z 5 times. As 7^2 <= 2 5^2, the squared length of a difference is at most
+    **Guarantee.** With z in the integer ball of radius R = 2^14 and Y the integer nearest to R y, at
+    most R in size, a row contributes the outer product of u = (4 z, 3 Y), |u|^2 <= 25 R^2, which holds
+    z z^T and Y z at once. How far one row moves the sum, in every norm that a law needs, and the laws:
+    `dpfda.noise.symmetric` and `dpfda.noise.wishart`. The one of least power is taken.
 
-        25 (|z z^T - z' z'^T|_F^2 + |Y z - Y' z'|^2) <= 25 . (9/2) R^4.
-
-    Proof of the last step, R = 1: with t = |z|^2, t' = |z'|^2 and c the cosine, the first term is
-    t^2 + t'^2 - 2 t t' c^2, the second at most t + t' + 2 (t t')^(1/2) |c|. Their sum grows with t: with
-    w = |c| (t'/t)^(1/2) <= t^(-1/2) its derivative is (1 + w)(1 + 2 t (1 - w)), and 2 t (w - 1) <=
-    2 (t^(1/2) - t) <= 1/2 < 1. So t = t' = 1 is worst, where it is 2 (1 + |c|)(2 - |c|) <= 9/2, attained
-    at |c| = 1/2. (Without the cross terms one would charge 2 + 4 = 6.)
+    With more than two classes, u = (4 z, 3 R e), e the unit vector of the record's class: |u| is bounded
+    as before, so the squares of features are summed up once for all classes, and noise grows only with
+    the number of rows K + C. Two records of different classes with features at right angles reach the
+    bound. Nothing is composed: it is one sum of outer products.
 
     With several rows a unit contributes the average of its rows, which lies in their convex hull, where
-    distances are no longer; rounding it down adds at most the root of the number of entries.
+    distances are no longer. Rounded down, the difference of two units moves by a symmetric matrix E of
+    M = K + 1 (K + C) rows with entries between -1 and 1: |E|_F <= M and tr|E| <= M^(3/2).
 
-    The sums are exact; noise is Gaussian, or two K-norm blocks of one scale, for the matrix and for the
-    vector (on the l2 ball the loss is width (sum_B c_B^-2)^(1/2), see `dpfda.noise.blocks`). What
-    follows is post-processing: the matrix is made symmetric and positive semidefinite by dropping
-    negative eigenvalues, then b = (S / n + penalty)^-1 (noisy sum of y z) / n.
+    The sums are exact. What follows is post-processing: the matrix of z z^T is made positive
+    semidefinite by dropping negative eigenvalues, then b = (S / n + penalty)^-1 (noisy sum of y z) / n.
 
     Parameters
     ----------
@@ -70,31 +71,43 @@ class SumsSolver:
         return IntegerBall("l2", 2**SUMS_BITS, SUMS_BITS)
 
     @property
+    def rows(self) -> int:
+        """Number of rows of the matrix that is summed up."""
+        return self.terms.components + self.terms.functions
+
+    @property
     def entries(self) -> int:
-        """Number of released sums."""
-        return self.terms.components * (self.terms.components + 3) // 2
+        """Number of released sums: its lower triangle."""
+        return triangle(self.rows)
 
     @property
-    def width(self) -> int:
-        """Largest distance of the sums of neighbouring data sets."""
-        squared = 25 * 9 * self.ball.radius**4
-        width = ceil_root(-(-squared // 2))
-        return width + (ceil_root(self.entries) if self.terms.grouped else 0)
+    def width(self) -> OuterDifference:
+        """How far the sums of neighbouring data sets are apart."""
+        square = (LIFT**2 + TARGET**2) * self.ball.radius**2
+        plain = OuterDifference.of_square(self.rows, square, Neighbours.REPLACE_ONE)
+        if not self.terms.grouped:
+            return plain
+        nuclear = ceil_root(self.rows**3)
+        frobenius = ceil_root(plain.frobenius_square) + self.rows
+        return OuterDifference(frobenius**2, plain.trace + nuclear, plain.part + nuclear)
 
     @property
-    def noise(self) -> NoiseLaw:
+    def noise(self) -> SymmetricNoise:
         """The calibrated law."""
-        blocks = (self.entries - self.terms.components, self.terms.components)
-        return additive_noise(blocks, self.width, self.terms.guarantee)
+        return quietest_symmetric(self.rows, self.width, self.terms.guarantee)
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise in a square z_j^2, for features in the unit ball."""
+        return math.sqrt(self.noise.power) / (LIFT * float(self.ball.radius)) ** 2
 
     def contributions(self, rows: Integers, targets: Floats) -> Integers:
         """Integers (N, entries) that rows add to the sums; row i from example i alone."""
-        first, second = np.triu_indices(self.terms.components)
-        factors = np.where(first == second, DIAGONAL, OFF_DIAGONAL)
         radius = self.ball.radius
         integers = np.clip(np.rint(targets * radius), -radius, radius).astype(np.int64)
-        products = rows[:, first] * rows[:, second] * factors
-        return np.hstack([products, DIAGONAL * integers[:, None] * rows])
+        lifted = np.column_stack([LIFT * rows, TARGET * integers])
+        first, second = np.tril_indices(self.rows)
+        return np.asarray(lifted[:, first] * lifted[:, second])
 
     def averages(self, data: Labelled, start: int, stop: int) -> Integers:
         """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down."""
@@ -105,17 +118,41 @@ class SumsSolver:
         return totals // np.bincount(places)[:, None]
 
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
-        """Ridge regression on the noisy sums."""
+        """Ridge regression on the noisy sums: (K,), or (K, C) for several classes."""
+        inverse, sums = self._solved(noisy)
+        return np.asarray(inverse @ sums if self.terms.functions > 1 else inverse @ sums[:, 0])
+
+    def spread(self, noisy: tuple[int, ...]) -> Floats | None:
+        """Covariance (K, K) of the noise in the coefficients; None for several classes.
+
+        To first order in the noise N_G and N_s on the two sums, whose law is known, b moves by
+        A^-1 (N_s - N_G b), A the noisy matrix with its penalty. It is simulated from public numbers.
+        """
+        if self.terms.functions > 1:
+            return None
         count = self.terms.components
-        scale = 1.0 / (float(self.ball.radius) ** 2 * self.terms.units)
-        values = np.array([float(value) for value in noisy]) * scale
-        first, second = np.triu_indices(count)
-        matrix = np.zeros((count, count))
-        factors = np.where(first == second, DIAGONAL, OFF_DIAGONAL)
-        matrix[first, second] = matrix[second, first] = values[: first.size] / factors
-        eigenvalues, vectors = np.linalg.eigh(matrix)
+        inverse, sums = self._solved(noisy)
+        noise = self.noise.simulate(np.random.default_rng(0), DRAWS) * self._scale
+        moved = (
+            noise[:, :count, count] / TARGET - noise[:, :count, :count] @ (inverse @ sums)[:, 0] / LIFT
+        )
+        moved = moved @ inverse
+        return np.asarray(moved.T @ moved / DRAWS)
+
+    @property
+    def _scale(self) -> float:
+        return 1.0 / (LIFT * float(self.ball.radius) ** 2 * self.terms.units)
+
+    def _solved(self, noisy: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """The inverse (K, K) of the positive part plus the penalty, and the sums (K, functions)."""
+        count = self.terms.components
+        matrix = np.zeros((self.rows, self.rows))
+        first, second = np.tril_indices(self.rows)
+        values = np.array([float(value) for value in noisy]) * self._scale
+        matrix[first, second] = matrix[second, first] = values
+        eigenvalues, vectors = np.linalg.eigh(matrix[:count, :count] / LIFT)
         eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.terms.penalty)
-        return np.asarray(vectors @ ((vectors.T @ values[first.size :]) / DIAGONAL / eigenvalues))
+        return np.asarray((vectors / eigenvalues) @ vectors.T), matrix[:count, count:] / TARGET
 
     def describe(self) -> dict[str, Any]:
         return {"entries": self.entries}

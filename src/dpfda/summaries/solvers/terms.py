@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.errors import RefusedMechanismError
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.parameters import real
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
@@ -31,8 +32,8 @@ class Labelled:
     ----------
     rows : array (N, K) of int
         Features inside the solver's integer ball.
-    targets : array (N,)
-        y_i in [-1, 1].
+    targets : array (N,) or (N, C)
+        y_i in [-1, 1]; for more than two classes one column a class, 1 for a record's own and else 0.
     codes : array (N,) of int
         Privacy unit of each row, from 0 to n - 1.
     units : int
@@ -72,6 +73,8 @@ class Terms:
     guarantee : PureDP or ApproximateDP
     grouped : bool
         Whether a unit may have several rows.
+    functions : int
+        Number of functions: 1, or that of the classes where there are more than two.
     """
 
     components: int
@@ -80,6 +83,17 @@ class Terms:
     penalty: Fraction
     guarantee: Budget
     grouped: bool
+    functions: int = 1
+
+    def one_function(self, solver: str) -> None:
+        """Refuse several functions for a solver that makes one."""
+        if self.functions > 1:
+            raise RefusedMechanismError(
+                "solver",
+                "be 'auto', 'means' or 'sums' for more than two classes",
+                repr(solver),
+                "Or use two classes.",
+            )
 
 
 def sensitivity(terms: Terms) -> Fraction:

@@ -1,4 +1,4 @@
-"""`dpfda classify`: publish a two-class decision function of columns of a file."""
+"""`dpfda classify`: publish decision functions of columns of a file, of two classes or more."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dpfda.front.command.examples import machine
 
 VERB = machine(
     name="classify",
-    words="Publish a two-class decision function of columns of a private file under differential "
-    "privacy.",
+    words="Publish a decision function of columns of a private file under differential privacy; for "
+    "more than two classes one for each, under one budget.",
     estimators=("dpfda.summaries.classification:PrivateKernelClassifier",),
     examples=(
-        "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0 1 "
+        "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0,1 "
         "--groups ID --out case.json",
     ),
 )

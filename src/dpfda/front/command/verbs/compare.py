@@ -6,18 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.front.command import options as o
-from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import ComparedCurves
-
-
-def _try(estimator: Any) -> None:
-    import numpy as np
-
-    levels = [*(estimator.levels or ("first", "second"))]
-    try_on_curves(
-        estimator,
-        lambda trial, curves: trial.prepare(np.repeat(curves[:2], len(levels), axis=0), levels * 2),
-    )
 
 
 def _draw_difference(release: Any, path: Path) -> None:
@@ -32,7 +22,6 @@ VERB = Publication(
     "mean. Every person must be in one group.",
     estimators=("dpfda.summaries.comparison:PrivateComparison", "dpfda.summaries.mean:PrivateMean"),
     reader=ComparedCurves(),
-    trial=_try,
     bounded=True,
     options=(o.MECHANISM,),
     outputs=(

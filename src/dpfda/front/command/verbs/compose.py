@@ -37,11 +37,11 @@ def compose(given: Given) -> None:
     Reads what each file says was charged. A release is counted once, however many of its copies,
     derivatives and parts are named.
     """
+    from dpfda.front.command.opening import opened
     from dpfda.privacy.composition import account
     from dpfda.privacy.written import guarantee_to_json
-    from dpfda.releases.base import load
 
-    certificates = [load(file).certificate for file in given.files]
+    certificates = [opened(file).certificate for file in given.files]
     made = account(certificates, given.kind, given.delta)
     parts = [*zip(given.files, certificates, _repeated(certificates), strict=True)]
     if not given.as_json:

@@ -8,15 +8,15 @@ from typing import Any
 from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option
-from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
 
 CENTER = Option(
-    "center", "--center", "bound|private|pairs|VALUE|F.json",
-    "What deviations are counted from: the middle of --bounds (a second moment); a mean released with a "
-    "share of epsilon; differences of pairs of units, which need no mean; a public number; or an "
+    "center", "--center", "private|pairs|bound|VALUE|F.json",
+    "What deviations are counted from: a mean released with a share of epsilon; differences of pairs of "
+    "units, which need no mean; the middle of --bounds (a second moment); a public number; or an "
     "earlier release.",
-    o.CURVE, default="bound",
+    o.CURVE, default="private",
 )  # fmt: skip
 COMPONENTS = o.output(
     "components", "F.json", "The principal components of the same release, at no further cost."
@@ -33,16 +33,14 @@ def read_center(text: str) -> Any:
     StorageError
         If the file is no release.
     """
-    if text == "bound":
-        return None
-    if text in ("private", "pairs"):
+    if text in ("private", "pairs", "bound"):
         return text
     try:
         return float(text)
     except ValueError:
         pass
     if not Path(text).is_file():
-        words = "be bound, private, pairs, a number or the file of a release"
+        words = "be private, pairs, bound, a number or the file of a release"
         raise ParameterError("--center", words, repr(text))
     from dpfda.releases.function import ReleasedFunction
 
@@ -62,7 +60,6 @@ VERB = Publication(
         "dpfda.summaries.mean:PrivateMean",
     ),
     reader=Curves(),
-    trial=try_on_curves,
     options=(o.BOUNDS[0], CENTER),
     settings=covariance_settings,
     outputs=((COMPONENTS, lambda release, path: release.components().save(path)),),

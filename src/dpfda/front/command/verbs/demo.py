@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.errors import StorageError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option, Verb
-from dpfda.front.command.publishing import make, words, write_release
+from dpfda.front.command.publishing import words, write_release
 from dpfda.front.command.running import tell
-from dpfda.front.command.verbs.plan import MEAN, POINTS, foretold
 
 if TYPE_CHECKING:
     from dpfda.datasets import TemperatureCurves
@@ -42,6 +41,7 @@ def demo(given: Given) -> None:
     from dpfda.datasets import load_temperatures
     from dpfda.publication import already_charged
     from dpfda.releases.files import check_writable
+    from dpfda.summaries.mean import PrivateMean
     from dpfda.summaries.settings import Domain
 
     _make_folder(given.out)
@@ -50,13 +50,13 @@ def demo(given: Given) -> None:
         check_writable(path)
     data = load_temperatures()
     domain = Domain(data.grid_points, DOMAIN, labels=LABELS)
-    mean = make(MEAN)(1, bounds=BOUNDS, basis=KERNEL, domain=domain, unit="day")
+    mean = PrivateMean(1, bounds=BOUNDS, basis=KERNEL, domain=domain, unit="day")
     with already_charged():
         # The data are public: no ledger is theirs.
-        release = mean.fit(data.values).release_
+        release: Any = mean.fit(data.values).release_
     drawn = plot if find_spec("matplotlib") is not None else None
     files = write_release(release, release_path, csv, drawn)
-    tell(_story(data, release, files, release_path))
+    tell(_story(data, release, mean.plan(len(data.values)).error or 0.0, files, release_path))
 
 
 def _make_folder(folder: Path) -> None:
@@ -72,17 +72,12 @@ def _make_folder(folder: Path) -> None:
 def _story(
     data: TemperatureCurves,
     release: ReleasedFunction,
+    expected: float,
     files: dict[str, str],
     path: Path,
 ) -> str:
     days, hours = data.values.shape
     low, high = BOUNDS
-    setting = Given(
-        curves=days, epsilon="1", delta="0", neighbours="replace-one", public_size=None,
-        mechanism="auto", bounds=BOUNDS, l2_bound=None, l1_bound=None, standardize=False, basis=KERNEL,
-        domain=DOMAIN, points=POINTS, grid=",".join(map(str, data.grid_points)),
-    )  # fmt: skip
-    expected = foretold(setting).plan.error or 0.0
     gap = release(data.grid_points) - data.values.mean(axis=0)
     found = float((gap**2).mean() ** 0.5)
     source, first, folder = (shlex.quote(str(p)) for p in (data.path, path, path.parent))

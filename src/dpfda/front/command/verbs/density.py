@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Points
-
-
-def _try(estimator: Any) -> None:
-    """Prepare a release of made-up points; counts are checked with the table, whose edges they need."""
-    import numpy as np
-
-    ends = estimator.settings.domain.domain_range
-    if ends is not None:
-        trial = copy.copy(estimator).set_params(reading__invalid="repair")
-        trial.prepare(np.full((100, len(ends)), np.nan))
-
 
 VERB = Publication(
     name="density",
     words="Publish the density of points, or of counts of persons, under differential privacy.",
     estimators=("dpfda.summaries.density:PrivateDensity",),
     reader=Points(),
-    trial=_try,
     without=("missing", "standardize"),
     options=(
         Option(
@@ -35,6 +20,13 @@ VERB = Publication(
             o.PRIVACY,
         ),
         Option("cells", "--cells", "M", panel=o.DENSITY, type=int),
+        Option(
+            "scale", "--scale", "auto|linear|log|zoom",
+            "What cells of an interval are equal on: the axis, its logarithm, or a scale chosen "
+            "privately that is even around half of the units and logarithmic far from it. By default "
+            "the last where it costs a twentieth of epsilon or less, else the axis.",
+            o.DENSITY,
+        ),
         Option(
             "bandwidth", "--bandwidth", "H",
             "Smooth with a normal density of this standard deviation, in the units of the axis. By "

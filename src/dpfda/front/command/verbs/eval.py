@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,6 +24,11 @@ OPTIONS = (
         "Points of the domain, separated by commas; the coordinates of a point of several variables by "
         "colons. By default the grid of the release. Example: --at 0,0.25,0.5",
         default=None,
+    ),
+    Option(
+        "points_file", "--from", "POINTS.csv",
+        "Points from a file with a column for each axis of the release, named as that is; other columns "
+        "are not used.", type=Path, default=None,
     ),
     Option("derivative", "--derivative", "", "Values of the derivative, per unit of the axis.",
            type=bool, default=False),
@@ -52,36 +58,78 @@ def evaluate(given: Given) -> None:
     The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
     releases (--level, at least .9) of curves like ordinary ones; that of any other release holds what
     would have been released without noise. Neither says anything about clipping or sampling; for
-    the latter ask for --band confidence of a mean. Predictors, components and covariances are given
-    without a band.
+    the latter ask for --band confidence of a mean. In a comparison each band holds with --level by
+    itself. What has no band (components, a covariance of a private number of units, some predictors)
+    is given without, and standard error says why. A classifier says which class it predicts, too.
     """
+    from dpfda.front.command.opening import opened
     from dpfda.front.command.outputs import check_outputs
     from dpfda.records.curves import check_choice
-    from dpfda.releases.base import load
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
 
     check_choice(given.band, "--band", BANDS)
-    points = None if given.points is None else _points(given.points)
-    check_outputs({"--csv": given.csv}, {"F.json": given.file}, given.overwrite)
-    release = load(given.file)
+    points: Any = None if given.points is None else _points(given.points)
+    if points is not None and given.points_file is not None:
+        raise ParameterError("--from", "be given, or --at, and not both", "both")
+    read = {"F.json": given.file, "--from": given.points_file}
+    inputs = {name: path for name, path in read.items() if path is not None}
+    check_outputs({"--csv": given.csv}, inputs, given.overwrite)
+    release = opened(given.file)
+    if given.points_file is not None:
+        points = _read(given.points_file, release)
     if given.derivative:
         release = _derivative(release)
     kind = given.band if given.band in BANDS[2:] else None
     if given.quantiles is not None or given.sample is not None:
         table = _of_density(release, given.quantiles, given.sample)
     else:
-        table = release.table(points, given.level, given.band != "pointwise", kind)
+        table = _with_labels(
+            release, release.table(points, given.level, given.band != "pointwise", kind)
+        )
+        if release.bandless:
+            typer.echo(f"no band: {release.bandless}", err=True)
     if given.csv is not None:
         write_text(given.csv, to_csv(table))
     if given.as_json:
         about = {"derivative": given.derivative, "band": given.band, "level": given.level}
         print_json(about | {name: column.tolist() for name, column in table.columns.items()})
     elif given.csv is None:
-        cells = {k: [f"{value:.6g}" for value in column] for k, column in table.columns.items()}
+        cells = {
+            name: [value if isinstance(value, str) else f"{value:.6g}" for value in column.tolist()]
+            for name, column in table.columns.items()
+        }
         typer.echo(aligned(cells))
     else:
         typer.echo(f"{len(next(iter(table.columns.values())))} points written to {given.csv}")
+
+
+def _read(path: Path, release: Release) -> Any:
+    """Points (q, c) of a file, whose columns are named as the axes of a release."""
+    from dpfda.records.files import Stated
+    from dpfda.records.files import opened as opened_table
+    from dpfda.records.headers import find_column
+
+    source, places = opened_table(path, Stated()), []
+    for i, name in enumerate(release.axes):
+        label = release.axis_label(i)
+        known = [each for each in (label, label.partition(" (")[0], name) if each in source.labels]
+        places.append(find_column(source.labels, [*known, label][0], "--from"))
+    return source.read(places, []).numbers
+
+
+def _with_labels(release: Release, table: Table) -> Table:
+    """A table of decision functions with a column for the class that is predicted."""
+    import numpy as np
+
+    from dpfda.releases.predictor import ReleasedPredictor
+    from dpfda.views import Table
+
+    if not isinstance(release, ReleasedPredictor) or not release.classes:
+        return table
+    at = np.column_stack([table.columns[name] for name in release.axes])
+    columns = {**table.columns, "predicted": release.predict(at)}
+    return Table(columns, {**table.meanings, "predicted": "class predicted"})
 
 
 def _of_density(release: Release, quantiles: str | None, sample: int | None) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Option
-from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
 from dpfda.front.command.verbs.covariance import CENTER, covariance_settings
 
@@ -17,12 +17,16 @@ VERB = Publication(
         "dpfda.summaries.mean:PrivateMean",
     ),
     reader=Curves(),
-    trial=try_on_curves,
     options=(
         o.BOUNDS[0],
         CENTER,
         Option("n_components", "--n-components", "K", panel=o.CURVE, type=int),
-        Option("mechanism", "--mechanism", "auto|wishart|knorm|gaussian|exponential", panel=o.PRIVACY),
+        Option(
+            "mechanism",
+            "--mechanism",
+            "auto|coupled|wishart|knorm|gaussian|exponential",
+            panel=o.PRIVACY,
+        ),
     ),
     settings=covariance_settings,
     examples=(

@@ -9,7 +9,7 @@ from typing import Any
 from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
-from dpfda.front.command.publishing import Publication, try_on_curves
+from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
 
 PRIOR = Option(
@@ -47,21 +47,11 @@ def _settings(given: Given) -> dict[str, Any]:
     return {"prior": read_prior(given.prior)}
 
 
-def _trial(estimator: Any) -> None:
-    from dpfda.summaries.sparse import prepare_pooled
-
-    if estimator.settings.reading.missing == "pooled":
-        try_on_curves(estimator, lambda trial, curves: prepare_pooled(trial, curves, None))
-    else:
-        try_on_curves(estimator)
-
-
 VERB = Publication(
     name="mean",
     words="Publish the mean curve of a file of private curves under differential privacy.",
     estimators=("dpfda.summaries.mean:PrivateMean",),
     reader=Curves(long=True),
-    trial=_trial,
     bounded=True,
     options=(o.MECHANISM, PRIOR),
     settings=_settings,

@@ -33,13 +33,13 @@ def plot(given: Given) -> None:
     Of several files the curves come into one picture. What two releases of one data set promise together
     is said by dpfda compose.
     """
+    from dpfda.front.command.opening import opened
     from dpfda.front.command.outputs import check_outputs, save_picture
-    from dpfda.releases.base import load
     from dpfda.views import draw
 
     inputs = {str(file): file for file in given.files}
     check_outputs({"--plot": given.plot}, inputs, given.overwrite)
-    releases = {file.stem: load(file) for file in given.files}
+    releases = {file.stem: opened(file) for file in given.files}
     if len(releases) != len(given.files):
         raise ParameterError("F.json", "have names of their own", "two of one name")
     view = _difference(releases) if given.difference else _together(releases)

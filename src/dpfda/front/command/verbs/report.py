@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OPTIONS = (
     Option(
         "files", "", "F.json...", "Releases of one data set, as written by --out, or a session's "
-        "answers.", type=list[Path], default=REQUIRED,
+        "answers; - for one that is piped in.", type=list[Path], default=REQUIRED,
     ),
     o.output("out", "F.html", "The report.", required=True),
     Option("registry", "--registry", "F.yaml",
@@ -37,8 +37,8 @@ def report(given: Given) -> None:
 
     One HTML file that needs nothing else. It reads releases, which are public, and costs no privacy.
     """
+    from dpfda.front.command.opening import opened_with_bytes
     from dpfda.front.command.outputs import check_outputs
-    from dpfda.releases.base import load
     from dpfda.releases.pages import registry_entry, report_page
     from dpfda.views.page import to_html
 
@@ -46,8 +46,9 @@ def report(given: Given) -> None:
     if len(inputs) != len(given.files):
         raise ParameterError("F.json", "be named once each", "a file that is named twice")
     check_outputs({"--out": given.out, "--registry": given.registry}, inputs, given.overwrite)
-    releases = {name: load(file) for name, file in inputs.items()}
-    hashes = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in inputs.items()}
+    read = {name: opened_with_bytes(file) for name, file in inputs.items()}
+    releases = {name: release for name, (release, _) in read.items()}
+    hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
     charged = None if given.ledger is None else _charged(given.ledger, releases)
     entry = (
         None

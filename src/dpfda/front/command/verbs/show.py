@@ -11,9 +11,9 @@ from dpfda.front.command.running import print_json
 
 def show(given: Given) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
-    from dpfda.releases.base import load
+    from dpfda.front.command.opening import opened
 
-    release = load(given.file)
+    release = opened(given.file)
     if given.as_json:
         told = {"warnings": release.warnings(), "report": release.describe()}
         print_json(release.summary() | told)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
@@ -24,6 +23,8 @@ def _column(name: str, words: str, default: Any = None) -> Option:
 @dataclass(frozen=True)
 class FollowUps:
     """Follow-ups, a row each."""
+
+    public: ClassVar[Sequence[str]] = ("top", "origin")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -81,20 +82,12 @@ def _named(given: Given) -> dict[str, str]:
     return {use: column for use, column in named.items() if column is not None}
 
 
-def _try(estimator: Any) -> None:
-    """Prepare a release of a made-up follow-up."""
-    trial = copy.copy(estimator).set_params(reading__invalid="repair")
-    by = None if trial.levels is None else [trial.levels[0]] * 100
-    trial.prepare([trial.settings.domain.domain_range[1]] * 100, by=by)
-
-
 VERB = Publication(
     name="survival",
     words="Publish the survival curve of follow-ups that may be censored, with bands, median, numbers "
     "at risk and a comparison of groups, under differential privacy.",
     estimators=("dpfda.summaries.survival:PrivateSurvival",),
     reader=FollowUps(),
-    trial=_try,
     without=("missing", "standardize"),
     options=(
         Option("causes", "--cause", "LABEL", "Label in --event of what ends a follow-up; any other "

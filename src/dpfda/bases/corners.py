@@ -1,0 +1,191 @@
+"""Covariates with public bounds or levels, and the corners of the box that they span.
+
+A number x with bounds a, b is u = (2 x - a - b) / (b - a), clipped to [-1, 1]; it lies between the ends
+-1 and 1 with weights (1 - u) / 2 and (1 + u) / 2. A label is wholly at its level. A corner is one end
+or level of each covariate, and its weight the product: not negative, in all one. Any function that is
+linear in each covariate by itself is, at every point, its average over the corners under these weights:
+so the terms z = (1, u or indicators of all levels but the first, ...) of a linear model are, and the
+products of terms of different covariates. A square is not: 1 - u^2 is kept beside.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.grids import frozen
+from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import floats, name
+from dpfda.numerics.parameters import LARGEST, real, shown
+
+Floats = NDArray[np.float64]
+
+# Noise on a coefficient grows with the root of the number of corners.
+MOST = 64
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Covariate:
+    """A covariate with public bounds, or public levels.
+
+    Parameters
+    ----------
+    name : str
+    bounds : (float, float), optional
+    levels : tuple of str
+        None for a number.
+    """
+
+    name: str
+    bounds: tuple[float, float] | None = None
+    levels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        words = "have a lower end below its upper end, or levels"
+        if self.bounds is None:
+            fits = len(self.levels) >= 2
+        else:
+            fits = bool(-LARGEST <= self.bounds[0] < self.bounds[1] <= LARGEST) and not self.levels
+        if not fits:
+            raise ParameterError(self.name, words, shown(self.bounds or self.levels))
+
+    @property
+    def ends(self) -> int:
+        """How many ends or levels it has."""
+        return len(self.levels) or 2
+
+    @property
+    def half(self) -> float:
+        """Half the distance between the bounds."""
+        return 1.0 if self.bounds is None else (self.bounds[1] - self.bounds[0]) / 2
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of its terms: its own, or one for each level but the first."""
+        return tuple(f"{self.name}={level}" for level in self.levels[1:]) or (self.name,)
+
+    def at(self, value: Any) -> Floats:
+        """Its terms at a value, which is public.
+
+        Raises
+        ------
+        ParameterError
+            If the value is outside the bounds, or no level.
+        """
+        if self.bounds is not None:
+            low, high = self.bounds
+            number = real(value, self.name, low, high, f"be a number from {low:g} to {high:g}")
+            return np.array([(2 * number - low - high) / (high - low)])
+        if str(value) not in self.levels:
+            raise ParameterError(self.name, f"be one of {', '.join(self.levels)}", shown(value))
+        return np.equal(self.levels[1:], str(value)).astype(np.float64)
+
+    def describe(self) -> str:
+        """In words."""
+        if self.bounds is None:
+            return f"{self.name} ({', '.join(self.levels)})"
+        return f"{self.name} from {self.bounds[0]:g} to {self.bounds[1]:g}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON types."""
+        known = {"levels": [*self.levels]} if self.bounds is None else {"bounds": [*self.bounds]}
+        return {"name": self.name, **known}
+
+
+@dataclass(frozen=True)
+class Corners:
+    """The corners between which every point of the covariates lies. Public."""
+
+    covariates: tuple[Covariate, ...]
+
+    def __post_init__(self) -> None:
+        names = [BASELINE, *(term for each in self.covariates for term in each.terms)]
+        if not self.covariates or len({*names}) < len(names):
+            raise ParameterError("covariates", "be one or more, with different names", shown(names[1:]))
+        if self.size > MOST:
+            raise ParameterError(
+                "covariates",
+                f"have at most {MOST} combinations of ends and levels",
+                f"{self.size}",
+                "Each doubles or multiplies the noise: leave some out, or join levels.",
+            )
+
+    @property
+    def size(self) -> int:
+        """Number R of corners."""
+        return int(np.prod([each.ends for each in self.covariates]))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the P terms of the linear model, the baseline first."""
+        return (BASELINE, *(term for each in self.covariates for term in each.terms))
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """Places, among terms, of covariates that are numbers."""
+        found, place = [], 1
+        for each in self.covariates:
+            if each.bounds is not None:
+                found.append(place)
+            place += len(each.terms)
+        return tuple(found)
+
+    @cached_property
+    def units(self) -> Floats:
+        """By what a term's coefficient is divided for one unit of its covariate (P,)."""
+        halves = [each.half for each in self.covariates for _ in each.terms]
+        return frozen(np.array([1.0, *halves]))
+
+    @cached_property
+    def design(self) -> Floats:
+        """Terms (R, P) at the corners."""
+        parts = []
+        for each in self.covariates:
+            if each.bounds is not None:
+                parts.append(np.array([[-1.0], [1.0]]))
+            else:
+                parts.append(np.eye(each.ends)[:, 1:])
+        rows = [np.concatenate([[1.0], *rows]) for rows in itertools.product(*parts)]
+        return frozen(np.array(rows))
+
+    def point(self, at: Mapping[str, Any]) -> Floats:
+        """Terms (P,) at values of covariates; those not named are in the middle, or at the first level.
+
+        Raises
+        ------
+        ParameterError
+            If a name or value is unknown.
+        """
+        known = {each.name for each in self.covariates}
+        if not isinstance(at, Mapping) or not {*at} <= known:
+            raise ParameterError("at", f"give values of {', '.join(sorted(known))}", shown(at))
+        middle = [
+            each.at(at[each.name]) if each.name in at else np.zeros(len(each.terms))
+            for each in self.covariates
+        ]
+        return np.concatenate([[1.0], *middle])
+
+    def describe(self) -> str:
+        """In words."""
+        return "; ".join(each.describe() for each in self.covariates)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """As JSON types."""
+        return [each.to_json() for each in self.covariates]
+
+    @classmethod
+    def from_json(cls, written: list[dict[str, Any]]) -> Self:
+        """Build them again."""
+        made = []
+        for each in written:
+            bounds = tuple(floats(each["bounds"]).tolist()) if "bounds" in each else None
+            levels = tuple(name(level) for level in each.get("levels", ()))
+            made.append(Covariate(name(each["name"]), bounds, levels))
+        return cls(tuple(made))

@@ -1,0 +1,264 @@
+"""The table and the pictures of a planned mean: errors and their parts over a range of epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dpfda.front.command.declared import Given
+from dpfda.front.command.running import print_json
+
+if TYPE_CHECKING:
+    from dpfda.privacy.guarantees import Guarantee
+    from dpfda.publication import MeanPlan
+    from dpfda.views import Curve
+    from dpfda.views.shapes import Stroke
+
+# The table goes from E/8 to 8 E by factors of two; the picture has steps between.
+SPAN = 8
+STEPS = 7
+CURVE_STEPS = 13
+# Means that are simulated for a point of the picture; the table takes more.
+PICTURE_DRAWS = 300
+# Root mean square errors at a point, in the units of the data, at one epsilon.
+Row = dict[str, float | None]
+
+
+def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
+    """Print the forecast of a mean, and draw it where that is wanted."""
+    from dpfda.front.command.checks import kernel_on
+    from dpfda.front.command.outputs import save_picture
+    from dpfda.views import draw_beside
+
+    forecast = Forecast(plan, kernel_on(given.basis, plan.basis.domain_range), given)
+    rows = [forecast.row(factor) for factor in _factors(STEPS)]
+    if given.plot is not None:
+        units = "standardised, no unit" if given.standardize else "units of the data"
+        save_picture(lambda: draw_beside(_views(forecast, units))[0], given.plot)
+    if given.as_json:
+        print_json(_as_json(forecast, rows, warnings, given.plot))
+    else:
+        typer.echo(_words(forecast, rows, given.plot))
+
+
+def with_budget(guarantee: Guarantee, value: Fraction) -> Guarantee:
+    """The guarantee with another epsilon, or rho."""
+    terms: dict[str, Any] = {term: getattr(guarantee, term) for term in guarantee.terms}
+    return type(guarantee)(**terms | {guarantee.terms[0]: value})
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Plans for one setting over a range of epsilon."""
+
+    plan: MeanPlan
+    kernel: Any
+    given: Given
+
+    @property
+    def basis(self) -> Any:
+        """Of the plan."""
+        return self.plan.basis
+
+    @property
+    def whole(self) -> Guarantee:
+        """The whole guarantee."""
+        return self.plan.guarantee
+
+    @property
+    def term(self) -> str:
+        """What is varied: epsilon, or rho."""
+        return self.whole.terms[0]
+
+    @property
+    def budget(self) -> Fraction:
+        """Its value."""
+        found: Fraction = getattr(self.whole, self.term)
+        return found
+
+    def epsilon(self, factor: Fraction) -> float:
+        """The whole epsilon, or rho, times a factor."""
+        return float(self.budget * factor)
+
+    def at(self, factor: Fraction, larger: Fraction = Fraction(1)) -> MeanPlan:
+        """The plan at E times a factor, for N times another."""
+        scaled = with_budget(self.whole, self.budget * factor)
+        size = (self.plan.n or 0) if larger == 1 else max(2, round((self.plan.n or 0) * larger))
+        return self.plan.at(n=size, guarantee=scaled)
+
+    def row(self, factor: Fraction) -> Row:
+        """The errors at E times a factor."""
+        plan = self.at(factor)
+        error = plan.expected_error()
+        assert error is not None  # noqa: S101
+        parts = {name: plan.typical(getattr(error, name)) for name in ("bias", "noise", "sampling")}
+        typical = plan.typical(error.total)
+        return {self.term: self.epsilon(factor), "typical": typical, **parts, "limit": plan.limit()}
+
+    @property
+    def counting(self) -> str:
+        """What is said of releasing a private number of units; nothing where it is public."""
+        from dpfda.publication import COUNT_SHARE
+
+        asked = self.plan
+        if asked.size is not None:
+            return ""
+        words = f"A tenth of {self.term} goes to counting the units, whose number is private.\n"
+        if asked.joins_count:
+            return words + "They are counted again in one with the sum, and that error is included."
+        if self.term == "rho":
+            return words + "The count's own error is not included."
+        share = math.sqrt(2) / (COUNT_SHARE * self.budget * self.given.curves)
+        return words + f"Not included: the count's own error of about {share:.1%}."
+
+
+def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
+    """Two pictures: against epsilon, and against the number of units."""
+    factors = _factors(CURVE_STEPS)
+    by_epsilon = plan_view(
+        [forecast.epsilon(factor) for factor in factors],
+        [forecast.at(factor) for factor in factors],
+        units,
+        f"{forecast.term} (smaller is more private)",
+        f"Expected error of a mean of {forecast.given.curves} units",
+    )
+    plans = [forecast.at(Fraction(1), factor) for factor in factors]
+    by_size = plan_view(
+        [float(plan.n or 0) for plan in plans],
+        plans,
+        units,
+        "number of units (curves, or persons)",
+        f"Expected error at {forecast.whole}",
+    )
+    return by_epsilon, by_size
+
+
+def plan_view(
+    values: Sequence[float], plans: Sequence[MeanPlan], units: str, against: str, title: str
+) -> Curve:
+    """The expected error of a release, its parts and the limit for it, on logarithmic axes.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Privacy losses, or numbers of units, increasing.
+    plans : sequence of MeanPlan
+        One for each.
+    units, against, title : str
+        Units of the error, what the values are, and what is shown.
+    """
+    import numpy as np
+
+    from dpfda.views import Curve, Line
+
+    at = np.array(values)
+
+    found = [plan.expected_error(PICTURE_DRAWS) for plan in plans]
+
+    def line(part: str, label: str, stroke: Stroke) -> Line:
+        pairs = zip(plans, found, strict=True)
+        errors = [plan.typical(getattr(error, part)) for plan, error in pairs]
+        return Line(at, np.array(errors), label, stroke=stroke)
+
+    lines = [
+        line("total", "error (noise and bias)", "solid"),
+        line("noise", "privacy noise", "dashdot"),
+        line("bias", "bias of smoothing", "dashed"),
+        line("sampling", "for comparison: sampling, at most", "dotted"),
+    ]
+    limits = [limit for plan in plans if (limit := plan.limit()) is not None]
+    if len(limits) == len(plans):
+        lines.append(Line(at, np.array(limits), "limit for such noise", stroke="dotted"))
+    said = "From public numbers alone; no file was read"
+    return Curve(
+        tuple(lines), against, f"typical error at a point\n({units})", title, said, logarithmic=True
+    )
+
+
+def _factors(steps: int) -> list[Fraction]:
+    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
+    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
+    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
+
+
+def _facts(forecast: Forecast) -> dict[str, Any]:
+    return {
+        "guarantee": str(forecast.whole),
+        "neighbours": forecast.given.neighbours,
+        "bound": str(forecast.plan.bounded["description"]),
+        "kernel": forecast.basis.describe(),
+        "mechanism": forecast.plan.noise_words,
+    }
+
+
+def _as_json(
+    forecast: Forecast, rows: list[Row], warnings: list[str], plot: Path | None
+) -> dict[str, Any]:
+    return {
+        "curves": forecast.given.curves,
+        **_facts(forecast),
+        "expected": rows[len(rows) // 2],
+        f"over_{forecast.term}": rows,
+        "limit": rows[len(rows) // 2]["limit"],
+        "limit_of_any": forecast.plan.limit_of_any(),
+        "error": "root mean square at a point, in the units of the data",
+        "plot": None if plot is None else str(plot),
+        "warnings": warnings,
+    }
+
+
+def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
+    middle, given = rows[len(rows) // 2], forecast.given
+    units = "standardised" if given.standardize else "units of the data"
+    limited, approximate = middle["limit"] is not None, forecast.whole.kind != "pure"
+    kind = "rho" if forecast.term == "rho" else "(epsilon, delta)"
+    belief = forecast.plan.belief
+    best = (
+        ": the error is that of the best of the laws offered"
+        if given.mechanism in (None, "auto")
+        else ""
+    )
+    facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
+    lines = [
+        f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
+        f"{_table(rows, limited, forecast.term)}\n",
+        f"Typical error at a point, as a root mean square ({units}):",
+        "  error     from the non-private mean of the same bounded curves: bias and noise together",
+        "  bias      left out by shrinkage",
+        "  noise     added for privacy",
+        "  sampling  beside it, at most: these curves against a wider population",
+        limited and "  limit     below which no noise that protects in proportion can expect to come",
+        f"Expected {belief}.",
+        approximate and f"Under {kind} no limit for such noise is proved{best}.",
+        limited
+        and f"At {forecast.term} = {middle[forecast.term]:.4g} the error expected is "
+        f"{_told(middle['typical'])}; no noise that protects in proportion can "
+        f"expect less than {_told(middle['limit'])}.",
+        forecast.counting,
+        plot is not None and f"Plot: {plot}",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _told(value: float | None) -> str:
+    from dpfda.privacy.words import number
+
+    return "" if value is None else number(value)
+
+
+def _table(rows: list[Row], limited: bool, term: str) -> str:
+    from dpfda.views import aligned
+
+    names = ("typical", "bias", "noise", "sampling", *(("limit",) if limited else ()))
+    columns = {
+        "": ["->" if 2 * place + 1 == len(rows) else "" for place in range(len(rows))],
+        term: [f"{row[term]:.4g}" for row in rows],
+        **{name: [_told(row[name]) for row in rows] for name in names},
+    }
+    return aligned({("error" if name == "typical" else name): c for name, c in columns.items()})

@@ -1,0 +1,134 @@
+"""`dpfda effects`: publish how curves depend on covariates: coefficient functions with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dpfda.errors import DataError, ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import REQUIRED, Given, Option
+from dpfda.front.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication
+from dpfda.front.command.reading import COLUMNS, Curves
+from dpfda.front.command.running import progress_bar
+
+# Of the grid for which a plan is tried.
+MOST_POINTS = 2000
+COVARIATE = Option(
+    "covariates", "--covariate", "NAME:LO:HI|NAME:A,B,..",
+    "A column that explains the curves, with its public bounds, or with its public levels, of which the "
+    "first is what others are compared with. Repeat it. Example: --covariate age:20:80 --covariate "
+    "case:control,MS",
+    o.MODEL, list[str], REQUIRED,
+)  # fmt: skip
+
+
+def read_covariates(texts: Sequence[str]) -> dict[str, Any]:
+    """Bounds or levels of covariates by name, from what was typed.
+
+    Raises
+    ------
+    ParameterError
+        If one has another form, or a name comes twice.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, _, rest = text.partition(":")
+        ends = rest.split(":")
+        if len(ends) > 2:
+            # The name itself has colons.
+            name, *ends = text.rsplit(":", 2)
+        try:
+            known: Any = (float(ends[0]), float(ends[1])) if len(ends) == 2 else rest.split(",")
+        except ValueError:
+            known = []
+        if not name or name in found or len(known) < 2:
+            remedy = "They are public and never read from the data. Example: --covariate age:20:80"
+            raise ParameterError(
+                "--covariate", "be NAME:LO:HI or NAME:A,B,.., each name once", repr(text), remedy
+            )
+        found[name] = known
+    return found
+
+
+@dataclass(frozen=True)
+class ExplainedCurves(Curves):
+    """Curves with columns that explain them."""
+
+    public: ClassVar[Sequence[str]] = (*Curves.public, "covariates")
+
+    @property
+    def options(self) -> Sequence[Option]:
+        known = super().options
+        # What is no part of the curve is beside it in the file.
+        return (
+            *(replace(option, default=REQUIRED) if option == COLUMNS else option for option in known),
+            COVARIATE,
+        )
+
+    def settings(self, given: Given) -> dict[str, Any]:
+        named = read_covariates(given.covariates)
+        return super().settings(given) | {"covariates": named}
+
+    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+        from dpfda.records.followups import read_followups
+
+        named = read_covariates(given.covariates)
+        numbers = [name for name, known in named.items() if isinstance(known, tuple)]
+        with progress_bar(f"reading {given.file.name}") as progress:
+            beside = read_followups(
+                given.file,
+                {name: name for name in named},
+                decimal=given.decimal,
+                invalid=given.invalid,
+                progress=progress,
+                numbers=numbers,
+                labels=[name for name in named if name not in numbers],
+            )
+        if any(len(column) != len(table.data) for column in beside.columns.values()):
+            raise DataError("The file must stay as it is while it is read; its number of rows changed.")
+        return estimator.fit(table.data, beside.columns, groups=table.groups)
+
+    def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
+        return super().notes(given, table, release, [*read_covariates(given.covariates)])
+
+
+def _try(estimator: Any) -> None:
+    """Plan for a grid with room for the cells."""
+    points = min(max(TRIED_POINTS, estimator.cells or 0), MOST_POINTS)
+    estimator.plan(TRIED_UNITS, columns=points).certified()
+
+
+def _draw_effect(release: Any, path: Path) -> None:
+    from dpfda.front.command.outputs import save_picture
+
+    save_picture(release[release.terms[1]].plot, path)
+
+
+VERB = Publication(
+    name="effects",
+    words="Publish how curves depend on covariates: a coefficient function with its band for each, and "
+    "the mean curve at any values of them (function-on-scalar regression), under differential privacy.",
+    estimators=(
+        "dpfda.summaries.functional_regression:PrivateFunctionalRegression",
+        "dpfda.summaries.mean:PrivateMean",
+    ),
+    reader=ExplainedCurves(),
+    trial=_try,
+    without=("standardize",),
+    options=(replace(o.BOUNDS[0], default=REQUIRED),),
+    outputs=(
+        (
+            o.output(
+                "effect_plot", "F.png", "A picture of the first coefficient function with its band."
+            ),
+            _draw_effect,
+        ),
+    ),
+    examples=(
+        "dpfda effects scans.csv --covariate case:0:1 --covariate visit:1:5 --groups ID --epsilon 2 "
+        "--bounds 0.2 0.9 --columns 'cca_*' --missing complete --out effects.json --plot effects.png",
+    ),
+)

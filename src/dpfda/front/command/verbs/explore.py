@@ -1,0 +1,50 @@
+"""`dpfda explore`: a local page to try public choices on."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import suppress
+from importlib.util import find_spec
+
+import typer
+
+from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import Given, Option, Verb
+
+OPTIONS = (
+    Option("port", "--port", "P", "Port of this machine; by default one that is free.", type=int,
+           default=0),
+    Option("no_browser", "--no-browser", "", "Print the address and open no browser.", type=bool,
+           default=False),
+)  # fmt: skip
+
+
+def explore(given: Given) -> None:
+    """Try epsilon, bounds and the number of people on made-up curves, in a browser on this machine.
+
+    A page with sliders shows an imaginary release with its band, the error to expect and the words, and
+    the command line for the same. It takes no file: the curves are made up, or public data that ship
+    with the package. Only this machine can reach it, at an address with a secret part. Ctrl-C stops it.
+    """
+    for package in ("jinja2", "matplotlib"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "report", "dpfda explore")
+    import matplotlib
+
+    from dpfda.front.explorer.server import serve
+
+    matplotlib.use("Agg")
+    if not 0 <= given.port <= 65535:
+        raise ParameterError("--port", "lie between 0 and 65535", given.port)
+    server, address = serve(given.port)
+    typer.echo(f"Explorer: {address}\nOn this machine only; no file is read. Ctrl-C stops it.")
+    if not given.no_browser:
+        webbrowser.open(address)
+    with server, suppress(KeyboardInterrupt):
+        server.serve_forever()
+    typer.echo("stopped")
+
+
+VERB = Verb("explore", explore, OPTIONS, ("dpfda explore", "dpfda explore --port 8600 --no-browser"),
+            o.PLANNING)  # fmt: skip

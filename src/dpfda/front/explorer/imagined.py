@@ -1,0 +1,263 @@
+"""An imaginary release: public choices, made-up curves, real noise; and how it is typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpfda.errors import ParameterError
+from dpfda.front.explorer.shapes import SHAPES, Floats, Shape
+from dpfda.numerics.parameters import choice, real, shown, whole
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.words import number
+
+if TYPE_CHECKING:
+    from dpfda.publication import MeanPlan
+    from dpfda.views import Curve, Line
+    from dpfda.views.page import Section
+
+KERNELS = {
+    "": "smooth shapes of many scales",
+    "matern:30%:2.5": "smooth, range 30%",
+    "matern:10%:1.5": "rougher, range 10%",
+    "exponential:10%": "rough, range 10%",
+    "rbf:30%": "very smooth, range 30%",
+}
+NEIGHBOURS = {
+    "replace-one": "replaced; number public",
+    "add-remove": "added or removed; number private",
+}
+# What the sliders reach; the fields beside them take no more either, so that an answer comes soon.
+EPSILON, DELTA = (0.01, 20.0), (0.0, 1e-3)
+UNITS, POINTS, FARTHEST = (2, 1_000_000), (4, 100), 1e6
+# Means that are simulated for the expected error, where it has no closed form.
+DRAWS = 100
+# Curves of people that are drawn.
+DRAWN = 40
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Public choices, as text where decimals are read as they are written.
+
+    Parameters
+    ----------
+    shape : str
+        Name of the curves.
+    epsilon, delta : str
+    curves, points : int
+        Numbers of people and of grid points.
+    low, high : float
+        The bounds.
+    kernel, neighbours : str
+    """
+
+    shape: str = "load"
+    epsilon: str = "1"
+    delta: str = "0"
+    curves: int = 500
+    low: float = 0.0
+    high: float = 5.0
+    points: int = 48
+    kernel: str = ""
+    neighbours: str = "replace-one"
+
+    @classmethod
+    def read(cls, sent: Mapping[str, str]) -> Setting:
+        """What a form sent, checked.
+
+        With ``was``, the shape that the form was made for: bounds of another shape are put back to
+        those that its own begin with.
+
+        Raises
+        ------
+        ParameterError
+            If a choice cannot be used.
+        """
+        known = {field.name: sent[field.name].strip() for field in fields(cls) if field.name in sent}
+        made: dict[str, Any] = {**known}
+        for name, limits in (("curves", UNITS), ("points", POINTS)):
+            if name in known:
+                text = known[name]
+                made[name] = whole(int(text) if text.isdecimal() else text, name, *limits)
+        for name in ("low", "high"):
+            if name in known:
+                made[name] = _finite(known[name], name)
+        setting = cls(**made)
+        choice(setting.shape, "shape", tuple(SHAPES))
+        if "low" not in known or "high" not in known or sent.get("was", setting.shape) != setting.shape:
+            low, high = SHAPES[setting.shape].bounds
+            setting = replace(setting, low=low, high=high)
+        return setting.checked()
+
+    def checked(self) -> Setting:
+        """The same, where it can be used."""
+        choice(self.kernel, "kernel", tuple(KERNELS))
+        choice(self.neighbours, "neighbours", tuple(NEIGHBOURS))
+        for name, (least, most) in (("epsilon", EPSILON), ("delta", DELTA)):
+            value = exact(getattr(self, name), name)
+            if not Fraction(str(least)) <= value <= Fraction(str(most)):
+                raise ParameterError(name, f"lie between {least:g} and {most:g} here", shown(value))
+        return self
+
+    def sent(self) -> dict[str, str]:
+        """What a form would send."""
+        return {name: f"{v:g}" if isinstance(v, float) else str(v) for name, v in asdict(self).items()}
+
+    def imagine(self) -> Imagined:
+        """Release the mean of the made-up curves once.
+
+        Raises
+        ------
+        ParameterError
+            If the estimator refuses the choices.
+        """
+        from dpfda.publication import already_charged
+        from dpfda.publication.averages import publish
+        from dpfda.summaries.mean import PrivateMean
+        from dpfda.summaries.settings import Domain, PrivacyUnit
+        from dpfda.summaries.sums import Summation
+
+        shape = SHAPES[self.shape]
+        mean = PrivateMean(
+            exact(self.epsilon, "epsilon"),
+            exact(self.delta, "delta"),
+            bounds=(self.low, self.high),
+            basis=self.kernel or None,
+            domain=Domain(domain_range=shape.domain_range, labels=shape.labels),
+            unit=PrivacyUnit(name=shape.unit, neighbours=self.neighbours),
+        )
+        plan: Any = mean.plan(self.curves, self.points)
+        curves = shape.curves(self.points)
+        summation = Summation.of(plan)
+        everyone, rest = summation.empty(), summation.empty()
+        summation.add(everyone, curves)
+        summation.add(rest, curves[: self.curves % len(curves)])
+        for _ in range(self.curves // len(curves)):
+            rest.merge(everyone)
+        with already_charged():
+            # Nobody's data are in it: no ledger is theirs.
+            release = publish(summation.finish(rest, plan), plan)
+        return Imagined(self, shape, plan, release, curves)
+
+
+@dataclass(frozen=True, eq=False)
+class Imagined:
+    """One imaginary release, and what is to be seen of it."""
+
+    setting: Setting
+    shape: Shape
+    plan: MeanPlan
+    release: Any
+    curves: Floats
+
+    @cached_property
+    def _means(self) -> tuple[Floats, Floats]:
+        """Mean of the people as they are, and within the bounds."""
+        whole_rounds, rest = divmod(self.setting.curves, len(self.curves))
+        times = np.full(len(self.curves), float(whole_rounds))
+        times[:rest] += 1
+        kept = np.clip(self.curves, self.setting.low, self.setting.high)
+        free, bounded = (np.average(each, axis=0, weights=times) for each in (self.curves, kept))
+        return free, bounded
+
+    @cached_property
+    def _line(self) -> Line:
+        drawn: Line = self.release.view(LEVEL).lines[0]
+        return drawn
+
+    @property
+    def unit_of_values(self) -> str:
+        """Unit of the values, where their label has one."""
+        return self.shape.labels["value"].partition("(")[2].rstrip(")")
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """What is to be expected, and what came out this once."""
+        free, bounded = self._means
+        grid, unit = self.release.grid_points, self.unit_of_values
+        expected, line = self.plan.expected_error(DRAWS), self._line
+        error = 0.0 if expected is None else self.plan.typical(expected.total)
+        half = 0.0 if line.lower is None or line.upper is None else np.mean(line.upper - line.lower) / 2
+        found = float(np.sqrt(np.mean((self.release(grid) - bounded) ** 2)))
+        low, high = self.setting.low, self.setting.high
+        outside = float(np.mean((self.curves < low) | (self.curves > high)))
+        moved = float(np.max(np.abs(free - bounded)))
+        cut = "no value of these curves lies outside"
+        if outside:
+            cut = (
+                f"{outside:.1%} of the values lie outside and are moved to the nearer bound, which "
+                f"moves the mean by up to {number(moved)} {unit}; with private curves nobody could tell"
+            )
+        return {
+            "Expected error": f"about {number(error)} {unit}, root mean square at a point",
+            "This time": f"{number(found)} {unit}, which only made-up curves let us see",
+            "Band": f"half-width {number(float(half))} {unit} on average; {line.band}",
+            "Bounds": cut,
+            "Guarantee": f"{self.plan.guarantee}; {self.plan.neighbours.describe(self.shape.unit)}",
+            "Noise": self.plan.noise_words,
+        }
+
+    @property
+    def title(self) -> str:
+        """What the picture shows."""
+        return f"Mean of {self.setting.curves} curves: {self.shape.title}"
+
+    def view(self) -> Curve:
+        """The release with its band, the mean that it is of, people's curves and the bounds."""
+        from dpfda.views import Curve, Line
+
+        grid = self.release.grid_points
+        _, bounded = self._means
+        every = max(1, len(self.curves) // DRAWN)
+        people = [Line(grid, curve, f"curves of {self.shape.unit}s") for curve in self.curves[::every]]
+        ends = np.array(self.release.domain_range)
+        limits = [
+            Line(ends, np.full(2, limit), "bounds", stroke="dotted")
+            for limit in (self.setting.low, self.setting.high)
+        ]
+        first = replace(self._line, label="what would be published")
+        mean = Line(grid, bounded, "mean without noise, never published", stroke="dashed")
+        words = "Nobody's data: made-up or public curves, and fresh noise each time"
+        labels = self.shape.labels
+        behind = (*people, *limits)
+        return Curve((first, mean), labels["domain"], labels["value"], self.title, words, behind=behind)
+
+    def words(self) -> dict[str, Section]:
+        """What the release says of itself, by the title of each part."""
+        from dpfda.releases.report import sections
+        from dpfda.views.page import Section
+
+        told = sections(self.release, self.release.words())
+        return {title: Section(title, paragraphs) for title, paragraphs in told.items()}
+
+    def commands(self) -> dict[str, str]:
+        """What can be typed for the same: what it does, and the command."""
+        said, shape = self.setting, self.shape
+        low, high = (f"{end:g}" for end in shape.domain_range)
+        chosen = ["--epsilon", said.epsilon, "--bounds", f"{said.low:g}", f"{said.high:g}"]
+        chosen += ["--domain", low, high]
+        chosen += ["--delta", said.delta] if exact(said.delta, "delta") else []
+        chosen += ["--kernel", said.kernel] if said.kernel else []
+        chosen += [] if said.neighbours == "replace-one" else ["--neighbours", said.neighbours]
+        plan = ["dpfda", "plan", "--curves", str(said.curves), "--points", str(said.points), *chosen]
+        mean = ["dpfda", "mean", "curves.csv", *chosen, "--unit", shape.unit]
+        mean += ["--x-label", shape.labels["domain"], "--y-label", shape.labels["value"]]
+        return {
+            "Expect the same, without a file": shlex.join(plan),
+            "Publish the mean of a file of your own": shlex.join([*mean, "--out", "mean.json"]),
+        }
+
+
+def _finite(text: str, name: str) -> float:
+    try:
+        return real(float(text), name, -FARTHEST, FARTHEST)
+    except ValueError:
+        raise ParameterError(name, "be a number", shown(text)) from None

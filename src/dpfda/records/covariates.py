@@ -1,0 +1,148 @@
+"""Covariates of records, and with their curves the rows that a table of corners is made of. Private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.corners import Corners
+from dpfda.errors import DataError
+from dpfda.records.arrow import arrow_table
+from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of
+from dpfda.records.headers import find_column
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def columns_named(Z: Any, names: Sequence[str]) -> list[Any]:
+    """The columns of covariates: of a frame or mapping by name, of an array (n, q) in order.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If there are others than these.
+    """
+    if isinstance(Z, Mapping):
+        if {*Z} != {*names}:
+            raise DataError(f"Z must have a column for each of {', '.join(names)}, and no other.")
+        return [Z[name] for name in names]
+    Z = arrow_table(Z)
+    labels = column_labels(Z)
+    if labels is not None and not all(isinstance(label, int) for label in labels):
+        words = [str(label) for label in labels]
+        places = [find_column(words, name, "covariates") for name in names]
+        return [Z.iloc[:, i] if is_frame(Z) else Z.column(i) for i in places]
+    Z = opened(Z)
+    shape = shape_of(Z)
+    if len(shape) == 1 and len(names) == 1:
+        return [Z]
+    if len(shape) != 2 or shape[1] != len(names):
+        raise DataError(f"Z must have one column a covariate ({len(names)}); found shape {shape}.")
+    if isinstance(Z, np.ndarray):
+        return [Z[:, i] for i in range(len(names))]
+    if is_frame(Z):
+        # Column by column: a common type for all of them would follow from what they hold.
+        return [Z.iloc[:, i] for i in range(len(names))]
+    rows = [cells_in(row, "A row of Z") for row in Z]
+    if any(len(row) != len(names) for row in rows):
+        raise DataError(f"Z must have one column a covariate ({len(names)}) in every row.")
+    return [[row[i] for row in rows] for i in range(len(names))]
+
+
+def columns_apart(X: Any, names: Sequence[str]) -> tuple[Any, list[Any]]:
+    """A frame without the columns of these names, and these columns.
+
+    Raises
+    ------
+    DataError
+        If it is no frame with labels.
+    ParameterError
+        If it has no column of a name.
+    """
+    X = arrow_table(X)
+    labels = column_labels(X)
+    if labels is None:
+        raise DataError(
+            "Z must hold the covariates of each record; found None, and X is no frame with columns "
+            f"{', '.join(names)}."
+        )
+    words = [str(label) for label in labels]
+    places = [find_column(words, name, "covariates") for name in names]
+    others = [i for i in range(len(words)) if i not in places]
+    if is_frame(X):
+        return X.iloc[:, others], [X.iloc[:, i] for i in places]
+    return X.select([X.column_names[i] for i in others]), [X.column(i) for i in places]
+
+
+def scaled(values: Floats, bounds: tuple[float, float]) -> Floats:
+    """Numbers clipped to public bounds and taken to [-1, 1]; 0 for what is not finite."""
+    low, high = bounds
+    clipped = np.clip(values, low, high)
+    return np.where(np.isfinite(values), np.clip((2 * clipped - low - high) / (high - low), -1, 1), 0.0)
+
+
+def corner_weights(corners: Corners, columns: Sequence[NDArray[Any]]) -> Floats:
+    """Weights (n, R) of the corners, from scaled numbers and places of levels.
+
+    Every product is of factors of one record, in a fixed order.
+    """
+    weights = np.ones((len(columns[0]), 1))
+    for covariate, column in zip(corners.covariates, columns, strict=True):
+        if covariate.bounds is not None:
+            factors = np.stack([(1 - column) / 2, (1 + column) / 2], axis=1)
+        else:
+            factors = np.equal.outer(column, np.arange(covariate.ends)).astype(np.float64)
+        weights = (weights[:, :, None] * factors[:, None, :]).reshape(len(weights), -1)
+    return weights
+
+
+def table_rows(
+    weights: Floats, squares: Floats, shares: Floats, cells: Sequence[int], sizes: Integers,
+    usable: NDArray[np.bool_], exponents: tuple[int, int],
+) -> tuple[Integers, Integers]:  # fmt: skip
+    """What records add to a table: integers whose outer products are added up.
+
+    Parameters
+    ----------
+    weights : array (n, R)
+        Of the corners: not negative, of sum one up to rounding.
+    squares : array (n, q)
+        Scaled numbers among the covariates; 2 u^2 - 1 is what is added up.
+    shares : array (n, m)
+        Values of curves, in half-distances from the middle of the bounds.
+    cells : sequence of int
+        Numbers of grid points in the cells.
+    sizes : array (n,)
+        Number of usable records of each record's unit.
+    usable : array (n,) of bool
+    exponents : (int, int)
+        Weights are in units of 2^-w, of sum at most 2^w a unit; numbers in units of 2^-v, within 2^v.
+
+    Returns
+    -------
+    array (n, R), array (n, 1 + q + M) of int64
+        Row i depends on record i, and the number of records of its unit, alone.
+    """
+    weight, value = exponents
+    parts = np.floor(np.ldexp(np.where(usable[:, None], weights, 0.0), weight)).astype(np.int64)
+    parts //= np.maximum(sizes, 1)[:, None]
+    numbers = [np.ones(len(weights)), *(2 * squares.T**2 - 1), *_averages(shares, cells)]
+    one = 2.0**value
+    found = [np.clip(np.rint(np.ldexp(np.clip(row, -1.0, 1.0), value)), -one, one) for row in numbers]
+    table = np.where(usable[:, None], np.stack(found, axis=1), 0.0)
+    return parts, table.astype(np.int64)
+
+
+def _averages(shares: Floats, cells: Sequence[int]) -> Iterator[Floats]:
+    """Averages over cells, each of one record's values added up in order."""
+    start = 0
+    for count in cells:
+        total = np.zeros(len(shares))
+        for column in shares[:, start : start + count].T:
+            total += column
+        yield total / count
+        start += count

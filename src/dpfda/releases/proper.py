@@ -1,0 +1,63 @@
+"""A function on nodes made a density, and what noise in the one does to the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.mechanisms.posteriors.histospline import monotone_probabilities, nearest_probabilities
+from dpfda.releases.histogram import ReleasedHistogram, simulated_errors
+
+Floats = NDArray[np.float64]
+
+# How a function is made a density: as in earlier files, or so where there is little below zero.
+PROPER = ("nearest", "adaptive")
+MUCH_BELOW = 1 / 16
+# Simulated functions.
+DRAWN = 1000
+
+
+def probabilities(values: Floats, proper: str) -> tuple[Floats, bool]:
+    """Values of sum one made non-negative, and whether their running sum was levelled for it.
+
+    Parameters
+    ----------
+    values : array of any shape
+    proper : {"nearest", "adaptive"}
+        The nearest ones; or, on an interval, where more than a sixteenth lies below zero, the
+        differences of the nearest running sum that never falls.
+    """
+    if proper == "adaptive" and values.ndim == 1 and -np.minimum(values, 0.0).sum() > MUCH_BELOW:
+        return monotone_probabilities(values), True
+    return nearest_probabilities(values), False
+
+
+def levelled_band(
+    raw: ReleasedHistogram, values: Floats, level: float, simultaneous: bool
+) -> tuple[Floats, Floats]:
+    """Bounds, at the nodes, for what functions that differ from `raw` by its noise are levelled to.
+
+    Levelling moves values far where noise moves a dip below zero. So the functions themselves are
+    simulated and levelled. Simultaneously: the least and largest values among the share `level` of them
+    that are closest to `raw`, in deviations of the noise; else the quantiles at each node.
+
+    Parameters
+    ----------
+    raw : ReleasedHistogram
+        On an interval.
+    values : array (m,)
+        Its values at the nodes, times their distance.
+    """
+    ((a, b),) = raw.domain_range
+    middles = a + (b - a) * (np.arange(values.size) + 0.5) / values.size
+    generator = np.random.Generator(np.random.Philox(key=3))
+    errors = simulated_errors(raw, middles[:, None], generator, DRAWN) * ((b - a) / values.size)
+    made = np.array([monotone_probabilities(values - error) for error in errors])
+    if not simultaneous:
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        lower, upper = np.quantile(made, tails, axis=0)
+        return np.asarray(lower), np.asarray(upper)
+    deviations = np.sqrt(np.mean(errors**2, axis=0))
+    farthest = (np.abs(errors) / np.where(deviations > 0, deviations, 1.0)).max(axis=1)
+    kept = made[farthest <= np.quantile(farthest, level, method="higher")]
+    return np.asarray(kept.min(axis=0)), np.asarray(kept.max(axis=0))

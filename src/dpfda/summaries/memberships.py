@@ -1,0 +1,136 @@
+"""Which group every privacy unit is in: one group a unit, by labels that are read cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.records import LongCurves
+from dpfda.records.containers import cells_in
+from dpfda.records.labels import Key, label_key, plain_label, read_keys
+
+
+def unit_keys(X: Any, groups: Any, invalid: str) -> list[Key] | None:
+    """What the privacy unit of each record, or observation, is compared by; None without units."""
+    if isinstance(X, LongCurves):
+        if groups is not None:
+            raise ParameterError("groups", "be part of LongCurves", "a separate argument")
+        return read_keys(X.ids if X.groups is None else X.groups, "groups", "repair")
+    return None if groups is None else read_keys(groups, "groups", invalid)
+
+
+def read_memberships(y: Any, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
+    """What the group of each record is compared by; one group a unit, None where there is none.
+
+    Raises
+    ------
+    DataError
+        If labels are missing, or a unit is in two groups and nothing is to be repaired.
+    """
+    if y is None:
+        raise DataError(
+            "y must hold the group of each record: PrivateComparison requires y to be passed, but the "
+            "target y is None."
+        )
+    keys = read_keys(y, "y", "repair")
+    if len(keys) != count:
+        raise DataError(
+            f"y must hold one label a record ({count}); found inconsistent numbers of samples: shape "
+            f"({len(keys)},)."
+        )
+    if own is not None and len(own) != count:
+        raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
+    if invalid == "refuse" and None in keys:
+        raise DataError(f"y must have a group for every record; found none in row {keys.index(None)}.")
+    if own is None:
+        return keys
+    first: dict[Key, Key] = {}
+    settled = []
+    for row, (unit, key) in enumerate(zip(own, keys, strict=True)):
+        # Units without a label of their own are one unit, as in `PrivateMean`.
+        settled.append(first.setdefault(unit, key))
+        if invalid == "refuse" and settled[row] != key:
+            raise DataError(
+                f"Every unit must be in one group; found a unit in two, at row {row}. Then its data "
+                "would be released twice and cost twice. Keep one group a unit, or use "
+                "invalid='repair' to count it for the group of its first record."
+            )
+    return settled
+
+
+def read_levels(
+    given: Sequence[Any] | None, memberships: list[Key], y: Any, neighbours: Neighbours
+) -> list[Any]:
+    """The groups in their order: those that are given, or those found where membership is public."""
+    if given is not None:
+        levels = _declared(given)
+    elif neighbours is Neighbours.ADD_REMOVE:
+        raise ParameterError(
+            "levels",
+            "be given under add/remove neighbours",
+            "None",
+            "Which groups occur is private there; name them from public knowledge.",
+        )
+    else:
+        levels = sorted(_found(memberships, y).values(), key=str)
+    keys = [label_key(level) for level in levels]
+    if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
+        raise ParameterError(
+            "levels",
+            "be two or more different groups",
+            f"{len(levels)} (n_samples = {len(memberships)})",
+            "Compare at least two.",
+        )
+    return levels
+
+
+def names_of_levels(levels: list[Any]) -> list[str]:
+    """What the groups are called, each by a name of its own."""
+    names = [str(level) for level in levels]
+    if len(set(names)) != len(names):
+        raise ParameterError("levels", "have different names", repr(names))
+    return names
+
+
+def _declared(given: Any) -> list[Any]:
+    """Names of groups as the caller lists them; each can be compared and counted."""
+    try:
+        if isinstance(given, str | bytes):
+            raise TypeError
+        levels = list(given)
+        set(levels)
+    except TypeError:
+        words = "be a list of the groups, such as ['a', 'b']"
+        raise ParameterError("levels", words, shown(given)) from None
+    return levels
+
+
+def _found(memberships: list[Key], y: Any) -> dict[Key, Any]:
+    """The groups that occur: words and numbers in one form for one value, others as they are."""
+    found: dict[Key, Any] = {}
+    occur = set(memberships)
+    for label in cells_in(y, "y"):
+        key = label_key(label)
+        if key is not None and key in occur and key not in found:
+            plain = plain_label(key)
+            found[key] = label if plain is None else plain
+    return found
+
+
+def rows_of_level(memberships: list[Key], level: Any) -> NDArray[np.bool_]:
+    """Which records are of one group."""
+    own = label_key(level)
+    return np.array([key == own for key in memberships], dtype=bool)
+
+
+def count_units(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
+    """How many privacy units a group has; public under replace-one neighbours."""
+    if own is None:
+        return int(chosen.sum())
+    return len({unit for unit, inside in zip(own, chosen, strict=True) if inside})

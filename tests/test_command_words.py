@@ -1,0 +1,207 @@
+"""What is typed and what is said: letters, completion, pipes, and remedies that can be typed."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import PrivateCovariance, PrivateMean
+from dpfda.front.command.app import app, declared_verbs
+from dpfda.front.command.declared import SHORT
+from dpfda.front.command.running import as_options
+
+CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.1, 0.1, 40)[:, None]
+VERBS = declared_verbs()
+
+
+def run(*arguments, **settings):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **settings)
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    header = ",".join(f"t{i}" for i in range(12))
+    np.savetxt("curves.csv", CURVES, delimiter=",", header=header, comments="")
+    PrivateMean(1.0, bounds=(0, 1)).fit(CURVES).release_.save("mean.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_letter_means_one_option_of_a_verb(name):
+    letters = [SHORT[option.flag] for option in VERBS[name].told() if option.flag in SHORT]
+    assert len(set(letters)) == len(letters)
+    assert "-h" not in letters
+
+
+def test_letters_do_what_the_words_do(folder):
+    short = run("mean", "curves.csv", "-e", 1, "-b", 0, 1, "-c", "t*", "-o", "a.json", "-j")
+    assert short.exit_code == 0, short.output
+    assert '"epsilon": 1' in short.stdout
+    planned = ("--epsilon", 1, "--bounds", 0, 1)
+    assert (
+        run("plan", "-n", 50, "-e", 1, "-b", 0, 1).stdout == run("plan", "--curves", 50, *planned).stdout
+    )
+    assert run("eval", "mean.json", "-a", "0.5").stdout == run("eval", "mean.json", "--at", "0.5").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("dpfda fp", {"fpca"}),
+        ("dpfda mean --eps", {"--epsilon"}),
+        ("dpfda plan den", {"density"}),
+        ("dpfda plan classify --cla", {"--classes"}),
+        ("dpfda ledger cr", {"create"}),
+    ],
+)
+def test_a_shell_is_told_how_words_go_on(typed, offered):
+    asked = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": typed}
+    asked["COMP_CWORD"] = str(len(typed.split()) - 1)
+    made = subprocess.run(
+        [sys.executable, "-c", "from dpfda.front.command import main; main()"],
+        env=os.environ | asked, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert set(made.stdout.split()) == offered
+
+
+@pytest.mark.parametrize("line", [("show",), ("eval", "--at", "0.5"), ("compose",)])
+def test_a_release_is_piped_in(folder, line):
+    content = (folder / "mean.json").read_bytes()
+    piped, named = run(line[0], "-", *line[1:], input=content), run(line[0], "mean.json", *line[1:])
+    assert piped.exit_code == 0, piped.output
+    assert piped.stdout.replace("-:", "mean.json:") == named.stdout
+    refused = run(line[0], "-", *line[1:], input=b"hello")
+    assert refused.exit_code == 2
+
+
+def test_every_verb_that_reads_records_takes_a_pipe(folder):
+    content = (folder / "curves.csv").read_bytes()
+    setting = ("-e", 1, "-b", 0, 1, "-o", "piped.json")
+    assert run("mean", "-", *setting, input=content).exit_code == 0
+    for name, verb in VERBS.items():
+        (file,) = [option for option in verb.told() if option.name == "file" and not option.flag] or [
+            None
+        ]
+        if file is not None and not name.startswith(("ledger", "part")):
+            assert "standard input" in file.help, name
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Use missing='complete' to fill gaps", "Use --missing complete to fill gaps"),
+        ("Pass bounds=(lower, upper) in units", "Pass --bounds lower upper in units"),
+        ("missing must be 'refuse'", "--missing must be 'refuse'"),
+        ("Pass center= a curve", "Pass --center a curve"),
+        ("Set radius=0.5.", "Set --radius 0.5."),
+        ("domain_range must contain the grid", "--domain must contain the grid"),
+    ],
+)
+def test_parameters_are_said_as_they_are_typed(message, words):
+    assert as_options(message, VERBS["covariance"].told()) == words
+
+
+def named(said):
+    """Options that a message names, and what is left of Python in it."""
+    return set(re.findall(r"--[a-z][\w-]*", said)), re.findall(r"\b[a-z_]+=\S*", said)
+
+
+BOUNDED = ("--bounds", "0", "1")
+SPENT = ("--epsilon", "1", "--out", "new.json", "--overwrite")
+LEARNT = ("--target", "t1", "--target-bounds")
+WRONG = [
+    ("mean", "gaps.csv", *BOUNDED, *SPENT),
+    ("covariance", "gaps.csv", *BOUNDED, *SPENT),
+    ("fpca", "gaps.csv", *BOUNDED, *SPENT),
+    ("compare", "groups.csv", "--by", "who", *BOUNDED, *SPENT),
+    ("mean", "words.csv", *BOUNDED, *SPENT),
+    ("mean", "curves.csv", *SPENT),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--mechanism", "gaussian"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--mechanism", "elliptical"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--mechanism", "moon"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--public-size", "9"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--groups", "who"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--kernel", "rbf"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--domain", "1", "0"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--id", "a"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--rho", "1"),
+    ("covariance", "curves.csv", *BOUNDED, *SPENT, "--neighbours", "add-remove", "--center", "pairs"),
+    ("fpca", "curves.csv", *BOUNDED, *SPENT, "--n-components", "99"),
+    ("fpca", "curves.csv", *BOUNDED, *SPENT, "--mechanism", "moon"),
+    ("survival", "curves.csv", "--time", "t1", "--top", "0", *SPENT),
+    ("regress", "curves.csv", "--input", "t2:1:0", *LEARNT, "0", "1", *SPENT),
+    ("regress", "curves.csv", "--input", "t2:0:1", *LEARNT, "1", "0", *SPENT),
+    ("density", "curves.csv", *SPENT),
+    ("density", "gaps.csv", "--column", "t1:0:1", *SPENT),
+    ("density", "curves.csv", "--column", "t1:1:0", *SPENT),
+    ("regress", "gaps.csv", "--input", "t1:0:1", "--target", "t2", "--target-bounds", "0", "1", *SPENT),
+    ("regress", "gaps.csv", "--input", "t2:0:1", "--target", "t1", "--target-bounds", "0", "1", *SPENT),
+    ("classify", "gaps.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT),
+    ("classify", "curves.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT,
+     "--loss", "squared", "--solver", "moon"),
+    ("classify", "curves.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT,
+     "--loss", "logistic", "--solver", "sums"),
+    ("survival", "gaps.csv", "--time", "t1", "--top", "1", *SPENT),
+    ("survival", "gaps.csv", "--time", "t2", "--event", "t1", "--top", "1", *SPENT),
+    ("survival", "gaps.csv", "--time", "t2", "--by", "t3", "--top", "1", *SPENT),
+    ("plan", "mean", "--curves", "50", "--epsilon", "1"),
+    ("plan", "mean", "--curves", "50", *BOUNDED),
+    ("plan", "mean", "--curves", "1", "--epsilon", "1", *BOUNDED),
+    ("plan", "covariance", "--curves", "50", "--epsilon", "1", *BOUNDED, "--mechanism", "moon"),
+    ("plan", "density", "--curves", "50", "--epsilon", "1"),
+    ("plan", "mean", "--curves", "50", "--epsilon", "1", *BOUNDED, "--domain", "x", "y"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--grid", "1"),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--domain", "x", "y"),
+    ("eval", "mean.json", "--quantiles", "0.5"),
+    ("eval", "mean.json", "--at", "7"),
+    ("eval", "mean.json", "--band", "moon"),
+    ("eval", "cov.json", "--derivative"),
+    ("plot", "mean.json", "cov.json", "--plot", "x.png"),
+    ("plot", "cov.json", "--difference", "--plot", "x.png"),
+    ("compose", "mean.json", "--kind", "moon"),
+    ("report", "mean.json", "--out", "curves.csv"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def wrong(folder):
+    gaps = CURVES.astype(str)
+    gaps[3, 1] = ""
+    header = ",".join(f"t{i}" for i in range(12))
+    (folder / "gaps.csv").write_text("\n".join([header, *(",".join(row) for row in gaps)]))
+    gaps[3, 1] = "seven"
+    (folder / "words.csv").write_text("\n".join([header, *(",".join(row) for row in gaps)]))
+    gaps[3, 1] = ""
+    rows = [",".join(["ab"[i % 2], *row]) for i, row in enumerate(gaps)]
+    (folder / "groups.csv").write_text("\n".join([f"who,{header}", *rows]))
+    PrivateCovariance(1.0, bounds=(0, 1)).fit(CURVES).release_.save("cov.json")
+    return folder
+
+
+def test_what_an_error_tells_to_do_can_be_typed(wrong):
+    """Options that it names are those of the verb or command that it names; nothing of Python."""
+    for line in WRONG:
+        result = run(*line)
+        said = flat(result.stderr)
+        assert result.exit_code == 2, (line, result.output)
+        name = next(n for n in (" ".join(line[:2]), line[0]) if n in VERBS)
+        other = {
+            option.flag
+            for words in re.findall(r"dpfda ((?:ledger )?[a-z]+)", said)
+            for option in (VERBS[words].told() if words in VERBS else ())
+        }
+        flags, python = named(said)
+        known = {option.flag for option in VERBS[name].told()} | other
+        assert flags <= known, (line, said)
+        assert not python, (line, said)
+        assert not re.search(r"\b[a-z]+_[a-z_]+\b", said), (line, said)
+        assert "seven" not in said

@@ -1,0 +1,124 @@
+"""Bands of fitted functions: the law of noise on coefficients, and how often they hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
+from dpfda.errors import ParameterError
+from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.releases.weights import deviations, factor
+from dpfda.testing import check_release
+from statistical import FALSE_ALARM, lower_limit, upper_limit
+
+LOUD = 1e9
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("law", [KNormNoise((6,), (10**6,)), GaussianNoise((10**6,) * 6)])
+def test_factors_are_quantiles_of_the_law(law, level):
+    draws = 20_000
+    noise = law.simulate(np.random.default_rng(1), draws) / np.sqrt(law.variances()[0])
+    direction = np.array([0.6, 0.0, -0.8, 0.0, 0.0, 0.0])
+    knorm = isinstance(law, KNormNoise)
+    for simultaneous, sizes in (
+        (False, np.abs(noise @ direction)),
+        (True, np.linalg.norm(noise, axis=1)),
+    ):
+        wide = factor(6, level, simultaneous, knorm)
+        held = int(np.sum(sizes <= wide))
+        assert lower_limit(held, draws, FALSE_ALARM) <= level <= upper_limit(held, draws, FALSE_ALARM)
+        for wrong in (wide * np.sqrt(2), wide / np.sqrt(2)):
+            held = int(np.sum(sizes <= wrong))
+            low, high = (limit(held, draws, FALSE_ALARM) for limit in (lower_limit, upper_limit))
+            assert not low <= level <= high
+
+
+def test_deviations_of_functions():
+    features = np.array([[1.0, 0.0], [0.6, 0.8]])
+    np.testing.assert_allclose(deviations(features, np.array(2.0)), [2.0, 2.0])
+    covariance = np.array([[4.0, 1.0], [1.0, 9.0]])
+    exact = np.sqrt([4.0, 0.36 * 4 + 2 * 0.48 + 0.64 * 9])
+    np.testing.assert_allclose(deviations(features, covariance), exact)
+
+
+def curve(count):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (count, 1))
+    return x, np.sin(5 * x[:, 0]) + rng.normal(0, 0.2, count)
+
+
+def regressor(epsilon, solver, **settings):
+    loss = "huber" if solver == "objective" else "squared"
+    return PrivateKernelRegressor(
+        epsilon, bounds=(0, 1), target_bounds=(-2, 2), loss=loss, solver=solver, **settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("solver", "delta"), [("output", 0), ("output", 1e-6), ("sums", 0), ("objective", 0)]
+)
+def test_bands_hold_the_machine_without_noise(solver, delta):
+    x, y = curve(1500)
+    machine = regressor(1.0, solver, delta=delta)
+    first = machine.fit(x, y).release_
+    at = np.linspace(0.02, 0.98, 25)
+    quiet = regressor(LOUD, solver, penalty=first.penalty, components=first.features.components,
+                      features="grid")  # fmt: skip
+    exact = quiet.fit(x, y).release_(at)
+    draws = 60
+    inside = whole = 0
+    for _ in range(draws):
+        release = machine.fit(x, y).release_
+        pointwise, everywhere = (release.band(0.9, s, at) for s in (False, True))
+        inside += int((pointwise.lower <= exact)[12] and (exact <= pointwise.upper)[12])
+        whole += everywhere.contains(exact)
+    assert upper_limit(inside, draws, FALSE_ALARM) >= 0.9
+    if solver == "output":
+        assert lower_limit(inside, draws, FALSE_ALARM) <= 0.9
+    assert upper_limit(whole, draws, FALSE_ALARM) >= 0.9
+
+
+def test_a_band_is_cut_at_the_bounds_and_travels_with_its_file(tmp_path):
+    x, y = curve(300)
+    release = regressor(0.2, "sums").fit(x, y).release_
+    band = release.band()
+    assert band.lower.min() >= -2
+    assert band.upper.max() <= 2
+    assert (
+        release.band(0.5, False).reach(release(band.points)).mean()
+        < band.reach(release(band.points)).mean()
+    )
+    again = load(release.save(tmp_path / "f.json"))
+    np.testing.assert_array_equal(again.band().upper, band.upper)
+    assert {"lower", "upper"} <= set(release.table().columns)
+    check_release(release)
+    pyplot.close(release.plot().figure)
+
+
+def test_where_noise_may_have_made_all_of_it_the_picture_is_faded():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-0.3, 0.3, (3000, 2))
+    X[:, 1] -= 0.6
+    machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1), loss="squared", solver="sums")
+    release = machine.fit(X, np.int64(X[:, 0] > 0)).release_
+    faded = release.view().faded
+    # Records lie at the foot of the square; nothing is known of its upper half.
+    assert faded[:, 80:].mean() > 0.8 > faded[:, 15:35].mean()
+    assert release.view(None).faded is None
+    pyplot.close(release.plot().figure)
+    x, y = curve(300)
+    curves = regressor(0.05, "sums").fit(x, y).release_.view()
+    assert curves.lines[-1].label == "mostly noise"
+
+
+def test_there_is_no_band_without_known_noise():
+    x, y = curve(200)
+    release = replace(regressor(1.0, "sums").fit(x, y).release_, spread=None)
+    with pytest.raises(ParameterError, match="release must have known noise for a band"):
+        release.band()
+    assert "lower" not in release.table().columns
+    assert "There is no band" in release.describe()
+    check_release(release)
