@@ -106,7 +106,7 @@ def test_points_of_persons_on_a_rectangle(people, folder, monkeypatch):
     assert abs(release.raw.counts.sum() - 200) < 4 * 2.0**-EXPONENT
     assert (release.about["domain"], release.about["domain_2"]) == ("age", "x")
     table = table_of(folder / "map.csv")
-    assert list(table[0]) == ["point_1", "point_2", "value"]
+    assert list(table[0]) == ["point_1", "point_2", "value", "lower", "upper"]
     assert len(table) == 64 * 64
 
 
