@@ -107,7 +107,7 @@ def test_points_of_persons_on_a_rectangle(people, folder, monkeypatch):
     assert (release.about["domain"], release.about["domain_2"]) == ("age", "x")
     table = table_of(folder / "map.csv")
     assert list(table[0]) == ["point_1", "point_2", "value", "lower", "upper"]
-    assert len(table) == 64 * 64
+    assert len(table) == 32 * 32
 
 
 def test_a_table_of_counts_and_a_ledger(deaths, folder, monkeypatch):
