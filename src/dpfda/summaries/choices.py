@@ -9,7 +9,7 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.settings import PrivacyUnit
+from dpfda.summaries.settings import PrivacyUnit, Settings
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
 
@@ -80,6 +80,42 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
     if neighbours is Neighbours.REPLACE_ONE:
         return count
     return None if given is None else whole(given, "public_size", words="be a positive integer")
+
+
+def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None, int | None]:
+    """The public size of what is released, and the one that its cells are chosen for.
+
+    Parameters
+    ----------
+    settings : Settings
+    count : int
+        How many units there are, or are planned.
+    planned : bool
+        Whether `count` is a plan's, public wherever a size was stated.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `public_size` does.
+    """
+    designed = public_size(settings.unit, count, settings.reading.invalid)
+    designed = count if planned and designed is not None else designed
+    private = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
+    return (None if private else designed), designed
+
+
+def size_of_cells(designed: int | None) -> int:
+    """The public size that a number of cells is chosen for.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
+    if designed is None:
+        words = "be given under add/remove neighbours, where the number of units is private"
+        raise ParameterError("cells", words, "None", "Or give public_size, such as the size planned.")
+    return designed
 
 
 def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> None:

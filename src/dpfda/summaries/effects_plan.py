@@ -15,7 +15,6 @@ from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors.effects import expected_table
 from dpfda.numerics.aggregate import IntegerSum
@@ -28,7 +27,7 @@ from dpfda.publication import stamp
 from dpfda.publication.corners import EXPONENT, CornerTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.functional_regression import ReleasedFunctionalRegression
-from dpfda.summaries.choices import public_size
+from dpfda.summaries.choices import size_of_cells, sizes_for
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
 
@@ -206,10 +205,7 @@ def effects_plan(
         noise=noise, unit=unit, planned=True,
     )  # fmt: skip
     neighbours, grid = Neighbours.parse(settings.unit.neighbours), flat_grid(basis)
-    designed = public_size(settings.unit, count, settings.reading.invalid)
-    if planned and designed is not None:
-        designed = count
-    size = None if neighbours is Neighbours.ADD_REMOVE else designed
+    size, designed = sizes_for(settings, count, planned)
     bound.curves_on(grid)
 
     def table_of(wanted: int, columns: int) -> CornerTable:
@@ -226,12 +222,9 @@ def effects_plan(
 
     beside = 1 + len(corners.numbers)
     if cells is None:
-        if designed is None:
-            words = "be given under add/remove neighbours, where the number of units is private"
-            raise ParameterError(
-                "cells", words, "None", "Or give public_size, such as the size planned."
-            )
-        strength = designed * USUAL / table_of(TRIAL, TRIAL).deviation / math.sqrt(corners.size)
+        strength = (
+            size_of_cells(designed) * USUAL / table_of(TRIAL, TRIAL).deviation / math.sqrt(corners.size)
+        )
         chosen = number_of_cells(grid.size, strength)
     else:
         chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")

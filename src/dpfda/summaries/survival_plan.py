@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.lifetimes import NARROW, LifeCells
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.lifetimes import expected_shares
 from dpfda.noise import cost_of
@@ -26,7 +25,7 @@ from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.survival import BOUND, ReleasedSurvival
-from dpfda.summaries.choices import public_size
+from dpfda.summaries.choices import size_of_cells, sizes_for
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
 
@@ -178,10 +177,7 @@ def survival_plan(
         survival_plan, settings=settings, cells=cells, noise=noise, unit=unit, named=named, planned=True
     )
     neighbours = Neighbours.parse(settings.unit.neighbours)
-    designed = public_size(settings.unit, count, settings.reading.invalid)
-    if planned and designed is not None:
-        designed = count
-    size = None if neighbours is Neighbours.ADD_REMOVE else designed
+    size, designed = sizes_for(settings, count, planned)
     domain = settings.domain.domain_range
 
     def table_of(made: LifeCells) -> ShareTable:
@@ -193,12 +189,7 @@ def survival_plan(
 
     made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
     if cells is None:
-        if designed is None:
-            words = "be given under add/remove neighbours, where the number of units is private"
-            raise ParameterError(
-                "cells", words, "None", "Or give public_size, such as the size planned."
-            )
-        persons = designed / made.groups * USUAL / (table_of(made).deviation * made.parts)
+        persons = size_of_cells(designed) / made.groups * USUAL / (table_of(made).deviation * made.parts)
         wanted = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.5)))
         made = LifeCells.of(domain, wanted, power=NARROW, **named)
     about = {"summary": "survival curve", **read_labels(settings.domain.labels)}
