@@ -35,6 +35,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
+from dpfda.records import doors as door
 from dpfda.records.rows import NamedRows
 from dpfda.summaries.curves import handed_curves
 from dpfda.summaries.matrix_noise import Center
@@ -219,6 +220,23 @@ class Door:
     takes: Callable[[Any], bool] = lambda cell: True
 
 
+class Shelf:
+    """A container of a kind that is known by its door alone."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+
+
+class ShelfDoor(door.Door):
+    """Of shelves."""
+
+    def recognises(self, data: Any) -> bool:
+        return isinstance(data, Shelf)
+
+    def cells(self, data: Shelf) -> Records:
+        return data.records
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the library makes of records: the units, and integers or numbers of each, or their sum."""
@@ -315,6 +333,7 @@ DOORS: list[Door] = [
     Door("list of arrays", lambda records: [natural([record])[0] for record in records]),
     Door("list of masked arrays", lambda records: [masked([record])[0] for record in records]),
     Door("list of series", lambda records: [pd.Series(record, dtype=object) for record in records]),
+    Door("container of its own", lambda records: Shelf([list(record) for record in records])),
     Door("array", natural),
     Door("transposed memory", lambda records: np.asfortranarray(natural(records))),
     Door("array of objects", objects),

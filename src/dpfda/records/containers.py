@@ -31,7 +31,7 @@ from dpfda.records.arrow import (
     names_in,
 )
 from dpfda.records.cells import NO_NUMBER, TOO_LARGE_INTEGER, read_cell
-from dpfda.records.labelled_arrays import is_labelled, unlabelled
+from dpfda.records.doors import door_of
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +60,8 @@ def opened(values: Any) -> Any:
     taken cell by cell: such a conversion may find the type by looking at all cells, and one missing
     cell would change how those of others are read (whole numbers of pandas become floats).
     """
-    if is_labelled(values):
-        values = unlabelled(values)
+    if (door := door_of(values)) is not None:
+        values = door.cells(values)
     if hasattr(values, "dask") and hasattr(values, "compute"):
         values = values.compute()
     values = arrow_array(arrow_table(values))
@@ -311,8 +311,9 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
     if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype"):
         # A column of numpy's own is an array; others give their cells as objects.
         return values.to_numpy() if isinstance(values.dtype, np.dtype) else list(values)
-    if is_labelled(values):
-        return cells_of(unlabelled(values))
+    if (door := door_of(values)) is not None:
+        held = door.cells(values)
+        return None if held is values else cells_of(held)
     if isinstance(values, Sequence):
         return list(values)
     if hasattr(values, "__array__") and hasattr(values, "shape"):

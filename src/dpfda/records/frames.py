@@ -15,19 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import OrientationError, ParameterError
+from dpfda.errors import OrientationError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import column_labels, is_frame
 from dpfda.records.dates import moments
+from dpfda.records.doors import door_of
 from dpfda.records.handed import Handed
-from dpfda.records.headers import ARGUMENTS, check_labels, curve_columns, find_column, grid_points
-from dpfda.records.labelled_arrays import (
-    coordinate_beside,
-    coordinates,
-    is_labelled,
-    labelled_words,
-)
-from dpfda.records.scikit_fda import functional_handed, functional_words, is_functional
+from dpfda.records.headers import check_labels, curve_columns, find_column, grid_points
 
 Floats = NDArray[np.float64]
 
@@ -58,11 +52,9 @@ def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
     ParameterError
         If there is no column called `groups`.
     """
-    X = arrow_table(X)
-    if is_functional(X):
-        return functional_handed(X, groups, stated)
-    if is_labelled(X):
-        return Handed(X, groups, _grid_along(X, stated is not None))
+    X, door = arrow_table(X), door_of(X)
+    if door is not None:
+        return door.curves(X, groups, stated)
     labels = column_labels(X)
     if not labels:
         return Handed(X, groups)
@@ -97,7 +89,9 @@ def cells_handed(X: Any, groups: Any = None) -> Handed:
     ParameterError
         If there is no column called `groups`.
     """
-    X = arrow_table(X)
+    X, door = arrow_table(X), door_of(X)
+    if door is not None:
+        return door.points(X, groups)
     labels = column_labels(X)
     if labels is None:
         return Handed(X, groups)
@@ -108,22 +102,14 @@ def cells_handed(X: Any, groups: Any = None) -> Handed:
 
 def words_of(X: Any, groups: Any = None) -> dict[str, str]:
     """What a container calls its variables and values, by the keys of a domain's labels. Public."""
-    if is_functional(X):
-        found = functional_words(X)
-    elif is_labelled(X) and hasattr(X, "coords"):
-        found = labelled_words(X)
-        _, along = coordinates(X)
-        dated = moments([str(label) for label in along[1]]) if _dated(along[1:2]) else None
-        found |= {} if dated is None else {"domain": dated[1]}
+    door = door_of(X)
+    if door is not None:
+        found = dict(door.words(X))
     else:
         words = [_word(label) for label in column_labels(X) or ()]
         dated = moments([word for word in words if not isinstance(groups, str) or word != groups])
         found = {} if dated is None else {"domain": dated[1]}
     return {key: str(name) for key, name in found.items() if name is not None}
-
-
-def _dated(along: Sequence[Any]) -> bool:
-    return any(found is not None and found.dtype.kind in "MOUT" for found in along)
 
 
 def names_of(X: Any, groups: Any = None) -> NDArray[Any] | None:
@@ -174,85 +160,4 @@ def _point_out(words: Sequence[str]) -> None:
         )
 
 
-def _grid_along(X: Any, stated: bool) -> Floats | None:
-    """The grid that a labelled array's second dimension has as coordinate, None where it has none.
-
-    Raises
-    ------
-    OrientationError
-        If the first dimension looks like the grid, or it cannot be told which of the two is.
-    """
-    names, along = coordinates(X)
-    if len(names) != 2:
-        return None
-    rows, columns = map(_increasing, along)
-    first, second = names
-    turned = first.lower() in ARGUMENTS and second.lower() not in ARGUMENTS
-    if turned or (rows is not None and columns is None and not stated):
-        raise OrientationError(
-            f"X must have the curves along its first dimension and the grid along its second; found "
-            f"{first!r} first, which looks like the grid. Pass X.transpose({second!r}, {first!r}); if "
-            f"{first!r} does number the curves, X.drop_vars({first!r})."
-        )
-    if stated:
-        return None
-    if along[1] is not None and columns is None:
-        if along[1].dtype.kind in "OUST":
-            return None
-        raise OrientationError(
-            f"The coordinate of {second!r} must be numbers that increase, since it is the grid; found "
-            f"others. Sort X.sortby({second!r}), or pass X.drop_vars({second!r})."
-        )
-    beside = coordinate_beside(X, 1) if along[1] is None else None
-    if beside is not None:
-        raise OrientationError(
-            f"The grid must be the coordinate of its dimension; found {beside!r} along {second!r}. Pass "
-            f"X.swap_dims({{{second!r}: {beside!r}}}), or X.drop_vars({beside!r})."
-        )
-    if rows is not None and columns is not None and second.lower() not in ARGUMENTS:
-        raise OrientationError(
-            f"It must be clear which dimension of X is the grid; found numbers along both {first!r} and "
-            f"{second!r}. Pass X.drop_vars({first!r}), so that {second!r} is the grid; or "
-            f"X.transpose({second!r}, {first!r}).drop_vars({second!r}), so that {first!r} is."
-        )
-    return columns
-
-
-def _increasing(along: Any) -> Floats | None:
-    """A coordinate as points of a grid, where it is real numbers, or dates, that increase."""
-    if along is None or along.ndim != 1 or along.size < 2:
-        return None
-    if along.dtype.kind in "MOUT":
-        dated = moments([str(label) for label in along])
-        along = np.zeros(0) if dated is None else dated[0]
-    if along.dtype.kind not in "biuf" or along.size < 2:
-        return None
-    points = along.astype(np.float64)
-    return points if np.isfinite(points).all() and (np.diff(points) > 0).all() else None
-
-
-def check_axes(X: Any, axes: Sequence[Any]) -> None:
-    """Refuse a labelled array whose coordinates are not the public axes of a box.
-
-    Raises
-    ------
-    ParameterError
-        If a dimension after the first has other numbers than the axis.
-    """
-    if not is_labelled(X):
-        return
-    names, along = coordinates(X)
-    if len(names) != 1 + len(axes):
-        return
-    for name, found, axis in zip(names[1:], along[1:], axes, strict=True):
-        points = _increasing(found)
-        if points is not None and not (points.size == axis.size and np.allclose(points, axis)):
-            raise ParameterError(
-                "X",
-                "have the basis's points as coordinates",
-                f"others along {name!r}",
-                f"Pass X.drop_vars({name!r}) if it means the same, or a basis on these points.",
-            )
-
-
-__all__ = ["Handed", "cells_handed", "check_axes", "curves_handed", "names_of", "words_of"]
+__all__ = ["Handed", "cells_handed", "curves_handed", "names_of", "words_of"]

@@ -26,13 +26,13 @@ from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.records import LongCurves
 from dpfda.records.containers import shape_of
+from dpfda.records.doors import door_of
 from dpfda.records.observations import (
     CORNERS,
     Observations,
     observations_from_array,
     observations_from_long,
 )
-from dpfda.records.scikit_fda import is_functional
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.curves import handed_curves
@@ -57,7 +57,8 @@ class PreparedPooled:
 def is_pooled(estimator: Any, X: Any) -> bool:
     """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
     missing = estimator.settings.reading.missing
-    irregular = isinstance(X, LongCurves) or (is_functional(X) and hasattr(X, "start_indices"))
+    door = door_of(X)
+    irregular = isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
     return missing == "pooled" or (missing == "refuse" and irregular)
 
 

@@ -36,7 +36,6 @@ from dpfda.records.curves import (
     shape_limits,
     sums_in_order,
 )
-from dpfda.records.frames import check_axes
 from dpfda.summaries.settings import Reading
 
 Floats = NDArray[np.float64]
@@ -333,7 +332,6 @@ def matrix_on(
                 "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
                 " within each record.",
             )
-        check_axes(values, basis.grid_points)
         values = _flattened(values, tuple(axis.size for axis in basis.grid_points), invalid)
     matrix = matrix_of(values, invalid)
     check_orientation(matrix.shape, basis.weights.size)

@@ -12,9 +12,8 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication.together import equal_share, publish_together
 from dpfda.records.containers import shape_of
-from dpfda.records.labelled_arrays import is_labelled
+from dpfda.records.doors import door_of
 from dpfda.records.labels import read_keys
-from dpfda.records.scikit_fda import is_functional
 from dpfda.releases.vector import ReleasedVector
 from dpfda.summaries.arguments import (
     Bounds,
@@ -150,26 +149,24 @@ class PrivateVectorMean(Estimator):
 
 def _channels(X: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Each channel's curves by its public name."""
+    door = door_of(X)
+    parted = None if door is None else door.channels(X)
     if isinstance(X, Mapping):
-        found, parts = list(map(str, X)), list(X.values())
-    elif is_functional(X) and getattr(X, "dim_codomain", 1) > 1:
-        found = [str(name or i + 1) for i, name in enumerate(X.coordinate_names)]
-        parts = list(X.coordinates)
-    elif (is_labelled(X) or isinstance(X, np.ndarray)) and len(X.shape) == 3:
-        parts = [X[:, :, i] for i in range(X.shape[2])]
-        own = X.coords[X.dims[2]].values if is_labelled(X) and X.dims[2] in set(X.coords) else None
-        found = [str(i + 1) if own is None else str(own[i]) for i in range(len(parts))]
-    else:
+        parted = list(X.items())
+    elif isinstance(X, np.ndarray) and X.ndim == 3:
+        parted = [(str(i + 1), X[:, :, i]) for i in range(X.shape[2])]
+    if parted is None:
         raise DataError(
             "X must be an array (curves, points, channels), functional data with several values, or a "
             "mapping from names of channels to curves; found something else."
         )
+    found, parts = [str(name) for name, _ in parted], [part for _, part in parted]
     listed = names is None or isinstance(names, list | tuple | np.ndarray)
     labels = found if names is None else list(names) if listed else []
     fits = len(labels) == len(parts) == len(set(labels)) and len(labels) > 0
     if not fits or not all(isinstance(label, str) and label for label in labels):
         raise ParameterError("channels", f"be {len(parts)} different names", shown(names))
-    rows = {shape_of(part)[:1] for part in parts if not is_functional(part)}
+    rows = {shape_of(part)[:1] for part in parts}
     if len(rows) > 1:
         raise DataError("X must have the same records in every channel; found other numbers of rows.")
     return dict(zip(labels, parts, strict=True))

@@ -19,6 +19,7 @@ from dpfda.bases.grids import equally_spaced
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.containers import cells_in, matrix_of
+from dpfda.records.doors.protocol import Door
 from dpfda.records.handed import Handed
 from dpfda.records.long import LongCurves
 
@@ -30,57 +31,61 @@ ON_GRID = ("data_matrix", "grid_points", "domain_range")
 SAMPLE_NAMES = "sample_names"
 
 
-def is_functional(data: Any) -> bool:
-    """Whether these are functional data of scikit-fda, or look like its FDataGrid."""
-    return all(hasattr(data, name) for name in ON_GRID) or (
-        type(data).__module__.partition(".")[0] == "skfda" and hasattr(data, "dim_codomain")
-    )
+class FunctionalData(Door):
+    """Functional data of scikit-fda, or what looks like its FDataGrid."""
 
-
-def functional_handed(data: Any, groups: Any, stated: Any) -> Handed:
-    """Take functional data apart.
-
-    Parameters
-    ----------
-    data : FDataGrid, FDataBasis or FDataIrregular
-        Private, but for grid, basis, domain and names of variables.
-    groups : column, or "sample_names"
-        The latter where the names of the samples say whose they are.
-    stated : array (m,), or None
-        The grid that is stated elsewhere; functions in a basis are evaluated there.
-
-    Raises
-    ------
-    DataError
-        If the functions have several values, or are of a kind that cannot be read.
-    ParameterError
-        If `groups` is another word.
-    """
-    if getattr(data, "dim_codomain", 1) != 1:
-        raise DataError(
-            f"Functional data must have one value a point; found {data.dim_codomain}. Take "
-            "PrivateVectorMean for their mean, or one coordinate at a time: fd.coordinates[0]."
+    def recognises(self, data: Any) -> bool:
+        return all(hasattr(data, name) for name in ON_GRID) or (
+            type(data).__module__.partition(".")[0] == "skfda" and hasattr(data, "dim_codomain")
         )
-    units = _units(data, groups)
-    if hasattr(data, "data_matrix"):
-        return _on_grid(data, units)
-    if getattr(data, "dim_domain", 1) != 1:
-        raise DataError(
-            f"Functions of {data.dim_domain} variables must be on a grid; found {type(data).__name__}. "
-            "Pass fd.to_grid(grid_points) with public points."
+
+    def curves(self, data: Any, groups: Any, stated: Any) -> Handed:
+        """Take functional data apart.
+
+        Functions in a basis are evaluated on the stated grid; `groups` may be "sample_names", where the
+        names of the samples say whose they are.
+
+        Raises
+        ------
+        DataError
+            If the functions have several values, or are of a kind that cannot be read.
+        ParameterError
+            If `groups` is another word.
+        """
+        if getattr(data, "dim_codomain", 1) != 1:
+            raise DataError(
+                f"Functional data must have one value a point; found {data.dim_codomain}. Take "
+                "PrivateVectorMean for their mean, or one coordinate at a time: fd.coordinates[0]."
+            )
+        units = _units(data, groups)
+        if hasattr(data, "data_matrix"):
+            return _on_grid(data, units)
+        if getattr(data, "dim_domain", 1) != 1:
+            raise DataError(
+                f"Functions of {data.dim_domain} variables must be on a grid; found "
+                f"{type(data).__name__}. Pass fd.to_grid(grid_points) with public points."
+            )
+        if self.is_irregular(data):
+            return Handed(_observations(data, units), None)
+        return _in_basis(data, units, stated)
+
+    def words(self, data: Any) -> dict[str, str | None]:
+        """Names of the variables and of the values, where the data have them."""
+        arguments = zip(
+            ("domain", "domain_2", "domain_3"), getattr(data, "argument_names", ()), strict=False
         )
-    if hasattr(data, "start_indices"):
-        return Handed(_observations(data, units), None)
-    return _in_basis(data, units, stated)
+        coordinates: Any = getattr(data, "coordinate_names", ())
+        return {**dict(arguments), "value": coordinates[0] if len(coordinates) == 1 else None}
 
+    def is_irregular(self, data: Any) -> bool:
+        return hasattr(data, "start_indices")
 
-def functional_words(data: Any) -> dict[str, Any]:
-    """Names of the variables and of the values, where the data have them. Public."""
-    arguments = zip(
-        ("domain", "domain_2", "domain_3"), getattr(data, "argument_names", ()), strict=False
-    )
-    coordinates: Any = getattr(data, "coordinate_names", ())
-    return {**dict(arguments), "value": coordinates[0] if len(coordinates) == 1 else None}
+    def channels(self, data: Any) -> list[tuple[str, Any]] | None:
+        """One coordinate each."""
+        if getattr(data, "dim_codomain", 1) == 1:
+            return None
+        names = (str(name or i + 1) for i, name in enumerate(data.coordinate_names))
+        return list(zip(names, data.coordinates, strict=True))
 
 
 def _units(data: Any, groups: Any) -> Any:

@@ -1,0 +1,166 @@
+"""Labelled arrays of xarray, recognised by their module, not imported.
+
+The coordinates are the grid, or the array is refused: what is labelled is not read as if it were not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import DataError, OrientationError, ParameterError
+from dpfda.records.dates import moments
+from dpfda.records.doors.protocol import Door
+from dpfda.records.handed import Handed
+from dpfda.records.headers import ARGUMENTS
+
+Floats = NDArray[np.float64]
+
+
+class LabelledArray(Door):
+    """An array of xarray, or a data set, which is refused."""
+
+    def recognises(self, data: Any) -> bool:
+        return type(data).__module__.partition(".")[0] == "xarray" and hasattr(data, "dims")
+
+    def cells(self, data: Any) -> Any:
+        """The array below the labels.
+
+        Raises
+        ------
+        DataError
+            If it holds several variables.
+        """
+        if hasattr(data, "data_vars"):
+            raise DataError("X must be one variable; found a data set of several. Pass one of them.")
+        return data.data
+
+    def curves(self, data: Any, groups: Any, stated: Any) -> Handed:
+        """The second dimension is the grid.
+
+        Raises
+        ------
+        OrientationError
+            If the first dimension looks like the grid, or it cannot be told which of the two is.
+        ParameterError
+            If dimensions after the first have other numbers than the stated axes of a box.
+        """
+        names, along = self._coordinates(data)
+        if isinstance(stated, tuple):
+            _check_axes(names[1:], along[1:], stated)
+        return Handed(data, groups, _grid_along(data, names, along, stated is not None))
+
+    def words(self, data: Any) -> dict[str, str | None]:
+        """What the dimensions after the first and the values are called, with their units."""
+        _, along = self._coordinates(data)
+        found = {
+            key: _spoken(dim, data.coords[dim].attrs if dim in set(data.coords) else {})
+            for key, dim in zip(("domain", "domain_2", "domain_3"), data.dims[1:], strict=False)
+            # What xarray calls a dimension that has no name.
+            if not str(dim).startswith("dim_")
+        }
+        if len(along) > 1 and along[1] is not None and along[1].dtype.kind in "MOUT":
+            dated = moments([str(label) for label in along[1]])
+            found |= {} if dated is None else {"domain": dated[1]}
+        return {**found, "value": _spoken(data.name, data.attrs)}
+
+    def channels(self, data: Any) -> list[tuple[str, Any]] | None:
+        """The third dimension, by its coordinate or its numbers."""
+        if len(data.shape) != 3:
+            return None
+        last = data.dims[2]
+        own = data.coords[last].values if last in set(data.coords) else range(1, data.shape[2] + 1)
+        return [(str(name), data[:, :, i]) for i, name in enumerate(own)]
+
+    def _coordinates(self, data: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """Names of the dimensions, and the coordinate along each: an array, or None."""
+        self.cells(data)
+        # Asked for a coordinate that is not there, xarray makes one up.
+        own = set(data.coords)
+        along = [data.coords[dim] if dim in own else None for dim in data.dims]
+        found = tuple(None if each is None else np.asarray(each.data) for each in along)
+        return tuple(map(str, data.dims)), found
+
+
+def _spoken(name: Any, attributes: Mapping[str, Any]) -> str | None:
+    called, units = attributes.get("long_name", name), attributes.get("units")
+    if called is None:
+        return None
+    return str(called) if units is None else f"{called} ({units})"
+
+
+def _beside(data: Any, place: int) -> str | None:
+    """Name of a numeric coordinate along a dimension that is not called as the dimension; else None."""
+    dim = data.dims[place]
+    for name, found in data.coords.items():
+        if name != dim and tuple(found.dims) == (dim,) and found.dtype.kind in "biuf":
+            return str(name)
+    return None
+
+
+def _grid_along(X: Any, names: Sequence[str], along: Sequence[Any], stated: bool) -> Floats | None:
+    """The grid that the second dimension has as coordinate, None where it has none."""
+    if len(names) != 2:
+        return None
+    rows, columns = map(_increasing, along)
+    first, second = names
+    turned = first.lower() in ARGUMENTS and second.lower() not in ARGUMENTS
+    if turned or (rows is not None and columns is None and not stated):
+        raise OrientationError(
+            f"X must have the curves along its first dimension and the grid along its second; found "
+            f"{first!r} first, which looks like the grid. Pass X.transpose({second!r}, {first!r}); if "
+            f"{first!r} does number the curves, X.drop_vars({first!r})."
+        )
+    if stated:
+        return None
+    if along[1] is not None and columns is None:
+        if along[1].dtype.kind in "OUST":
+            return None
+        raise OrientationError(
+            f"The coordinate of {second!r} must be numbers that increase, since it is the grid; found "
+            f"others. Sort X.sortby({second!r}), or pass X.drop_vars({second!r})."
+        )
+    beside = _beside(X, 1) if along[1] is None else None
+    if beside is not None:
+        raise OrientationError(
+            f"The grid must be the coordinate of its dimension; found {beside!r} along {second!r}. Pass "
+            f"X.swap_dims({{{second!r}: {beside!r}}}), or X.drop_vars({beside!r})."
+        )
+    if rows is not None and columns is not None and second.lower() not in ARGUMENTS:
+        raise OrientationError(
+            f"It must be clear which dimension of X is the grid; found numbers along both {first!r} and "
+            f"{second!r}. Pass X.drop_vars({first!r}), so that {second!r} is the grid; or "
+            f"X.transpose({second!r}, {first!r}).drop_vars({second!r}), so that {first!r} is."
+        )
+    return columns
+
+
+def _increasing(along: Any) -> Floats | None:
+    """A coordinate as points of a grid, where it is real numbers, or dates, that increase."""
+    if along is None or along.ndim != 1 or along.size < 2:
+        return None
+    if along.dtype.kind in "MOUT":
+        dated = moments([str(label) for label in along])
+        along = np.zeros(0) if dated is None else dated[0]
+    if along.dtype.kind not in "biuf" or along.size < 2:
+        return None
+    points = along.astype(np.float64)
+    return points if np.isfinite(points).all() and (np.diff(points) > 0).all() else None
+
+
+def _check_axes(names: Sequence[str], along: Sequence[Any], axes: Sequence[Floats]) -> None:
+    """Refuse coordinates that are not the public axes of a box."""
+    if len(names) != len(axes):
+        return
+    for name, found, axis in zip(names, along, axes, strict=True):
+        points = _increasing(found)
+        if points is not None and not (points.size == axis.size and np.allclose(points, axis)):
+            raise ParameterError(
+                "X",
+                "have the basis's points as coordinates",
+                f"others along {name!r}",
+                f"Pass X.drop_vars({name!r}) if it means the same, or a basis on these points.",
+            )
