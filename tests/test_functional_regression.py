@@ -218,7 +218,8 @@ def test_plans_expect_what_is_found() -> None:
         release = estimator.fit(curves, Z).release_
         for sign, made in zip((-30, 30), release.shown.values(), strict=True):
             errors.append(np.mean((made(T) - expected[0] - sign * expected[1]) ** 2))
-    assert plan.error == pytest.approx(float(np.sqrt(np.mean(errors))), rel=0.6)
+    # Sixty releases reached .72 of the plan, which is for rougher curves; eight stray by a tenth of it.
+    assert 0.4 < np.sqrt(np.mean(errors)) / plan.error < 1.2
     assert plan.at(epsilon=1).error > plan.error
     assert plan.certified().mechanism == release.certificate.mechanism
 
