@@ -978,7 +978,10 @@ def test_processes_killed_at_any_instant_answer_as_one(path):
     told: dict[str, set[str]] = {}
     generator = np.random.default_rng(5)
     deaths = 0
-    for seed in range(25):
+    # At least 25 deaths; more on a machine so busy that its processes die before they answer much.
+    for seed in range(1000):
+        if seed >= 25 and len(told) > 60:
+            break
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -995,7 +998,7 @@ def test_processes_killed_at_any_instant_answer_as_one(path):
                 if line.endswith("\n"):
                     point, value = line.split()
                     told.setdefault(point, set()).add(value)
-    assert deaths == 25
+    assert deaths >= 25
     assert len(told) > 60
     assert {point: len(values) for point, values in told.items()} == dict.fromkeys(told, 1)
     session = Session.resume(path)
