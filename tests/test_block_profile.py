@@ -14,7 +14,6 @@ from dpfda.noise import cost_of, knorm_loss, knorm_noise
 from dpfda.privacy.composition import Cost, compose
 from dpfda.privacy.composition.block_profile import (
     block_delta,
-    block_deltas,
     block_length,
     estimated_delta,
 )
@@ -120,7 +119,7 @@ def test_longer_shifts_and_smaller_losses_cost_more():
     lengths = exact(0.2, 0.5, 0.99, 1, 1.01, 2, 5, 20)
     losses = exact(-3, -0.5, 0, 0.1, 0.5, 0.9, 1, 3, 10)
     for dimension in (1, 2, 3, 17):
-        table = np.array([block_deltas(dimension, r, losses) for r in lengths])
+        table = np.array([[block_delta(dimension, r, loss) for loss in losses] for r in lengths])
         assert np.all(table[1:] >= table[:-1])
         assert np.all(table[:, 1:] <= table[:, :-1])
         assert np.all((table >= 0) & (table <= 1))
@@ -128,9 +127,9 @@ def test_longer_shifts_and_smaller_losses_cost_more():
 
 def test_a_chord_in_the_exponential_of_the_loss_lies_above():
     grid = [Fraction(k, 8) for k in range(-8, 25)]
-    values = np.array([float(v) for v in block_deltas(9, Fraction(3), grid)])
+    values = np.array([float(block_delta(9, Fraction(3), loss)) for loss in grid])
     middles = [Fraction(2 * k + 1, 16) for k in range(-8, 24)]
-    between = np.array([float(v) for v in block_deltas(9, Fraction(3), middles)])
+    between = np.array([float(block_delta(9, Fraction(3), loss)) for loss in middles])
     odds = np.exp(np.array([float(g) for g in grid]))
     share = (np.exp([float(m) for m in middles]) - odds[:-1]) / np.diff(odds)
     assert np.all((1 - share) * values[:-1] + share * values[1:] >= between * (1 - 1e-12))
@@ -145,7 +144,7 @@ def test_nothing_is_left_at_the_largest_loss_and_hardly_anything_near_it():
 
 def test_a_mirrored_pair_has_a_mirrored_profile():
     for epsilon in (0.1, 1.0, 2.5):
-        above, below = block_deltas(6, Fraction(3), exact(epsilon, -epsilon))
+        above, below = (block_delta(6, Fraction(3), loss) for loss in exact(epsilon, -epsilon))
         assert float(below) == pytest.approx(1 - math.exp(-epsilon) * (1 - float(above)), rel=1e-12)
 
 

@@ -18,7 +18,7 @@ from dpfda.bases import BernsteinBasis, CosineBasis, KernelBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
-from dpfda.mechanisms.design.covariance import choose_symmetric, nearest_positive
+from dpfda.mechanisms.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
@@ -428,11 +428,13 @@ class TestCalibration:
 
     def test_auto_has_the_least_expected_error(self):
         eigenvalues = 1.0 / np.arange(1, 31) ** 4.0
-        few = choose_symmetric(eigenvalues, 2**20, 60, PureDP(1), REPLACE)
-        many = choose_symmetric(eigenvalues, 2**20, 10_000, PureDP(1), REPLACE)
+        laws = symmetric_laws(30, 2**20, PureDP(1), REPLACE)
+        few = best_symmetric(laws, eigenvalues, 2**20, 60)
+        many = best_symmetric(laws, eigenvalues, 2**20, 10_000)
         assert few.size < many.size
         assert isinstance(many, CoupledNoise)
-        two = choose_symmetric(eigenvalues, 2**20, 500, PureDP(1), REPLACE, components=2)
+        laws = symmetric_laws(30, 2**20, PureDP(1), REPLACE, components=2)
+        two = best_symmetric(laws, eigenvalues, 2**20, 500)
         assert isinstance(two, CoupledNoise)
         assert two.size == 2
 

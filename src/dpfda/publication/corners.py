@@ -33,6 +33,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.tables import Table
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
 WEIGHT, VALUE = 26, 20
@@ -41,8 +42,8 @@ NOISES = ("auto", "box", "gaussian")
 
 
 @dataclass(frozen=True, eq=False)
-class CornerTable:
-    """The public side of a table of corners. Nothing in it has seen data.
+class CornerTable(Table):
+    """The public side of a table of corners.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ class CornerTable:
     13.27
     """
 
+    exponent = EXPONENT
     rows: int
     columns: int
     guarantee: Guarantee
@@ -88,21 +90,6 @@ class CornerTable:
                 return law, self.guarantee, "l2", distance
         assert isinstance(box, BoxNoise)  # noqa: S101
         return box, pure, "box", (width,) * self.columns
-
-    @property
-    def law(self) -> NoiseLaw:
-        """Law of one row."""
-        return self.calibrated[0]
-
-    @property
-    def charged(self) -> Guarantee:
-        """What is charged: without delta for the noise of a box."""
-        return self.calibrated[1]
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise in a cell, in units (persons)."""
-        return math.ldexp(math.sqrt(float(self.law.variances()[0])), -EXPONENT)
 
     def costs(self) -> dict[str, Cost]:
         """One charge pays for all rows."""

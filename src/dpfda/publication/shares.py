@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,12 +15,13 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.averages import publish_integers
+from dpfda.publication.tables import Table
 from dpfda.releases.shares import NoisyShares
 
 
 @dataclass(frozen=True, eq=False)
-class ShareTable:
-    """The public side of a table of shares. Nothing in it has seen data.
+class ShareTable(Table):
+    """The public side of a table of shares.
 
     A unit's shares are integers u_c >= 0, in all at most 2^20 (`dpfda.mechanisms.design.shares.UNIT`);
     the caller has made sure of it for every unit, whatever its records are.
@@ -50,6 +50,7 @@ class ShareTable:
     2.828
     """
 
+    exponent = EXPONENT
     cells: int
     guarantee: Guarantee
     neighbours: Neighbours
@@ -63,21 +64,6 @@ class ShareTable:
     def calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:
         """The law, what is charged, and by how much neighbours differ in the norm that it needs."""
         return share_noise(self.cells, self.guarantee, self.neighbours, self.noise)
-
-    @property
-    def law(self) -> NoiseLaw:
-        """Law of the noise, in units of 2^-20 of a unit."""
-        return self.calibrated[0]
-
-    @property
-    def charged(self) -> Guarantee:
-        """What is charged: without delta for Laplace noise."""
-        return self.calibrated[1]
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise in a cell, in units (persons)."""
-        return math.ldexp(math.sqrt(float(self.law.variances()[0])), -EXPONENT)
 
     def publish(
         self, total: IntegerSum, ledger: AnyLedger | None = None, dataset: str | None = None

@@ -1,25 +1,45 @@
-"""What plans of tables share: guarantee, neighbours, unit and bound are those of the table."""
+"""What tables with noise share: law, charge and deviation; and what is of the table in their plans."""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
+from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication.plan import Plan
 
 
-class Table(Protocol):
-    """The public side of a table: `ShareTable`, `CornerTable`."""
+class Table(ABC):
+    """The public side of a table of integers that gets noise of one law; it has seen no data."""
+
+    # The law is of integers in units of 2^-exponent of a privacy unit.
+    exponent: ClassVar[int]
+    neighbours: Neighbours
+    unit: str
+    words: Mapping[str, str]
 
     @property
-    def charged(self) -> Guarantee: ...
+    @abstractmethod
+    def calibrated(self) -> tuple[NoiseLaw, Guarantee, AnyNorm, Width]:
+        """The law, what is charged, and how far neighbours differ in the norm that it needs."""
+
     @property
-    def neighbours(self) -> Neighbours: ...
+    def law(self) -> NoiseLaw:
+        """Law of the noise."""
+        return self.calibrated[0]
+
     @property
-    def unit(self) -> str: ...
+    def charged(self) -> Guarantee:
+        """What is charged: without delta where the noise needs none."""
+        return self.calibrated[1]
+
     @property
-    def words(self) -> Mapping[str, str]: ...
+    def deviation(self) -> float:
+        """Standard deviation of the noise in a cell, in units (persons)."""
+        return math.ldexp(math.sqrt(float(self.law.variances()[0])), -self.exponent)
 
 
 class TablePlan(Plan):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from dpfda.records.cells import TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 
 Floats = NDArray[np.float64]
-Invalid = Literal["refuse", "repair"]
-Missing = Literal["refuse", "complete"]
 
 # A curve whose deviations from its mean are this small relative to it has no shape.
 FLAT = 1e-12

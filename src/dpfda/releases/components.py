@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points
 from dpfda.bases.reading import interval_basis
 from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import floats, mapping, number
@@ -146,11 +145,6 @@ class ReleasedComponents(Release):
     def __call__(self, points: ArrayLike) -> Floats:
         """Values (k, q) of all eigenfunctions at q points of the domain."""
         return np.asarray((self.basis.evaluate(points) @ self.vectors).T)
-
-    def center_at(self, points: ArrayLike) -> Floats:
-        """Values of the center, linear between the points of the grid."""
-        at = check_points(points, self.domain_range)
-        return np.asarray(np.interp(at, self.grid_points, self.center))
 
     def transform(self, curves: ArrayLike) -> Floats:
         """Scores (n, k) of curves (n, m) on the grid: inner products with the eigenfunctions.

@@ -101,11 +101,6 @@ class LatticeRelease(Banded):
         values.setflags(write=False)
         return values
 
-    @property
-    def lattice_points(self) -> Floats:
-        """Points ((degree + 1)^d, d) of the lattice, in the order of `noisy_values`."""
-        return lattice(self.degree, self.domain_range)
-
     def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
         """Values of the function, or of a partial derivative.
 

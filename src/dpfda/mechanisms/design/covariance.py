@@ -28,46 +28,6 @@ TYPICAL_SHARE = 0.25
 EXPONENTS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
-def choose_symmetric(
-    eigenvalues: Floats,
-    radius: int,
-    units: int,
-    guarantee: Guarantee,
-    neighbours: Neighbours,
-    mechanism: str = "auto",
-    components: int | None = None,
-) -> SymmetricNoise:
-    """The law and the number M of functions with the least expected error; public numbers only.
-
-    The prior for an entry of the covariance is E C_jk^2 = (R^2 / 4)^2 p_j p_k with p the eigenvalues of
-    the kernel scaled to sum one. With noise of variance v_jk in the entries of the mean of the outer
-    products the error of M functions is sum_{j,k <= M} e_jk v_jk / (e_jk + v_jk) + the other e_jk.
-
-    Parameters
-    ----------
-    eigenvalues : array (K,)
-        Of the basis, decreasing.
-    radius : int
-        Length of a row of integers, at most.
-    units : int
-        Number of privacy units, public or released.
-    guarantee : PureDP or ApproximateDP
-    neighbours : Neighbours
-    mechanism : {"auto", "wishart", "coupled", "knorm", "gaussian"}
-    components : int, optional
-        M, where the caller has chosen it.
-
-    Raises
-    ------
-    ParameterError
-        If the mechanism is unknown or the number of components impossible.
-    RefusedMechanismError
-        If the mechanism cannot give the guarantee.
-    """
-    laws = symmetric_laws(eigenvalues.size, radius, guarantee, neighbours, mechanism, components)
-    return best_symmetric(laws, eigenvalues, radius, units)
-
-
 def symmetric_laws(
     functions: int,
     radius: int,
@@ -76,12 +36,26 @@ def symmetric_laws(
     mechanism: str = "auto",
     components: int | None = None,
 ) -> list[SymmetricNoise]:
-    """All laws that `choose_symmetric` chooses from, whatever the number of units.
+    """All laws that `best_symmetric` chooses from, whatever the number of units; public numbers only.
 
     Parameters
     ----------
     functions : int
-        Number K of basis functions; the others as in `choose_symmetric`.
+        Number K of basis functions.
+    radius : int
+        Length of a row of integers, at most.
+    guarantee : PureDP or ApproximateDP
+    neighbours : Neighbours
+    mechanism : {"auto", "wishart", "coupled", "knorm", "gaussian"}
+    components : int, optional
+        Number M of functions, where the caller has chosen it.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism is unknown or the number of components impossible.
+    RefusedMechanismError
+        If the mechanism cannot give the guarantee.
     """
     largest = min(LARGEST_SIZE, functions)
     if components is not None and not (_is_whole(components) and 1 <= components <= largest):
@@ -103,7 +77,12 @@ def symmetric_laws(
 def best_symmetric(
     laws: Iterable[SymmetricNoise], eigenvalues: Floats, radius: int, units: int
 ) -> SymmetricNoise:
-    """The law with the least expected error for this number of units, public or released."""
+    """The law with the least expected error for this number of units, public or released.
+
+    The prior for an entry of the covariance is E C_jk^2 = (R^2 / 4)^2 p_j p_k with p the eigenvalues of
+    the kernel scaled to sum one. With noise of variance v_jk in the entries of the mean of the outer
+    products the error of M functions is sum_{j,k <= M} e_jk v_jk / (e_jk + v_jk) + the other e_jk.
+    """
     return min(laws, key=lambda noise: symmetric_error(eigenvalues, noise, radius, units))
 
 
@@ -118,7 +97,7 @@ def prior_shape(eigenvalues: Floats) -> Floats:
 
 
 def symmetric_error(eigenvalues: Floats, noise: SymmetricNoise, radius: int, units: int) -> float:
-    """Expected squared error of `choose_symmetric`, in units of R^4: an integral over all pairs."""
+    """Expected squared error of a law, in units of R^4: an integral over all pairs."""
     scale = float(radius) ** 4 * float(units) ** 2
     shape = prior_shape(eigenvalues)[: noise.size, : noise.size]
     prior = TYPICAL_SHARE**2 * shape

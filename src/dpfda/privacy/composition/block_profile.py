@@ -61,7 +61,6 @@ DLMF, 10.32.8; Johansson (2018), Numerical integration in arbitrary-precision ba
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -131,15 +130,6 @@ def block_delta(dimension: int, length: Fraction, epsilon: Fraction) -> Fraction
     found = _profile(dimension, length, epsilon)
     with precision(BITS):
         return simple if found is None else min(upper_end(found), simple)
-
-
-def block_deltas(dimension: int, length: Fraction, epsilons: Sequence[Fraction]) -> list[Fraction]:
-    """`block_delta` at several epsilons.
-
-    Between them delta is convex as a function of e^epsilon, so that a chord in e^epsilon is an upper
-    bound too: exact values on a grid are enough for a rigorous discretisation.
-    """
-    return [block_delta(dimension, length, epsilon) for epsilon in epsilons]
 
 
 def block_length(dimension: int, guarantee: ApproximateDP) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""A file that is locked while it is used, whatever names it has."""
+"""A file that is locked while it is used, whatever names it has; and what reaches the disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def locked(path: Path, *, writing: bool, new: bool = False) -> Iterator[int]:
         descriptor = _opened(path, writing, new)
         try:
             _lock(descriptor, path, writing, until)
-            if _is_at(path, descriptor):
+            if is_at(path, descriptor):
                 _check_names(path, descriptor)
                 yield descriptor
                 return
@@ -97,10 +97,11 @@ def _opened(path: Path, writing: bool, new: bool) -> int:
         return os.open(path, flags | os.O_CREAT, 0o644)
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether a path names this file."""
     try:
         named = os.stat(path)
-    except FileNotFoundError:
+    except OSError:
         return False
     held = os.fstat(descriptor)
     return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)

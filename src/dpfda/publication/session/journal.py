@@ -22,11 +22,11 @@ from typing import Any, Self
 
 from dpfda.errors import SessionError, StorageError
 from dpfda.numerics import parameters
+from dpfda.privacy.ledger import disk
 
 Record = dict[str, Any]
 
 START = b"dpfda-session"
-_CHUNK = 2**16
 
 
 class Journal:
@@ -116,12 +116,9 @@ class Journal:
             line, digest = _line(record, digest)
             lines += line
         try:
-            rest = memoryview(lines)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            _to_disk(descriptor)
+            disk.write_at(descriptor, self._size, lines)
             if self._size == 0:
-                _folder_to_disk(self.path)
+                disk.folder_to_disk(self.path.parent)
         except BaseException as error:
             # Where even this fails, the line is cut off or refused when the file is opened again.
             self._undo(descriptor)
@@ -161,11 +158,10 @@ class Journal:
             except OSError as error:
                 left.append(f"it was not overwritten ({error.strerror}), so its blocks hold the secrets")
             try:
-                named = self._named()
-                if named is not None and self._is_held(named):
+                if disk.is_at(self.path, descriptor):
                     self.path.unlink()
-                    _folder_to_disk(self.path)
-                elif named is not None:
+                    disk.folder_to_disk(self.path.parent)
+                elif self.path.exists():
                     left.append("another file is at its path, which was let alone")
             except OSError as error:
                 left.append(f"it was not removed ({error.strerror})")
@@ -210,8 +206,7 @@ class Journal:
         """
         self.check_process()
         descriptor = self._held()
-        named = self._named()
-        if named is None or not self._is_held(named):
+        if not disk.is_at(self.path, descriptor):
             raise SessionError(
                 f"The session's file {str(self.path)!r} was removed or replaced while the session was "
                 "open. Nothing more is answered: what is drawn now could not be kept."
@@ -223,17 +218,6 @@ class Journal:
             )
         return descriptor
 
-    def _named(self) -> os.stat_result | None:
-        """The file that is at the path now."""
-        try:
-            return self.path.stat()
-        except OSError:
-            return None
-
-    def _is_held(self, named: os.stat_result) -> bool:
-        held = os.fstat(self._held())
-        return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)
-
     def _undo(self, descriptor: int) -> None:
         """Take off the disk, as far as it lets us, what was not written whole."""
         if self._size == 0:
@@ -241,7 +225,7 @@ class Journal:
             with suppress(OSError):
                 _overwrite(descriptor)
         with suppress(OSError):
-            self._cut(descriptor, self._size)
+            os.ftruncate(descriptor, self._size)
 
     def _lock(self) -> None:
         fcntl = _locks()
@@ -269,8 +253,7 @@ class Journal:
 
     def _read(self) -> list[Record]:
         descriptor = self._held()
-        with open(descriptor, "rb", closefd=False) as handle:
-            content = handle.read()
+        content = disk.content_of(descriptor)
         records: list[Record] = []
         *lines, rest = content.split(b"\n")
         for number, line in enumerate(lines):
@@ -293,15 +276,9 @@ class Journal:
                 "was cut short, before any answer. Remove it and open a new session."
             )
         if rest:
-            self._cut(descriptor, self._size)
-            _to_disk(descriptor)
-        os.lseek(descriptor, self._size, os.SEEK_SET)
+            os.ftruncate(descriptor, self._size)
+            disk.to_disk(descriptor)
         return records
-
-    @staticmethod
-    def _cut(descriptor: int, size: int) -> None:
-        os.ftruncate(descriptor, size)
-        os.lseek(descriptor, size, os.SEEK_SET)
 
 
 def _locks() -> Any:
@@ -331,25 +308,4 @@ def _record(line: bytes, before: bytes) -> Record | None:
 
 def _overwrite(descriptor: int) -> None:
     """Zeros over the whole file, on the disk."""
-    left = os.fstat(descriptor).st_size
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    while left:
-        left -= os.write(descriptor, bytes(min(_CHUNK, left)))
-    _to_disk(descriptor)
-
-
-def _to_disk(descriptor: int) -> None:
-    fcntl = _locks()
-    full = getattr(fcntl, "F_FULLFSYNC", None)
-    if full is None:
-        os.fsync(descriptor)
-    else:  # macOS, where fsync leaves the data in the drive's cache
-        fcntl.fcntl(descriptor, full)
-
-
-def _folder_to_disk(path: Path) -> None:
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    disk.write_at(descriptor, 0, bytes(os.fstat(descriptor).st_size))
