@@ -17,15 +17,15 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import number
+from dpfda.publication.least import beyond, least
 from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
 
 LEVEL = 0.95
-# Where least budgets and sizes are looked for, and how closely: the answer is rounded up.
+# Where least budgets and sizes are looked for.
 EPSILONS, SIZES = (1e-6, 1e4), (2.0, 1e9)
-CLOSE, DIGITS, STEPS = 0.005, 3, 40
 # Tables go from an eighth of the budget or size to eight times it.
 SPAN, ROWS = 8, 7
 
@@ -224,13 +224,13 @@ class Plan(ABC):
         if isinstance(self.guarantee, ZeroConcentratedDP):
             raise ParameterError("rho", "be an epsilon where the least one is wanted", "rho")
         ratio = self._ratio(error, band, level)
-        found = _least(
+        found = least(
             lambda at, quick: ratio(self.at(epsilon=_exact(at)), quick),
             float(self.guarantee.epsilon),
             EPSILONS,
         )
         if found is None:
-            raise _beyond(error, band, f"an epsilon up to {EPSILONS[1]:g}")
+            raise beyond(error, band, f"an epsilon up to {EPSILONS[1]:g}")
         if found <= EPSILONS[0]:
             name, wanted = ("error", error) if band is None else ("band", band)
             words = "be smaller: a release that says nothing is expected to be as exact"
@@ -245,11 +245,11 @@ class Plan(ABC):
         Parameters and errors as in `least_epsilon`; up to 10^9 units.
         """
         ratio = self._ratio(error, band, level)
-        found = _least(
+        found = least(
             lambda at, quick: ratio(self.at(n=math.ceil(at)), quick), float(self.n or 100), SIZES
         )
         if found is None:
-            raise _beyond(error, band, f"{SIZES[1]:g} units")
+            raise beyond(error, band, f"{SIZES[1]:g} units")
         return math.ceil(found)
 
     def _ratio(
@@ -400,57 +400,3 @@ def _factors(steps: int) -> list[Fraction]:
 
 def _exact(value: float) -> Fraction:
     return Fraction(f"{value:.12g}")
-
-
-def _beyond(error: float | None, band: float | None, reach: str) -> ParameterError:
-    name, wanted = ("error", error) if band is None else ("band", band)
-    remedy = "What bounds, smoothing and the grid leave out stays, whatever the budget and the number."
-    return ParameterError(name, f"be within reach of {reach}", f"{wanted:g}", remedy)
-
-
-def _least(
-    ratio: Callable[[float, bool], float], start: float, limits: tuple[float, float]
-) -> float | None:
-    """The least value, rounded up to a few digits, at which a falling ratio is at most one.
-
-    None where there is none within the limits. The ratio is taken to fall about like one over the value:
-    steps follow the two last values that lie on either side of one.
-    """
-    lowest, highest = limits
-    at, below, above = min(max(start, lowest), highest), None, None
-    for step in range(STEPS):
-        found = ratio(at, True)
-        if found > 1:
-            below = (math.log(at), math.log(found))
-        else:
-            above = (math.log(at), math.log(max(found, 1e-12)))
-            if found > 1 - CLOSE:
-                break
-        if below and above:
-            if above[0] - below[0] < CLOSE:
-                break
-            # A little below one is aimed at, which is close enough.
-            share = (below[1] + CLOSE / 2) / (below[1] - above[1])
-            # Every other step halves: where the design changes the ratio jumps, and never comes near.
-            share = 0.5 if step % 2 else min(max(share, 0.05), 0.95)
-            at = math.exp(below[0] + share * (above[0] - below[0]))
-        elif (at >= highest and below) or (at <= lowest and above):
-            break
-        else:
-            # To the other side of one, by some way at least: the ratio may jump there.
-            move = max(1.02 * found, 1.03) if found > 1 else min(0.98 * found, 0.97)
-            at = min(max(at * min(max(move, 1 / 30), 30.0), lowest), highest)
-    if above is None:
-        return None
-    least = _rounded_up(math.exp(above[0]))
-    for step in range(STEPS // 4):
-        if ratio(least, False) <= 1:
-            return least
-        least = _rounded_up(least * (1 + CLOSE * 2**step))
-    return None
-
-
-def _rounded_up(value: float) -> float:
-    digits = DIGITS - 1 - math.floor(math.log10(value))
-    # A value that has few digits already stays.
-    return round(math.ceil(round(value * 10.0**digits, 6)) * 10.0**-digits, max(digits, 0))

@@ -36,7 +36,7 @@ from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.comparison_plan import ComparisonPlan, design_size, publish_comparison
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.mean import PrivateMean, refuse_pooled
+from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.memberships import (
     count_units,
     names_of_levels,
@@ -48,6 +48,7 @@ from dpfda.summaries.memberships import (
 from dpfda.summaries.pooled_comparison import PooledComparison
 from dpfda.summaries.settings import Domain, Reading, Settings
 from dpfda.summaries.shared_design import shared_design
+from dpfda.summaries.sparse import refuse_pooled
 from dpfda.summaries.streams import refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages

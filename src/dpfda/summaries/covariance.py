@@ -46,7 +46,7 @@ from dpfda.summaries.deviations import Deviations
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share, subspace_shares
-from dpfda.summaries.mean import mean_plan
+from dpfda.summaries.mean_plan import mean_plan
 from dpfda.summaries.outer_sums import Stage, lengths, outer_sum
 from dpfda.summaries.pooled import PooledCovariance
 from dpfda.summaries.settings import Reading, Settings

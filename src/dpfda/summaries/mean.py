@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import Bound, read_bounds
-from dpfda.errors import DataError, ParameterError
+from dpfda.bounds import read_bounds
+from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.records import Curves, LongCurves
-from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.labels import unit_codes
 from dpfda.releases.field import ReleasedField
@@ -38,17 +36,24 @@ from dpfda.summaries.arguments import (
     PublicCurves,
     Records,
 )
+from dpfda.summaries.blocks import InBlocks
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
-from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.labels import read_labels
+from dpfda.summaries.mean_plan import mean_plan
 from dpfda.summaries.pooled import PooledMean
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
-from dpfda.summaries.sparse import PooledPlan, is_pooled, plan_pooled, prepare_pooled, publish_pooled
+from dpfda.summaries.sparse import (
+    PooledPlan,
+    is_pooled,
+    plan_pooled,
+    prepare_pooled,
+    publish_pooled,
+    refuse_pooled,
+)
 from dpfda.summaries.spread import both_plans, check_share, publish_both
-from dpfda.summaries.streams import MeanStream, finished, open_summation, refuse_irregular
+from dpfda.summaries.streams import finished, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
 
@@ -58,7 +63,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class PrivateMean(Estimator):
+class PrivateMean(InBlocks):
     """Mean curve under differential privacy.
 
     Each record (or, with `groups`, the average of each person's records) is clipped to a public bound
@@ -139,7 +144,7 @@ class PrivateMean(Estimator):
     (2,)
     """
 
-    gathered: ClassVar = {**Estimator.gathered, "mechanism": (TwoStages,)}
+    gathered: ClassVar = {**InBlocks.gathered, "mechanism": (TwoStages,)}
     # A field where the basis is one of functions on a box.
     release_: ReleasedFunction | ReleasedField | ReleasedPooledMean
 
@@ -244,107 +249,6 @@ class PrivateMean(Estimator):
         from dpfda.publication.session import Session
 
         return Session.open(self, X, path, groups)
-
-    def partial_fit(self, X: Records, y: Labels = None) -> Self:
-        """Add a block of records, for data larger than memory; `finish` publishes their mean.
-
-        The sum is exact: however the records are cut into blocks, and in whatever order these come, the
-        integers before the noise are those of one `fit` on all records. Each record is its own privacy
-        unit. Nothing is charged or published before `finish`; until then the estimator holds what is
-        private. Sums of several processes are merged by `dpfda.summaries.streams.MeanStream`.
-
-        Parameters
-        ----------
-        X : array (n, m), data frame or FDataGrid
-            One curve a row; its columns are those of the first block. For example the row groups of a
-            Parquet file, or slices of a Zarr array. Private.
-        y : None
-            Ignored.
-
-        Raises
-        ------
-        DataError
-            With row (counted within the block) and column of a value that cannot be used, unless
-            repairing. Nothing of the block was added.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> mean = PrivateMean(1.0, bounds=(-1, 1))
-        >>> for block in (np.zeros((50, 8)), np.ones((50, 8))):
-        ...     mean = mean.partial_fit(block)
-        >>> mean.finish().release_.count
-        100.0
-        """
-        X = arrow_table(X)
-        stream: MeanStream | None = self.__dict__.get("_stream")
-        shape = tuple(getattr(X, "shape", ()))
-        if stream is not None and len(shape) == 2 and shape[1] != stream.columns:
-            raise DataError(
-                f"X has {shape[1]} features, but PrivateMean is expecting {stream.columns} features as "
-                "input: all blocks must have the columns of the first."
-            )
-        if stream is None:
-            stream = MeanStream(self._planned_on(X), self.ledger).add(X)
-            self._stream = stream
-            self._set_feature_names(X)
-        else:
-            stream.add(X)
-        self.n_features_in_ = stream.columns
-        return self
-
-    def fit_blocks(self, blocks: Any) -> Self:
-        """Release the mean of records that come in blocks, from a source larger than memory.
-
-        Parameters
-        ----------
-        blocks : iterable of containers, or a source that has blocks
-            A reader of Arrow's IPC streams or files, a data set or Parquet file of Arrow, a relation of
-            DuckDB, a table of Ibis, a lazy frame of polars, a result of SQLAlchemy or a cursor of the
-            DB-API; or any iterator of what `partial_fit` takes. All columns are the curve. Private.
-
-        Returns
-        -------
-        self
-            With `release_`, as one `fit` on all records would have released it.
-
-        Raises
-        ------
-        DataError
-            If there are blocks of `partial_fit` that wait for `finish`; or as `partial_fit`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> blocks = (np.full((50, 8), day / 10) for day in range(3))
-        >>> PrivateMean(1.0, bounds=(-1, 1)).fit_blocks(blocks).release_.count
-        150.0
-        """
-        if hasattr(self, "_stream"):
-            raise DataError("There are blocks that wait: call finish() first, or take a new estimator.")
-        try:
-            for block in blocks_of(blocks):
-                if getattr(block, "num_rows", 1):
-                    self.partial_fit(block)
-            return self.finish()
-        except BaseException:
-            # Nothing of a source that broke off may be taken for the beginning of another.
-            self.__dict__.pop("_stream", None)
-            raise
-
-    def finish(self) -> Self:
-        """Charge the ledger, draw the noise and publish the mean of all blocks of `partial_fit`.
-
-        Returns
-        -------
-        self
-            With `release_`. The next block begins another data set.
-        """
-        if not hasattr(self, "_stream"):
-            raise DataError("X must hold at least two curves; no block was given to partial_fit.")
-        self.release_ = self._stream.release()
-        del self._stream
-        return self
 
     def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
@@ -488,48 +392,3 @@ class PrivateMean(Estimator):
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )
-
-
-def mean_plan(
-    guarantee: Guarantee,
-    settings: Settings,
-    basis: Any,
-    bound: Bound,
-    size: int | None,
-    unit: str,
-    mechanism: Any = "auto",
-    centers: Floats | None = None,
-    expected_size: int | None = None,
-) -> MeanPlan:
-    """The plan of a mean; parameters as in `MeanPlan`."""
-    about = {
-        "summary": "mean curve",
-        "standardized": settings.reading.standardize,
-        **read_labels(settings.domain.labels, boxes=True),
-    }
-    neighbours = Neighbours.parse(settings.unit.neighbours)
-    made = MeanPlan.of(
-        basis, bound, guarantee, neighbours, mechanism, size, unit, about,
-        centers=centers, reading=settings.reading, expected_size=expected_size,
-    )  # fmt: skip
-    if centers is not None and not made.answers_with_line:
-        raise ParameterError(
-            "prior",
-            "be None but for the default mean of curves between bounds",
-            f"{len(centers)} curve(s)",
-            "Give bounds=(lower, upper) and no basis or mechanism of your own.",
-        )
-    return made
-
-
-def refuse_pooled(estimator: Any, X: Any) -> None:
-    """Refuse what would be pooled where one sum of functions is wanted, by its layout.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if is_pooled(estimator, X):
-        words = "be 'complete' for irregular curves where one sum of functions is wanted"
-        remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
-        raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)

@@ -62,6 +62,19 @@ def is_pooled(estimator: Any, X: Any) -> bool:
     return missing == "pooled" or (missing == "refuse" and irregular)
 
 
+def refuse_pooled(estimator: Any, X: Any) -> None:
+    """Refuse what would be pooled where one sum of functions is wanted, by its layout.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if is_pooled(estimator, X):
+        words = "be 'complete' for irregular curves where one sum of functions is wanted"
+        remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
+        raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)
+
+
 def publish_pooled(
     prepared: PreparedPooled, ledger: AnyLedger | None = None, dataset: str | None = None
 ) -> ReleasedPooledMean:

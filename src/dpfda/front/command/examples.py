@@ -11,7 +11,8 @@ from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.reading import Examples, parse_ranges
+from dpfda.front.command.reading import parse_ranges
+from dpfda.front.command.rows import Examples
 
 COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
 # Not a parameter of the estimators: it makes the features.

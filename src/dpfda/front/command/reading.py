@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from dpfda.errors import DataError, ParameterError
@@ -146,7 +146,7 @@ class Curves:
     def found(self, given: Given, table: Any) -> dict[str, Any]:
         axis = given.x_label or (None if given.dates is None else table.axis)
         words = {"domain": axis, "value": given.y_label}
-        return {"grid_points": table.grid_points, "labels": _said(words)}
+        return {"grid_points": table.grid_points, "labels": said(words)}
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
         return estimator.fit(table.data, groups=table.groups)
@@ -200,155 +200,6 @@ class ComparedCurves(Curves):
 
     def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
         return super().notes(given, table, release, [given.by])
-
-
-@dataclass(frozen=True)
-class Examples:
-    """Examples: columns of inputs, and a target, of numbers or of two labels."""
-
-    labels: bool = False
-    public: ClassVar[Sequence[str]] = ("inputs",)
-
-    @property
-    def options(self) -> Sequence[Option]:
-        inputs = Option(
-            "inputs", "--input", "NAME:LO:HI",
-            "An input column and its public bounds, in its units; values outside are moved to the "
-            "nearer one. Repeat it; NAME may be a glob. Example: --input age:18:90 --input 'px_*:0:16'",
-            o.MODEL, list[str], REQUIRED,
-        )  # fmt: skip
-        target = Option("target", "--target", "COLUMN", "Column to predict.", o.MODEL, default=REQUIRED)
-        return (o.FILE, inputs, target, o.GROUPS, o.DECIMAL)
-
-    def settings(self, given: Given) -> dict[str, Any]:
-        named = parse_ranges(given.inputs, "--input")
-        bounds = [low for _, low, _ in named], [high for _, _, high in named]
-        return {"bounds": bounds, "unit": given.unit or given.groups}
-
-    def read(self, given: Given) -> Any:
-        from dpfda.records.tables import read_examples
-
-        with progress_bar(f"reading {given.file.name}") as progress:
-            return read_examples(
-                given.file,
-                [name for name, _, _ in parse_ranges(given.inputs, "--input")],
-                given.target,
-                labels=self.labels,
-                groups=given.groups,
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
-            )
-
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
-        named = parse_ranges(given.inputs, "--input")
-        bounds = (
-            [named[place][1] for place in table.matched],
-            [named[place][2] for place in table.matched],
-        )
-        return {
-            "bounds": bounds,
-            "labels": {"domain": ", ".join(table.columns), "value": given.target},
-        }
-
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        return estimator.fit(table.inputs, table.target, groups=table.groups)
-
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        return identifier_notes(table.header, [*table.columns, given.target], given.groups)
-
-
-@dataclass(frozen=True)
-class Points:
-    """Points, a row each, or a table of counts, a row a cell."""
-
-    public: ClassVar[Sequence[str]] = ("columns", "edges")
-
-    @property
-    def options(self) -> Sequence[Option]:
-        return (
-            o.FILE,
-            Option(
-                "columns", "--column", "NAME:LO:HI",
-                "A column of points and the public ends of its axis, in its units; values outside are "
-                "moved to the nearer one. Repeat it for a density on a rectangle or a box. Example: "
-                "--column age:0:105",
-                o.COUNTED, list[str], None,
-            ),
-            Option(
-                "counts", "--counts", "COLUMN",
-                "Instead: a column of numbers of persons, a row a cell, in the order of --edges.",
-                o.COUNTED, default=None,
-            ),
-            Option(
-                "edges", "--edges", "A,B,..",
-                "With --counts: public ends of the cells, one more than rows; or START:STOP:STEP. "
-                "Example: --edges 0,1,5,10,100 or --edges 0:105:5",
-                o.COUNTED, default=None,
-            ),
-            Option(
-                "multiplier", "--multiplier", "K",
-                "With --counts: what one in the table stands for, 1000 for a table in thousands.",
-                o.COUNTED, int, 1,
-            ),
-            *(replace(label, panel=o.DENSITY) for label in (o.X_LABEL, o.Y_LABEL)),
-            o.GROUPS, o.DECIMAL,
-        )  # fmt: skip
-
-    def settings(self, given: Given) -> dict[str, Any]:
-        named = parse_ranges(given.columns or [], "--column")
-        if bool(named) == (given.counts is not None):
-            raise ParameterError(
-                "The data",
-                "be named by --column NAME:LO:HI or by --counts with --edges",
-                "both" if named else "neither",
-            )
-        if (given.counts is None) != (given.edges is None):
-            raise ParameterError("--counts and --edges", "be given together", "one of them")
-        if given.counts is not None and given.groups is not None:
-            once = "be left out for counts, where each person is counted once"
-            raise ParameterError("--groups", once, repr(given.groups))
-        if len(named) > 2 and (given.plot is not None or given.csv is not None):
-            flat = "be left out for more than two columns"
-            raise ParameterError("--plot and --csv", flat, len(named))
-        if given.edges is not None:
-            parse_points(given.edges, "--edges")
-        words = {
-            "domain": given.x_label or (named[0][0] if named else None),
-            "domain_2": given.y_label or (named[1][0] if len(named) == 2 else None),
-        }
-        return {
-            "domain_range": [(low, high) for _, low, high in named] or None,
-            "labels": _said(words),
-            "unit": given.unit or given.groups,
-        }
-
-    def read(self, given: Given) -> Any:
-        from dpfda.records.columns import read_columns
-
-        names = [name for name, _, _ in parse_ranges(given.columns or [], "--column")]
-        with progress_bar(f"reading {given.file.name}") as progress:
-            return read_columns(
-                given.file,
-                [given.counts] if given.counts is not None else names,
-                groups=given.groups,
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
-            )
-
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
-        return {}
-
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        if given.counts is None:
-            return estimator.fit(table.numbers, groups=table.groups)
-        edges = parse_points(given.edges, "--edges")
-        return estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
-
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        counts = given.counts is not None
-        return [] if counts else identifier_notes(table.header, table.columns, given.groups)
 
 
 def ends(given: Given) -> tuple[float, float] | None:
@@ -445,7 +296,8 @@ def parse_ranges(texts: Sequence[str], option: str) -> list[tuple[str, float, fl
     return found
 
 
-def _said(words: dict[str, str | None]) -> dict[str, str]:
+def said(words: dict[str, str | None]) -> dict[str, str]:
+    """The words that there are."""
     return {key: text for key, text in words.items() if text}
 
 

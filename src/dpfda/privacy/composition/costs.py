@@ -8,7 +8,8 @@ from typing import Any
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.composition.losses import BlockLoss, GaussianLoss, Loss, loss_of
+from dpfda.privacy.composition.loss import Loss
+from dpfda.privacy.composition.losses import BlockLoss, GaussianLoss, loss_of
 from dpfda.privacy.composition.neighbours import for_replace_one
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, checked_guarantee
 

@@ -10,135 +10,28 @@ Where nothing else is said, bounds and profiles are proved in docs/composition.m
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
 from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta
+from dpfda.privacy.composition.loss import KnownLoss, Loss
 from dpfda.privacy.composition.neighbours import for_group
 from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
-# A number in a stored loss has at most so many digits above and below the bar.
-DIGITS = 4000
-LARGEST_DIMENSION = 10**9
 # Up to here a block's exact profile is fast; beyond, bounds take its place.
 EXACT_DIMENSION = 2000
 
 
-@runtime_checkable
-class Loss(Protocol):
-    """What accounting asks of a mechanism's loss."""
-
-    kind: ClassVar[str]
-
-    def __hash__(self) -> int:
-        """Equal losses are counted together."""
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """The largest loss, rounded up; None where it has no bound."""
-
-    @property
-    def rho(self) -> Fraction | None:
-        """Zero-concentrated cost, rounded up; None where it has none."""
-
-    def delta(self, epsilon: Fraction) -> Fraction:
-        """An upper bound of sup over events of P(A) - exp(epsilon) P'(A), at any real epsilon.
-
-        It holds for both orders of the neighbours, so that below zero it is that above zero, turned:
-        delta(-e) = 1 - exp(-e) + exp(-e) delta(e).
-        """
-
-    def for_group(self, size: int) -> Loss:
-        """The loss between data sets that differ in so many units."""
-
-    def describe(self) -> str:
-        """Say in words what is known."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The kind and its exact public numbers."""
-
-
-class _Known:
-    """What the laws share: numbers are checked on entry, written exactly, and both orders are one."""
-
-    kind: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            check = _dimension if field.name == "dimension" else _below_one
-            if field.name in ("epsilon", "rho"):
-                check = _positive
-            object.__setattr__(self, field.name, check(value, field.name))
-
-    def delta(self, epsilon: Fraction) -> Fraction:
-        if epsilon >= 0:
-            return min(self._delta(epsilon), Fraction(1))
-        turned = self.delta(-epsilon)
-        with precision(PRECISION):
-            e = enclosed(epsilon)
-            return min(at_least(-e.expm1() + e.exp() * enclosed(turned)), Fraction(1))
-
-    def _delta(self, epsilon: Fraction) -> Fraction:
-        raise NotImplementedError
-
-    def to_json(self) -> dict[str, Any]:
-        written: dict[str, Any] = {"kind": self.kind}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            written[field.name] = value if isinstance(value, int) else str(value)
-        return written
-
-    @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Self:
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        if set(written) != {"kind", *names}:
-            raise ParameterError("loss", f"have the keys kind, {', '.join(names)}", "others")
-        return cls(**{name: _read(written[name], name) for name in names})
-
-
-def _positive(value: Any, name: str) -> Fraction:
-    number = exact(value, name)
-    if number <= 0:
-        raise ParameterError(name, "be positive", readable(number))
-    return number
-
-
-def _below_one(value: Any, name: str) -> Fraction:
-    number = exact(value, name)
-    if not 0 < number < 1:
-        raise ParameterError(name, "lie strictly between 0 and 1", readable(number))
-    return number
-
-
-def _dimension(value: Any, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_DIMENSION:
-        raise ParameterError(name, f"be an integer from 1 to {LARGEST_DIMENSION}", "another")
-    return value
-
-
-def _read(value: Any, name: str) -> Any:
-    if name == "dimension":
-        return value
-    if not isinstance(value, str) or not _EXACT.fullmatch(value):
-        raise ParameterError(name, "be a text 'p' or 'p/q' of digits", "another")
-    return value
-
-
-_EXACT = re.compile(rf"[0-9]{{1,{DIGITS}}}(/[0-9]{{1,{DIGITS}}})?")
-
-
 @dataclass(frozen=True)
-class PureLoss(_Known):
+class PureLoss(KnownLoss):
     """Any mechanism of pure privacy loss epsilon: no worse than a coin that tells one bit.
 
     Kairouz, Oh & Viswanath (2015): every pair of laws within pure epsilon is
@@ -178,7 +71,7 @@ class PureLoss(_Known):
 
 
 @dataclass(frozen=True)
-class ApproximateLoss(_Known):
+class ApproximateLoss(KnownLoss):
     """Any mechanism that is (epsilon, delta)-differentially private.
 
     With probability delta it tells all; else it is the coin: no pair within (epsilon, delta) is worse
@@ -211,7 +104,7 @@ class ApproximateLoss(_Known):
 
 
 @dataclass(frozen=True)
-class ConcentratedLoss(_Known):
+class ConcentratedLoss(KnownLoss):
     """Any mechanism that is rho-zCDP, and nothing else is known.
 
     Parameters
@@ -238,7 +131,7 @@ class ConcentratedLoss(_Known):
 
 
 @dataclass(frozen=True)
-class LaplaceLoss(_Known):
+class LaplaceLoss(KnownLoss):
     """Independent Laplace variables of total privacy loss epsilon: no worse than one such variable.
 
     Parameters
@@ -265,7 +158,7 @@ class LaplaceLoss(_Known):
 
 
 @dataclass(frozen=True)
-class BlockLoss(_Known):
+class BlockLoss(KnownLoss):
     """One K-norm block of an l2 ball or an ellipsoid, or of symmetric matrices under the Frobenius norm.
 
     Density proportional to exp(-|z|) in M dimensions, in units of the scale; rho <= epsilon^2 / (2 M).
@@ -299,7 +192,7 @@ class BlockLoss(_Known):
 
 
 @dataclass(frozen=True)
-class BlocksLoss(_Known):
+class BlocksLoss(KnownLoss):
     """Several independent K-norm blocks.
 
     Together they are no worse than one Laplace variable of the same loss.
@@ -333,7 +226,7 @@ class BlocksLoss(_Known):
 
 
 @dataclass(frozen=True)
-class GaussianLoss(_Known):
+class GaussianLoss(KnownLoss):
     """Normal noise; its profile is that of Balle & Wang (2018), Theorem 8.
 
     Parameters
@@ -360,7 +253,7 @@ class GaussianLoss(_Known):
 
 
 @dataclass(frozen=True)
-class RangeLoss(_Known):
+class RangeLoss(KnownLoss):
     """The exponential mechanism, or any other whose loss has the range epsilon.
 
     Bounded range (Dong, Durfee & Rogers 2020): between neighbours all losses lie in an
@@ -396,7 +289,7 @@ class RangeLoss(_Known):
         return f"losses in a range of {readable(self.epsilon)}"
 
 
-LOSSES: dict[str, type[_Known]] = {
+LOSSES: dict[str, type[KnownLoss]] = {
     law.kind: law
     for law in (
         PureLoss,

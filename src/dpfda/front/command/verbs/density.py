@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Option
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.reading import Points
+from dpfda.front.command.rows import Points
 
 VERB = Publication(
     name="density",
