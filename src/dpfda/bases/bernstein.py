@@ -116,7 +116,7 @@ class BernsteinBasis:
         degree: int,
         grid_points: ArrayLike,
         domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
+        quadrature: object = "trapezoid",
     ) -> BernsteinBasis:
         """Build the basis for a public grid.
 

@@ -70,7 +70,7 @@ class BoxBasis(ProductBasis):
         cls,
         kinds: str | Sequence[str],
         shape: int | Sequence[int],
-        domain_range: Any,
+        domain_range: object,
         components: int | None = None,
         length_scale: float | Sequence[float] | None = None,
         nu: float = 1.5,
@@ -287,7 +287,7 @@ def _squared_frequencies(
     return squares, factor * factor
 
 
-def _read_domain(domain_range: Any) -> tuple[tuple[float, float], ...]:
+def _read_domain(domain_range: object) -> tuple[tuple[float, float], ...]:
     try:
         pairs = reals(domain_range, "domain_range")
     except ParameterError:

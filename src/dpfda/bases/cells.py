@@ -48,7 +48,7 @@ class CellGrid:
     edges: tuple[Floats, ...]
 
     @classmethod
-    def regular(cls, shape: int | Sequence[int], domain_range: Any) -> CellGrid:
+    def regular(cls, shape: int | Sequence[int], domain_range: object) -> CellGrid:
         """Cells of equal width.
 
         Parameters
@@ -259,7 +259,7 @@ def _fold(coefficients: Floats, cells: int) -> Floats:
     return folded[:cells]
 
 
-def _check_edges(edges: Any) -> Floats:
+def _check_edges(edges: object) -> Floats:
     axis = reals(edges, "edges")
     if axis.ndim != 1 or axis.size < 2 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0):
         raise ParameterError(
@@ -271,5 +271,5 @@ def _check_edges(edges: Any) -> Floats:
     return frozen(axis)
 
 
-def _positive(value: Any) -> bool:
+def _positive(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)

@@ -52,7 +52,7 @@ class ClosedFormBasis(ABC):
         domain_range: tuple[float, float] | None = None,
         length_scale: float | None = None,
         nu: float = 1.5,
-        quadrature: Any = "trapezoid",
+        quadrature: object = "trapezoid",
     ) -> Self:
         """Build the basis for a public grid.
 

@@ -71,7 +71,7 @@ class Covariate:
         """Names of its terms: its own, or one for each level but the first."""
         return tuple(f"{self.name}={level}" for level in self.levels[1:]) or (self.name,)
 
-    def at(self, value: Any) -> Floats:
+    def at(self, value: object) -> Floats:
         """Its terms at a value, which is public.
 
         Raises
@@ -155,7 +155,7 @@ class Corners:
         rows = [np.concatenate([[1.0], *rows]) for rows in itertools.product(*parts)]
         return frozen(np.array(rows))
 
-    def point(self, at: Mapping[str, Any]) -> Floats:
+    def point(self, at: Mapping[str, object]) -> Floats:
         """Terms (P,) at values of covariates; those not named are in the middle, or at the first level.
 
         Raises

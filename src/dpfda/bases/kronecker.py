@@ -43,11 +43,11 @@ class KroneckerBasis(ProductBasis):
     @classmethod
     def on_grid(
         cls,
-        kernels: Any,
+        kernels: object,
         grid_points: Sequence[ArrayLike],
         domain_range: Sequence[tuple[float, float]] | None = None,
         components: int | None = None,
-        quadrature: Any = "trapezoid",
+        quadrature: object = "trapezoid",
     ) -> KroneckerBasis:
         """Compute the eigenbasis.
 
@@ -188,7 +188,7 @@ class KroneckerBasis(ProductBasis):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> KroneckerBasis:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> KroneckerBasis:
         """Build the basis again; `kernel`, one or d, is needed where the file's own are not known."""
         parts = written["factors"]
         kernels = _one_each(kernel, len(parts), "kernel")
@@ -238,7 +238,7 @@ def _leading(factors: tuple[KernelBasis, ...], components: int | None) -> Kronec
     )
 
 
-def _one_each(given: Any, axes: int, name: str) -> list[Any]:
+def _one_each(given: object, axes: int, name: str) -> list[Any]:
     """One entry an axis: d of them, or one for all."""
     if not isinstance(given, list | tuple):
         return [given] * axes

@@ -48,7 +48,7 @@ class Scale:
     knots: Floats
 
     @classmethod
-    def through(cls, knots: Any, domain_range: Any) -> Scale:
+    def through(cls, knots: object, domain_range: object) -> Scale:
         """A scale of public points of the data's axis, such as quantiles of an earlier publication.
 
         Parameters
@@ -72,7 +72,7 @@ class Scale:
         return cls(frozen(every))
 
     @classmethod
-    def log(cls, domain_range: Any) -> Scale:
+    def log(cls, domain_range: object) -> Scale:
         """Equal ratios: for a domain of positive numbers."""
         ((a, b),) = box_domain(domain_range)
         if a <= 0:
@@ -81,14 +81,14 @@ class Scale:
         return cls._between(a, b, np.geomspace(a, b, PIECES + 1))
 
     @classmethod
-    def zoom(cls, domain_range: Any, center: float, width: float) -> Scale:
+    def zoom(cls, domain_range: object, center: float, width: float) -> Scale:
         """arsinh((x - center) / width): even within a width of the center, equal ratios far from it."""
         ((a, b),) = box_domain(domain_range)
         low, high = (math.asinh((end - center) / width) for end in (a, b))
         return cls._between(a, b, center + width * np.sinh(np.linspace(low, high, PIECES + 1)))
 
     @classmethod
-    def of(cls, function: Callable[[Floats], Any], domain_range: Any) -> Scale:
+    def of(cls, function: Callable[[Floats], Any], domain_range: object) -> Scale:
         """A public function of arrays of points, increasing on the domain.
 
         Raises
@@ -121,14 +121,14 @@ class Scale:
         """Ends of the interval."""
         return float(self.knots[0]), float(self.knots[-1])
 
-    def positions(self, points: Any) -> Floats:
+    def positions(self, points: object) -> Floats:
         """Where on the scale points are, from 0 to 1."""
         cell, part = self._cell(points)
         before, after = (ratios[cell] for ratios in self._ratios)
         rise = part * part + before * part * (1 - part)
         return np.asarray((cell + rise / (1 + (before + after - 2) * part * (1 - part))) / self._pieces)
 
-    def slopes(self, points: Any) -> Floats:
+    def slopes(self, points: object) -> Floats:
         """Derivative of the scale at points: length of the scale per unit of the data."""
         cell, part = self._cell(points)
         before, after = (ratios[cell] for ratios in self._ratios)
@@ -136,7 +136,7 @@ class Scale:
         by = 1 + (before + after - 2) * part * (1 - part)
         return np.asarray(rise / by**2 / (self._pieces * np.diff(self.knots)[cell]))
 
-    def points(self, positions: Any) -> Floats:
+    def points(self, positions: object) -> Floats:
         """Inverse of `positions`."""
         at = np.clip(np.asarray(positions, dtype=float), 0.0, 1.0) * self._pieces
         cell = np.minimum(at.astype(np.int64), self._pieces - 1)
@@ -170,7 +170,7 @@ class Scale:
         return [float(knot) for knot in self.knots]
 
     @classmethod
-    def from_json(cls, written: Any) -> Scale:
+    def from_json(cls, written: object) -> Scale:
         """Build the scale again; what is none raises a `ValueError`."""
         knots = floats(written)
         if knots.ndim != 1 or knots.size < 2 or not np.all(np.diff(knots) > 0):
@@ -194,13 +194,13 @@ class Scale:
         slopes = np.concatenate([[first], inner, [last]])
         return slopes[:-1] * widths, slopes[1:] * widths
 
-    def _cell(self, points: Any) -> tuple[NDArray[np.int64], Floats]:
+    def _cell(self, points: object) -> tuple[NDArray[np.int64], Floats]:
         at = np.clip(np.asarray(points, dtype=float), *self.domain_range)
         cell = np.clip(np.searchsorted(self.knots, at, side="right") - 1, 0, self._pieces - 1)
         return cell, (at - self.knots[cell]) / np.diff(self.knots)[cell]
 
 
-def read_scale(scale: Any, domain_range: Any) -> Scale | None:
+def read_scale(scale: object, domain_range: object) -> Scale | None:
     """Read a public scale: "linear" (none), "log", points of the axis, or an increasing function.
 
     Raises

@@ -185,7 +185,7 @@ def _without_basis(bound: Any) -> ParameterError:
     )
 
 
-def _sizes(values: Any, name: str) -> float | tuple[float, ...]:
+def _sizes(values: object, name: str) -> float | tuple[float, ...]:
     try:
         array = reals(values, name)
     except ParameterError:

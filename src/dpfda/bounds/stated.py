@@ -205,7 +205,7 @@ class L1Ball:
         return {"kind": "l1", "radius": self.radius}
 
 
-def read_bounds(bounds: Any, standardize: bool) -> Bound:
+def read_bounds(bounds: object, standardize: bool) -> Bound:
     """Read the `bounds` argument of an estimator.
 
     Raises
@@ -267,5 +267,5 @@ def _numbers(value: ArrayLike, name: str) -> Any:
     return curve(value, f"{name} bound")
 
 
-def _radius(value: Any, name: str) -> float:
+def _radius(value: object, name: str) -> float:
     return length(value, name)

@@ -158,7 +158,9 @@ def make_classification(
     return _measurement(input_domain, input_metric, estimator, PrivateKernelClassifier)
 
 
-def _measurement(domain: Domain, metric: Metric, estimator: Any, kind: type[Estimator]) -> Measurement:
+def _measurement(
+    domain: Domain, metric: Metric, estimator: object, kind: type[Estimator]
+) -> Measurement:
     dp = _prelude()
     if not isinstance(estimator, kind):
         raise ParameterError("estimator", f"be a {kind.__name__}", shown(estimator))
@@ -185,7 +187,7 @@ def _measurement(domain: Domain, metric: Metric, estimator: Any, kind: type[Esti
 
     parts: Callable[[Any], tuple[Any, ...]] = _with_target if supervised else lambda rows: (rows,)
 
-    def released(data: Any) -> Any:
+    def released(data: object) -> Any:
         rows = _rows(data, size, columns)
         # OpenDP counts, and draws as often as it allows.
         with already_charged():
@@ -208,7 +210,7 @@ def _prelude() -> Any:
     return dp
 
 
-def _clone(estimator: Any) -> Any:
+def _clone(estimator: object) -> Any:
     from sklearn.base import clone
 
     return clone(estimator)
@@ -254,7 +256,7 @@ def _with_target(rows: Any) -> tuple[Any, ...]:
     return rows[:, :-1], rows[:, -1]
 
 
-def _rows(data: Any, size: int | None, columns: int | None) -> Any:
+def _rows(data: object, size: int | None, columns: int | None) -> Any:
     """The data, if they have the public shape that the domain states."""
     values = np.asarray(data, dtype=np.float64)
     found: Mapping[str, tuple[int | None, int | None]] = {

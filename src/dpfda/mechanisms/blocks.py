@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ def block_design(
     problem: Problem,
     sizes: Sequence[int],
     mechanism: str,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     equal: bool = False,
     shrink: bool = True,
 ) -> Design:

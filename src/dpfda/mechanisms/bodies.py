@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ FLOOR = 1e-12
 
 
 def knorm_on_body(
-    problem: Problem, mechanism: str, parameters: Mapping[str, Any], components: int | None
+    problem: Problem, mechanism: str, parameters: Mapping[str, object], components: int | None
 ) -> Design:
     """K-norm noise of the body itself on the leading coefficients, then Wiener shrinkage.
 
@@ -55,7 +54,7 @@ def knorm_on_body(
 
 
 def laplace_design(
-    problem: Problem, mechanism: str, parameters: Mapping[str, Any], count: int, matched: bool
+    problem: Problem, mechanism: str, parameters: Mapping[str, object], count: int, matched: bool
 ) -> Design:
     """Independent Laplace noise on a body; matched scales go like (w / s^2)^(1/3) or (w / s)^(1/2).
 
@@ -116,6 +115,8 @@ def _settled(
     return made
 
 
-def _shrunk(problem: Problem, mechanism: str, parameters: Mapping[str, Any], noise: NoiseLaw) -> Design:
+def _shrunk(
+    problem: Problem, mechanism: str, parameters: Mapping[str, object], noise: NoiseLaw
+) -> Design:
     power = problem.noise_power(noise.variances())
     return Design(mechanism, parameters, noise, wiener(problem.prior[: noise.components], power))

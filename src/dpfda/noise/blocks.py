@@ -198,7 +198,7 @@ def _draw_laplace(scales: tuple[int, ...]) -> list[int]:
 def draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
     """One exact draw of an ellipsoid's K-norm law."""
 
-    def scaled(a: drawing.Arithmetic, square: Any) -> Callable[[drawing.Places], Any]:
+    def scaled(a: drawing.Arithmetic, square: object) -> Callable[[drawing.Places], Any]:
         length, numbers = a.sqrt(square), a.integers(axes)
         return lambda places: numbers[places] * length
 

@@ -88,7 +88,7 @@ class Law:
         return {"law": self.law, "words": self.describe(), **values}
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Self:
+    def from_json(cls, written: Mapping[str, object]) -> Self:
         """The law of these scales; lists become tuples of integers."""
         names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
         return cls(**{name: _parameter(written[name]) for name in names})
@@ -102,7 +102,7 @@ class VectorLaw(Law):
         return None
 
 
-def _parameter(written: Any) -> tuple[int, ...] | int | str:
+def _parameter(written: object) -> tuple[int, ...] | int | str:
     """A parameter of a law: whole numbers, one, or a word."""
     if isinstance(written, str):
         return written

@@ -177,7 +177,7 @@ class SymmetricKNormNoise(MatrixLaw):
     def draw(self) -> list[int]:
         """One exact draw, rounded."""
 
-        def scaled(a: drawing.Arithmetic, square: Any) -> Callable[[drawing.Places], Any]:
+        def scaled(a: drawing.Arithmetic, square: object) -> Callable[[drawing.Places], Any]:
             return _deviations(a, self.scale, self.size, a.sqrt(square))
 
         return drawn_mixture(self.components, self.components + 1, scaled)
@@ -349,7 +349,7 @@ def achieved_symmetric(
 
 
 def _deviations(
-    a: drawing.Arithmetic, scale: int, size: int, length: Any = None
+    a: drawing.Arithmetic, scale: int, size: int, length: object = None
 ) -> Callable[[drawing.Places], Any]:
     """What standard normal variables are multiplied with to be entries of the lower triangle."""
     whole = a.integers((scale, 2))[np.array([0])] * (1 if length is None else length)

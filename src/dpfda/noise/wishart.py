@@ -85,7 +85,7 @@ class WishartDifferenceNoise(MatrixLaw):
         """Scaled to the epsilon of a guarantee."""
         return cls(size, math.ceil(difference.trace / (2 * guarantee.epsilon)))
 
-    def achieved(self, difference: OuterDifference, requested: Any) -> PureDP:
+    def achieved(self, difference: OuterDifference, requested: object) -> PureDP:
         """Pure."""
         return PureDP(Fraction(difference.trace, 2 * self.scale))
 
@@ -185,7 +185,7 @@ class CoupledNoise(MatrixLaw):
         """Scaled to the epsilon of a guarantee."""
         return cls(size, math.ceil(difference.part / guarantee.epsilon))
 
-    def achieved(self, difference: OuterDifference, requested: Any) -> PureDP:
+    def achieved(self, difference: OuterDifference, requested: object) -> PureDP:
         """Pure."""
         return PureDP(Fraction(difference.part, self.scale))
 

@@ -79,15 +79,15 @@ class Enclosures:
     def __neg__(self) -> Enclosures:
         return Enclosures(-self.middle, self.radius)
 
-    def __add__(self, other: Any) -> Enclosures:
+    def __add__(self, other: object) -> Enclosures:
         other = enclosed(other)
         middle = self.middle + other.middle
         return Enclosures(middle, _outward(self.radius + other.radius + UNIT * np.abs(middle)))
 
-    def __sub__(self, other: Any) -> Enclosures:
+    def __sub__(self, other: object) -> Enclosures:
         return self + (-enclosed(other))
 
-    def __mul__(self, other: Any) -> Enclosures:
+    def __mul__(self, other: object) -> Enclosures:
         other = enclosed(other)
         middle = self.middle * other.middle
         carried = np.abs(self.middle) * other.radius + self.radius * (
@@ -95,7 +95,7 @@ class Enclosures:
         )
         return Enclosures(middle, _outward(carried + UNIT * np.abs(middle)))
 
-    def __truediv__(self, other: Any) -> Enclosures:
+    def __truediv__(self, other: object) -> Enclosures:
         """Quotients; the divisor must be positive, and is not known to be where its radius reaches 0."""
         other = enclosed(other)
         middle = self.middle / other.middle
@@ -106,10 +106,10 @@ class Enclosures:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __rsub__(self, other: Any) -> Enclosures:
+    def __rsub__(self, other: object) -> Enclosures:
         return enclosed(other) - self
 
-    def __rtruediv__(self, other: Any) -> Enclosures:
+    def __rtruediv__(self, other: object) -> Enclosures:
         return enclosed(other) / self
 
     def sum(self, axis: int) -> Enclosures:
@@ -129,7 +129,7 @@ class Enclosures:
         return np.where(decided, nearest, 0.0).astype(np.int64), decided
 
 
-def enclosed(value: Any) -> Enclosures:
+def enclosed(value: object) -> Enclosures:
     """Floats are themselves; so are integers below 2^53 in size."""
     if isinstance(value, Enclosures):
         return value
@@ -137,7 +137,7 @@ def enclosed(value: Any) -> Enclosures:
     return Enclosures(exact, np.zeros(()))
 
 
-def integers(values: Any) -> Enclosures:
+def integers(values: object) -> Enclosures:
     """Integers of any size below 2^1000, rounded to floats."""
     middle = np.asarray(values, dtype=np.float64)
     return Enclosures(middle, np.where(np.abs(middle) < 2.0**53, 0.0, _outward(UNIT * np.abs(middle))))

@@ -40,7 +40,7 @@ def array_from_json(written: dict[str, Any]) -> Floats:
     return array
 
 
-def integer(written: Any, least: int | None = None, most: int | None = None) -> int:
+def integer(written: object, least: int | None = None, most: int | None = None) -> int:
     """A whole number, perhaps between limits."""
     if type(written) is not int:
         raise ValueError("not a whole number")
@@ -49,12 +49,12 @@ def integer(written: Any, least: int | None = None, most: int | None = None) -> 
     return written
 
 
-def integers(written: Any) -> tuple[int, ...]:
+def integers(written: object) -> tuple[int, ...]:
     """Several whole numbers."""
     return tuple(integer(value) for value in _list(written))
 
 
-def exponent(written: Any) -> int:
+def exponent(written: object) -> int:
     """The exponent of a power of two that a double, or nearly, can hold."""
     return integer(written, -LARGEST_EXPONENT, LARGEST_EXPONENT)
 
@@ -69,7 +69,7 @@ def number(written: Any) -> float:
     return value
 
 
-def floats(written: Any) -> Floats:
+def floats(written: object) -> Floats:
     """An array of finite floats from nested lists of numbers, or from one number."""
     _check_numbers(written if isinstance(written, list) else [written], 3)
     array = np.array(written, dtype=np.float64)
@@ -78,21 +78,21 @@ def floats(written: Any) -> Floats:
     return array
 
 
-def text(written: Any) -> str:
+def text(written: object) -> str:
     """A text."""
     if not isinstance(written, str):
         raise ValueError("not a text")
     return written
 
 
-def name(written: Any) -> str:
+def name(written: object) -> str:
     """A text that can be shown in one line: nothing in it can move a terminal's cursor."""
     if not text(written).isprintable():
         raise ValueError("a name has characters that cannot be printed")
     return str(written)
 
 
-def mapping(written: Any) -> dict[str, Any]:
+def mapping(written: object) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(written, dict):
         raise ValueError("not an object")
@@ -106,7 +106,7 @@ def check_grid_size(shape: ArrayLike) -> None:
         raise ValueError("a grid is too large")
 
 
-def _list(written: Any) -> list[Any]:
+def _list(written: object) -> list[Any]:
     if not isinstance(written, list):
         raise ValueError("not a list")
     return written

@@ -17,12 +17,12 @@ TOO_LARGE = 2.0**53
 WIDEST = 8
 
 
-def is_plain(values: Any) -> bool:
+def is_plain(values: object) -> bool:
     """Whether this is an array of numpy itself (a memory map among them), without a mask or more."""
     return type(values) in (np.ndarray, np.memmap)
 
 
-def is_native(dtype: Any) -> bool:
+def is_native(dtype: object) -> bool:
     """Whether entries are bools, integers or real floats of at most 64 bits."""
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= WIDEST
 

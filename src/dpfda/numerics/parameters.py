@@ -29,7 +29,7 @@ MOST_DRAWS = 10**6
 HIGHEST_ORDER = 64
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A public argument in few words, whatever it is."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}"
@@ -64,7 +64,7 @@ def real(value: Any, name: str, low: float, high: float, words: str = "") -> flo
     return found
 
 
-def length(value: Any, name: str) -> float:
+def length(value: object, name: str) -> float:
     """A positive length, in whatever units: from 1e-100 to 1e100."""
     found = real(value, name, -math.inf, math.inf, "be a number")
     if not 0 < found < math.inf:
@@ -86,21 +86,21 @@ def whole(value: Any, name: str, low: int = 1, high: int = LARGEST_COUNT, words:
     return int(value)
 
 
-def flag(value: Any, name: str) -> bool:
+def flag(value: object, name: str) -> bool:
     """True or False, Python's or numpy's."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(name, "be True or False", shown(value))
     return bool(value)
 
 
-def choice(value: Any, name: str, choices: Sequence[str]) -> str:
+def choice(value: object, name: str, choices: Sequence[str]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(name, f"be one of {', '.join(map(repr, choices))}", shown(value))
     return str(value)
 
 
-def label(value: Any, name: str, labels: Sequence[str]) -> str:
+def label(value: object, name: str, labels: Sequence[str]) -> str:
     """One of a few labels: as it is written, or the number that it was before it was written."""
     written = str(value) if isinstance(value, int | float | np.number) else value
     return choice(written, name, labels)
@@ -122,7 +122,7 @@ def pair(value: Any, name: str) -> tuple[float, float]:
     return real(first, name, -LARGEST, LARGEST, words), real(second, name, -LARGEST, LARGEST, words)
 
 
-def reals(value: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def reals(value: object, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Real numbers in an array of any shape, NaN and infinity among them.
 
     Raises
@@ -141,7 +141,7 @@ def reals(value: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
         raise ParameterError(name, "be real numbers", shown(value)) from None
 
 
-def curve(value: Any, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]]:
+def curve(value: object, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]]:
     """A number, or numbers (m,), of size at most 1e100; read-only.
 
     Raises
@@ -166,7 +166,7 @@ def curve(value: Any, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]
     return array
 
 
-def probability(value: Any, name: str) -> float:
+def probability(value: object, name: str) -> float:
     """A number strictly between 0 and 1."""
     constraint = "lie strictly between 0 and 1"
     found = real(value, name, 0.0, 1.0, constraint)
@@ -198,23 +198,23 @@ def wholes(
     return found
 
 
-def order(value: Any) -> int:
+def order(value: object) -> int:
     """Order of a derivative; 0 is the function itself."""
     return whole(value, "order", 0, HIGHEST_ORDER)
 
 
-def orders(value: Any, count: int) -> tuple[int, ...]:
+def orders(value: object, count: int) -> tuple[int, ...]:
     """Orders of a derivative in each of so many variables; one number is for all of them."""
     given = (value,) * count if isinstance(value, int | np.integer) else value
     return wholes(given, "order", count, 0, HIGHEST_ORDER)
 
 
-def draws(value: Any) -> int:
+def draws(value: object) -> int:
     """How many draws of public noise are simulated at once."""
     return whole(value, "draws", 1, MOST_DRAWS)
 
 
-def randomness(value: Any, name: str) -> np.random.Generator:
+def randomness(value: object, name: str) -> np.random.Generator:
     """A numpy generator, of the caller's own: for what protects nobody.
 
     Raises
@@ -228,7 +228,7 @@ def randomness(value: Any, name: str) -> np.random.Generator:
     return value
 
 
-def seeded(value: Any, name: str) -> np.random.Generator:
+def seeded(value: object, name: str) -> np.random.Generator:
     """A numpy generator, or one made from a seed, or a new one for None."""
     if value is None or isinstance(value, np.random.Generator):
         return np.random.default_rng(value)
@@ -236,7 +236,7 @@ def seeded(value: Any, name: str) -> np.random.Generator:
     return np.random.default_rng(whole(value, name, 0, 2**128, words))
 
 
-def path(value: Any, name: str = "path") -> Path:
+def path(value: object, name: str = "path") -> Path:
     """The name of a file, as any file system takes it.
 
     Raises
@@ -254,7 +254,7 @@ def path(value: Any, name: str = "path") -> Path:
     return Path(text)
 
 
-def values_at(function: Any, name: str, points: NDArray[np.float64]) -> NDArray[np.float64]:
+def values_at(function: object, name: str, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values (k,) of a public function that takes an array of points (k,); finite.
 
     Raises

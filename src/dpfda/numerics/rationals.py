@@ -39,7 +39,7 @@ def exact(value: Any, parameter: str) -> Fraction:
         raise ParameterError(parameter, "be a finite number", repr(value)) from None
 
 
-def rational(written: Any) -> Fraction:
+def rational(written: object) -> Fraction:
     """An exact number from 'p' or 'p/q' as files hold it, with at most as many digits as Python reads.
 
     Raises
@@ -53,7 +53,7 @@ def rational(written: Any) -> Fraction:
     return Fraction(int(match[1]), int(match[2] or 1))
 
 
-def _too_long(value: Any) -> bool:
+def _too_long(value: object) -> bool:
     """Whether a number is written briefly whose digits would fill the memory, such as 1e999999999."""
     if isinstance(value, Decimal):
         return value.is_finite() and abs(value.adjusted()) > LARGEST_EXPONENT

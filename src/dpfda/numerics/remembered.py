@@ -78,7 +78,7 @@ def remembered(
     return decorate
 
 
-def _digest(arguments: Any) -> bytes:
+def _digest(arguments: object) -> bytes:
     hashed, size = hashlib.blake2b(digest_size=32), 0
     for part in _parts(arguments):
         size += len(part)
@@ -119,7 +119,7 @@ def _parts(value: Any) -> Iterator[bytes]:
         raise _UnknownError
 
 
-def _fields(value: Any) -> Any:
+def _fields(value: object) -> Any:
     if isinstance(value, Enum):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
@@ -129,7 +129,7 @@ def _fields(value: Any) -> Any:
     raise _UnknownError
 
 
-def _freeze(value: Any) -> None:
+def _freeze(value: object) -> None:
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     elif isinstance(value, tuple | list):

@@ -23,7 +23,7 @@ LARGEST_APPROXIMATE_EPSILON = Fraction(10**6)
 SMALLEST_DELTA = Fraction(1, 10**100)
 
 
-def budget(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
+def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     """The guarantee that an estimator is asked for.
 
     Parameters
@@ -87,7 +87,7 @@ def asked(epsilon: Any, delta: Any = 0, rho: Any = None) -> Guarantee:
     return found
 
 
-def _check_numeric(name: str, value: Any) -> None:
+def _check_numeric(name: str, value: object) -> None:
     remedy = ""
     if isinstance(value, str | bytes):
         remedy = f"Write {name}=0.1, or Fraction(1, 10), for a tenth; text is not read."

@@ -84,8 +84,8 @@ class Certificate:
         costs: Mapping[str, Cost],
         neighbours: Neighbours,
         unit: str,
-        bound: Mapping[str, Any],
-        mechanism: Mapping[str, Any],
+        bound: Mapping[str, object],
+        mechanism: Mapping[str, object],
     ) -> Certificate:
         """A new certificate, for a release that is about to be charged.
 
@@ -113,8 +113,8 @@ class Certificate:
     def fulfilled(
         self,
         achieved: Guarantee,
-        mechanism: Mapping[str, Any] | None = None,
-        bound: Mapping[str, Any] | None = None,
+        mechanism: Mapping[str, object] | None = None,
+        bound: Mapping[str, object] | None = None,
     ) -> Certificate:
         """The same certificate with what is known once the noise is fixed."""
         return replace(

@@ -106,7 +106,7 @@ KINDS: dict[str, type[Guarantee]] = {
 }
 
 
-def guarantee_for(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
+def guarantee_for(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     """Pure guarantee where delta is 0, approximate elsewhere.
 
     Parameters
@@ -131,7 +131,7 @@ def guarantee_for(epsilon: Any, delta: Any = 0) -> PureDP | ApproximateDP:
     return ApproximateDP(exact(epsilon, "epsilon"), exact(delta, "delta"))
 
 
-def checked_guarantee(guarantee: Any) -> Guarantee:
+def checked_guarantee(guarantee: object) -> Guarantee:
     """A guarantee, or a ParameterError."""
     if not isinstance(guarantee, Guarantee):
         raise ParameterError(

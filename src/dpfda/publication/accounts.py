@@ -23,7 +23,7 @@ _CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 
 
 def charge_account(
-    ledger: AnyLedger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, Any]
+    ledger: AnyLedger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, object]
 ) -> None:
     """Charge a ledger, if one is given or named once, before any noise is drawn.
 
@@ -116,7 +116,7 @@ def _fitted_steps() -> list[str]:
     return []
 
 
-def _learned(step: Any) -> bool:
+def _learned(step: object) -> bool:
     # scikit-learn's convention: what was learned ends in an underscore. The number of columns is public.
     learned = {n for n in getattr(step, "__dict__", {}) if n.endswith("_") and not n.startswith("_")}
     return bool(learned - {"n_features_in_", "feature_names_in_"})

@@ -165,10 +165,10 @@ def publish_integers(
     norm: Norm,
     width: int | OuterDifference,
     guarantee: Guarantee,
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
-    mechanism: Mapping[str, Any] | None = None,
+    mechanism: Mapping[str, object] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw, add, for integers whose sensitivity somebody else has proved.
 
@@ -204,7 +204,7 @@ def publish_integers(
 
 def publish_parallel(
     parts: Sequence[tuple[IntegerSum, MeanPlan]],
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> list[ReleasedFunction]:

@@ -19,7 +19,7 @@ from dpfda.publication.accounts import charge_account
 
 
 def charge(
-    ledger: AnyLedger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, Any]
+    ledger: AnyLedger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, object]
 ) -> None:
     """Charge the costs in a certificate to a ledger, if one is given or named in the environment.
 

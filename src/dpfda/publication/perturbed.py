@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from dpfda.bounds import Norm
 from dpfda.errors import DpfdaError
@@ -27,10 +26,10 @@ def publish_perturbed(
     norm: Norm,
     width: int,
     shares: tuple[PureDP, PureDP],
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
-    mechanism: Mapping[str, Any] | None = None,
+    mechanism: Mapping[str, object] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw the perturbation, solve, then draw and add the noise that hides inexactness.
 

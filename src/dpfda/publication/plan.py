@@ -161,7 +161,7 @@ class Plan(ABC):
     # Other public numbers.
 
     def at(
-        self, n: int | None = None, epsilon: Any = None, *, guarantee: Guarantee | None = None
+        self, n: int | None = None, epsilon: object = None, *, guarantee: Guarantee | None = None
     ) -> Self:
         """The plan for other public numbers.
 

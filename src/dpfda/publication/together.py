@@ -37,7 +37,7 @@ def equal_share(guarantee: Guarantee, parts: int) -> Guarantee:
 
 def publish_together(
     parts: Mapping[str, tuple[IntegerSum, MeanPlan]],
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> tuple[dict[str, Any], Certificate]:

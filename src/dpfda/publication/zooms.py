@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale
@@ -28,7 +28,7 @@ def publish_zoomed(
     zoom: Zoom,
     noise: NoiseLaw,
     certificate: Certificate,
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> tuple[Scale | None, tuple[int, ...], Certificate]:

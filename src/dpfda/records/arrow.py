@@ -28,13 +28,13 @@ COPY = {"zero_copy_only": False}
 BLOCK_ROWS = 65536
 
 
-def is_arrow_table(values: Any) -> bool:
+def is_arrow_table(values: object) -> bool:
     """Whether this is a table or a batch of records, or rows with named columns."""
     arrow = _root(values) == "pyarrow" and hasattr(values, "column_names")
     return (arrow and hasattr(values, "num_rows")) or isinstance(values, NamedRows)
 
 
-def is_arrow_array(values: Any) -> bool:
+def is_arrow_array(values: object) -> bool:
     """Whether this is a column."""
     return (
         _root(values) == "pyarrow"
@@ -52,7 +52,7 @@ def arrow_column(table: Any, place: int) -> Any:
     return column
 
 
-def is_tabular(values: Any) -> bool:
+def is_tabular(values: object) -> bool:
     """Whether `arrow_table` makes a table of this that is none yet: a query, a stream, a frame."""
     if _root(values) in ("pandas", "dask", "dask_expr", "numpy") or is_arrow_table(values):
         return False
@@ -87,7 +87,7 @@ def arrow_table(values: Any) -> Any:
     return _guarded(next(reader for reader in readers if reader is not None))
 
 
-def arrow_array(values: Any) -> Any:
+def arrow_array(values: object) -> Any:
     """A column of another library that speaks Arrow, as an array of Arrow; other things as they are."""
     foreign = _root(values) not in ("pandas", "pyarrow", "numpy")
     if foreign and hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
@@ -95,7 +95,7 @@ def arrow_array(values: Any) -> Any:
     return values
 
 
-def names_in(values: Any) -> list[Any] | None:
+def names_in(values: object) -> list[Any] | None:
     """Labels of the columns of something tabular, without reading it; None where it does not say."""
     if hasattr(values, "collect_schema"):
         return list(values.collect_schema().names())
@@ -108,7 +108,7 @@ def names_in(values: Any) -> list[Any] | None:
     return list(values.columns) if hasattr(values, "columns") else None
 
 
-def blocks_of(source: Any) -> Iterator[Any]:
+def blocks_of(source: object) -> Iterator[Any]:
     """The blocks of a source, one at a time: batches of a stream, a file or a query, or what it yields.
 
     Raises
@@ -164,11 +164,11 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def _is_lazy(values: Any) -> bool:
+def _is_lazy(values: object) -> bool:
     return (
         hasattr(values, "collect") and hasattr(values, "collect_schema") and not hasattr(values, "shape")
     )
 
 
-def _root(values: Any) -> str:
+def _root(values: object) -> str:
     return type(values).__module__.partition(".")[0]

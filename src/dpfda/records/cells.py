@@ -57,7 +57,7 @@ class UnreadableCellError(Exception):
     """A cell that is no number; carries the kind, in fixed words, never the content."""
 
 
-def cell_number(cell: Any) -> float:
+def cell_number(cell: object) -> float:
     """Read one cell as a number; NaN where it is missing.
 
     Raises
@@ -71,7 +71,7 @@ def cell_number(cell: Any) -> float:
     return number
 
 
-def read_cell(cell: Any) -> tuple[float, str]:
+def read_cell(cell: object) -> tuple[float, str]:
     """One cell as a number, and why it is none, in fixed words: the number is infinite then."""
     if type(cell) is float:
         return cell, ""

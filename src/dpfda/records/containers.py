@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 OUTSIDE = "This check is outside the privacy guarantee."
 
 
-def is_frame(values: Any) -> bool:
+def is_frame(values: object) -> bool:
     """Whether this is a data frame of pandas."""
     return hasattr(values, "iloc") and hasattr(values, "columns")
 
@@ -52,7 +52,7 @@ def column_labels(values: Any) -> list[Any] | None:
     return list(values.columns) if hasattr(values, "columns") else None
 
 
-def opened(values: Any) -> Any:
+def opened(values: object) -> Any:
     """What an object holds, where that is an array: what is in a labelled or another library's array.
 
     An object's own conversion, where it offers one (`__array__`), is taken for what was handed over
@@ -88,7 +88,7 @@ def _converted(values: Any) -> Any:
     return values.__array__()
 
 
-def refuse_kinds(values: Any, name: str = "X") -> None:
+def refuse_kinds(values: object, name: str = "X") -> None:
     """Refuse types of containers that hold no real numbers of at most 64 bits, by their type alone.
 
     Raises
@@ -110,7 +110,7 @@ def refuse_kinds(values: Any, name: str = "X") -> None:
         _refuse_kind(dtype, name)
 
 
-def _refuse_kind(dtype: Any, name: str) -> None:
+def _refuse_kind(dtype: object, name: str) -> None:
     # pandas' own types have kinds too: those of dates with a time zone, for one.
     kind = getattr(dtype, "kind", None)
     if kind in ("m", "M"):
@@ -151,7 +151,7 @@ def shape_of(values: Any) -> tuple[int, ...]:
     return (len(rows),) if first is None else (len(rows), len(first))
 
 
-def matrix_of(values: Any, invalid: str = "refuse", name: str = "X") -> NDArray[Any]:
+def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> NDArray[Any]:
     """The records as a matrix of native numbers; an array that is one already is not copied.
 
     What cannot be read is infinite under ``invalid="repair"``, so that its record is not usable; what
@@ -250,7 +250,7 @@ def rows_of(rows: Any, shape: tuple[int, ...] | None, invalid: str, name: str = 
 Offence = tuple[int, str]
 
 
-def _record(record: Any, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
+def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
     """One record as a row, and its first cell that cannot be read; None where it has another shape."""
     if isinstance(record, np.ndarray) and record.shape == shape and is_native(record.dtype):
         if is_plain(record):
@@ -266,7 +266,7 @@ def _record(record: Any, shape: tuple[int, ...]) -> tuple[Floats, Offence | None
     return None if cells is None else numbers_in(cells)
 
 
-def flat_cells(record: Any, shape: tuple[int, ...]) -> list[Any] | None:
+def flat_cells(record: object, shape: tuple[int, ...]) -> list[Any] | None:
     """The cells of a nested sequence in order, None where it has another shape than this public one."""
     cells = cells_of(record)
     if cells is None or len(cells) != shape[0]:
@@ -279,7 +279,7 @@ def flat_cells(record: Any, shape: tuple[int, ...]) -> list[Any] | None:
     return [cell for part in parts if part is not None for cell in part]
 
 
-def numbers_in(cells: Sequence[Any]) -> tuple[Floats, Offence | None]:
+def numbers_in(cells: Sequence[object]) -> tuple[Floats, Offence | None]:
     """Cells as numbers, each by itself, infinite where it is none; and the first that is none."""
     numbers, first = np.empty(len(cells)), None
     for place, cell in enumerate(cells):
@@ -322,7 +322,7 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
     return None
 
 
-def cells_in(values: Any, name: str) -> Any:
+def cells_in(values: object, name: str) -> Any:
     """A column of cells, one a record: an array (n,) or a list.
 
     Raises
@@ -337,7 +337,7 @@ def cells_in(values: Any, name: str) -> Any:
     return cells
 
 
-def column_of(values: Any, name: str) -> tuple[Floats, Offence | None]:
+def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     """A column of numbers, each cell by itself, infinite where it is none; and the first that is none.
 
     Raises

@@ -50,13 +50,13 @@ class Curves:
         return "Curves(content private)"
 
 
-def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Read one of a few words."""
     return choice(value, name, choices)
 
 
 def curves_from_array(
-    values: Any,
+    values: object,
     grid_points: Floats,
     missing: str = "refuse",
     invalid: str = "refuse",

@@ -17,7 +17,7 @@ from dpfda.records.containers import cells_in
 FAN_IN = 8
 
 
-def is_dask(data: Any) -> bool:
+def is_dask(data: object) -> bool:
     """Whether data are a Dask array or data frame, without importing Dask."""
     return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
         data, "to_delayed"
@@ -34,7 +34,7 @@ def partitions(data: Any) -> list[Any]:
     return list(data.to_delayed().ravel())
 
 
-def rows_of(data: Any) -> int | None:
+def rows_of(data: object) -> int | None:
     """The number of records, where it is known without reading them."""
     rows = getattr(data, "chunks", ((np.nan,),))[0]
     return None if np.isnan(rows).any() else int(sum(rows))
@@ -48,7 +48,7 @@ def sample(data: Any) -> Any:
 
 
 def map_and_join(
-    blocks: Sequence[Any], work: Callable[[Any, int], Any], join: Callable[[Sequence[Any]], Any]
+    blocks: Sequence[object], work: Callable[[Any, int], Any], join: Callable[[Sequence[Any]], Any]
 ) -> Any:
     """Apply `work` to every block and its number, and `join` the results in a tree.
 
@@ -63,8 +63,8 @@ def map_and_join(
 
 
 def deal_and_join(
-    blocks: Sequence[Any],
-    beside: Sequence[Any],
+    blocks: Sequence[object],
+    beside: Sequence[object],
     buckets: int,
     deal: Callable[[Any, Any, int], Sequence[Any]],
     work: Callable[[Sequence[Any], int], Any],

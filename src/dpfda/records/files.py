@@ -170,7 +170,7 @@ def read_curves(
     decimal: str = ".",
     dates: str | None = None,
     since: str | None = None,
-    grid: Any = None,
+    grid: object = None,
     invalid: str = "refuse",
     progress: Progress | None = None,
 ) -> TableCurves:
@@ -304,7 +304,7 @@ def _opened(path: Path | StandardInput, stated: Stated) -> Source:
 
 
 def _long_layout(
-    id: str | None, time: str | None, value: str | None, columns: Any
+    id: str | None, time: str | None, value: str | None, columns: object
 ) -> tuple[str, str, str] | None:
     """The labels of the long layout, None where the layout is wide."""
     given = {"id": id, "time": time, "value": value}
@@ -398,7 +398,7 @@ def _refuse_record_as_grid(grid: Floats, rows: Floats) -> None:
         )
 
 
-def objects(labels: Sequence[Any]) -> NDArray[Any]:
+def objects(labels: Sequence[object]) -> NDArray[Any]:
     """Labels as an array, each as it is."""
     array = np.empty(len(labels), dtype=object)
     array[:] = labels

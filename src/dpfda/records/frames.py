@@ -33,7 +33,7 @@ IDENTIFIER = re.compile(
 )
 
 
-def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
+def curves_handed(X: object, groups: object = None, stated: object = None) -> Handed:
     """Curves, their privacy units, and the grid that they are labelled with.
 
     Parameters
@@ -81,7 +81,7 @@ def curves_handed(X: Any, groups: Any = None, stated: Any = None) -> Handed:
     )
 
 
-def cells_handed(X: Any, groups: Any = None) -> Handed:
+def cells_handed(X: object, groups: object = None) -> Handed:
     """Points or inputs, one a row, and their privacy units; columns may have any labels.
 
     Raises
@@ -100,7 +100,7 @@ def cells_handed(X: Any, groups: Any = None) -> Handed:
     return Handed(*_split(X, words, groups))
 
 
-def words_of(X: Any, groups: Any = None) -> dict[str, str]:
+def words_of(X: object, groups: object = None) -> dict[str, str]:
     """What a container calls its variables and values, by the keys of a domain's labels. Public."""
     door = door_of(X)
     if door is not None:
@@ -112,7 +112,7 @@ def words_of(X: Any, groups: Any = None) -> dict[str, str]:
     return {key: str(name) for key, name in found.items() if name is not None}
 
 
-def names_of(X: Any, groups: Any = None) -> NDArray[Any] | None:
+def names_of(X: object, groups: object = None) -> NDArray[Any] | None:
     """Labels of the columns of a frame but the unit's, where all are text; else None."""
     labels = column_labels(X)
     if not labels or not all(isinstance(label, str) for label in labels):
@@ -130,7 +130,7 @@ def _of_dates(grid: Floats) -> Floats:
     )
 
 
-def _word(label: Any) -> str:
+def _word(label: object) -> str:
     """A label of a column as the header of a file would hold it."""
     if isinstance(label, float | np.floating) and float(label).is_integer():
         return str(int(label))

@@ -39,12 +39,12 @@ LARGEST_EXPONENT = 5000
 DENSE = 4
 
 
-def label_key(label: Any) -> Key:
+def label_key(label: object) -> Key:
     """What a label is compared by; None where it is missing or cannot be read."""
     return read_label(label)[0]
 
 
-def read_label(label: Any) -> tuple[Key, bool]:
+def read_label(label: object) -> tuple[Key, bool]:
     """The key of a label, None where there is none; and whether the label could be read."""
     if type(label) in (str, int):
         return label, True
@@ -93,7 +93,7 @@ def _key(label: Any) -> Key:  # noqa: PLR0911, PLR0912 - a table of types
     return None
 
 
-def _together(name: str, *parts: Any) -> Key:
+def _together(name: str, *parts: object) -> Key:
     keys = [label_key(part) for part in parts]
     return None if any(key is None for key in keys) else (name, *keys)
 
@@ -156,7 +156,7 @@ def key_order(key: Key) -> tuple[str, str]:
     return type(key).__name__, repr(key)
 
 
-def read_keys(labels: Any, name: str, invalid: str = "refuse", of: str = "record") -> list[Key]:
+def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "record") -> list[Key]:
     """The keys of a column of labels, None where one is missing or, repairing, cannot be read.
 
     Raises
@@ -191,7 +191,7 @@ def numbered(keys: Sequence[Key]) -> NDArray[np.int64]:
 
 
 def unit_codes(
-    groups: Any, records: int, invalid: str = "refuse", in_order: bool = True
+    groups: object, records: int, invalid: str = "refuse", in_order: bool = True
 ) -> NDArray[np.int64]:
     """Number the privacy units: records with one label belong to one unit, those without to one.
 

@@ -115,7 +115,7 @@ class LongCurves:
         return labels
 
 
-def _labels(labels: Any, name: str) -> NDArray[Any]:
+def _labels(labels: object, name: str) -> NDArray[Any]:
     """Labels as objects, None for those that are missing or cannot be read: all these are one.
 
     An array of whole numbers stays as it is: none of them is missing.

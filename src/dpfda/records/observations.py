@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +84,7 @@ class Observations:
 
 
 def observations_from_long(
-    long: LongCurves, groups: Any, ends: tuple[float, float], invalid: str
+    long: LongCurves, groups: object, ends: tuple[float, float], invalid: str
 ) -> Observations:
     """Observations of a long table; the unit of each is its group, or its record where there are none.
 
@@ -124,7 +123,7 @@ def observations_from_long(
     return Observations(codes, long.times, long.values, usable, int(codes.max(initial=-1)) + 1)
 
 
-def observations_from_array(values: Any, grid: Floats, groups: Any, invalid: str) -> Observations:
+def observations_from_array(values: object, grid: Floats, groups: object, invalid: str) -> Observations:
     """Observations of a matrix with gaps: one curve a row, NaN where it was not observed.
 
     Parameters

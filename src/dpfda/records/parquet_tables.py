@@ -157,7 +157,7 @@ def _check_types(schema: Any, numbers: Sequence[int], labels: Sequence[int], dat
             )
 
 
-def _is_native(kind: Any) -> bool:
+def _is_native(kind: object) -> bool:
     """Whether cells of this type can be numbers in one way only."""
     from pyarrow import types
 
@@ -240,7 +240,7 @@ def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start
     )
 
 
-def _label(value: Any) -> Any:
+def _label(value: object) -> Any:
     """What names the unit of a cell; None where it is missing."""
     if isinstance(value, str):
         return cell_label(value)

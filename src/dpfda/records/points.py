@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def points_from_array(values: Any, dimensions: int, invalid: str = "refuse") -> tuple[Floats, Any]:
+def points_from_array(values: object, dimensions: int, invalid: str = "refuse") -> tuple[Floats, Any]:
     """Check points of a box.
 
     Parameters
@@ -145,7 +145,7 @@ class PlacedPoints:
 
 
 def whole_counts(
-    counts: Any, shape: tuple[int, ...], multiplier: int, invalid: str = "refuse"
+    counts: object, shape: tuple[int, ...], multiplier: int, invalid: str = "refuse"
 ) -> list[int]:
     """Numbers of units in cells, exactly: each number as its decimal digits, times the multiplier.
 
@@ -186,7 +186,7 @@ def whole_counts(
     return [number for number, _ in found]
 
 
-def _on_interval(values: Any) -> tuple[Floats, Offence | None]:
+def _on_interval(values: object) -> tuple[Floats, Offence | None]:
     """Points (n, 1): numbers, or sequences of one number each; and the first that is neither."""
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

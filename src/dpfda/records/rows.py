@@ -52,7 +52,7 @@ class NamedRows:
         return "NamedRows(content private)"
 
 
-def is_cursor(values: Any) -> bool:
+def is_cursor(values: object) -> bool:
     """Whether this is a result of SQLAlchemy, or a cursor of the DB-API on which a query has run."""
     asked = hasattr(values, "keys") or hasattr(values, "description")
     # A relation of DuckDB can be fetched from too, but speaks Arrow.

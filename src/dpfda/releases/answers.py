@@ -64,7 +64,7 @@ class Answer:
         return {"question" if name == "query" else name: part for name, part in parts.items()}
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Answer:
+    def from_json(cls, written: Mapping[str, object]) -> Answer:
         """From JSON types."""
         parts = (number(written["value"]), number(written["standard_error"]))
         return cls(integer(written["number"], 1), mapping(written["question"]), *parts)
@@ -108,7 +108,7 @@ class ReleasedAnswers(Release):
         return {"answers": [answer.to_json() for answer in self.answers], **self.design}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         return cls(
             answers=tuple(Answer.from_json(answer) for answer in written["answers"]),
             design={name: part for name, part in written.items() if name not in OWN},

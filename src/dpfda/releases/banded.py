@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +23,7 @@ class Banded(Release):
     `band` is made of that.
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         own = vars(cls).get("_around")
         if own is not None and "band" not in vars(cls):

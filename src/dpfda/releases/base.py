@@ -44,7 +44,7 @@ class Release(Published):
     `dpfda.testing.check_release` holds a kind to it.
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "FORMAT" not in vars(cls):
             return
@@ -58,7 +58,7 @@ class Release(Published):
         return write_json(path, self.to_json() | plain(self, LEVEL))
 
     @classmethod
-    def load(cls, path: str | Path, kernel: Any = None) -> Self:
+    def load(cls, path: str | Path, kernel: object = None) -> Self:
         """Read a release of this kind from a JSON file; see `dpfda.load`."""
         return read(path, cls, kernel)
 
@@ -72,7 +72,7 @@ class Release(Published):
             **self.to_entries(),
         }
 
-    def to_fdatagrid(self, points: Any = None) -> Any:
+    def to_fdatagrid(self, points: object = None) -> Any:
         """The published functions as a ``skfda.FDataGrid`` (extra `fda`).
 
         Domain, names of variables and values, and names of the functions are taken over.
@@ -91,7 +91,7 @@ class Release(Published):
         """
         return to_fdatagrid(self, points)
 
-    def to_basis(self, basis: Any) -> Any:
+    def to_basis(self, basis: object) -> Any:
         """The published functions of one variable as a ``skfda.FDataBasis``: a least squares fit.
 
         Parameters
@@ -139,7 +139,7 @@ class Release(Published):
         return to_fragment(card(self))
 
 
-def load(path: str | Path, kernel: Any = None) -> Release:
+def load(path: str | Path, kernel: object = None) -> Release:
     """Read a release of any kind from a JSON file.
 
     Parameters

@@ -189,7 +189,7 @@ class ReleasedComparison(Release):
         return {"composition": self.describe_composition(), "groups": means}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         means = {
             name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
             for part in written["groups"]

@@ -197,7 +197,7 @@ class ReleasedComponents(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         total, floor, mean = (written[name] for name in ("total_variance", "noise_floor", "mean"))
         release = cls(
             basis=interval_basis(written["basis"], kernel),

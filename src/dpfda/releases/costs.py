@@ -109,7 +109,7 @@ def drawn_laws(noise: AnyLaw, divisor: Divisor) -> list[AnyLaw]:
     return [noise, (divisor.before or divisor).noise]
 
 
-def identity_of(written: Mapping[str, Any]) -> str:
+def identity_of(written: Mapping[str, object]) -> str:
     """What tells a release of version 1 from others: a digest of what was drawn for it."""
     drawn = {key: written[key] for key in _DRAWN if key in written}
     return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()[:32]

@@ -337,7 +337,7 @@ class ReleasedCovariance(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         noise: SymmetricNoise = law_from_json(written["noise"], MatrixLaw)
         divisor, mean = divisor_from_json(written["divisor"]), written["mean"]
         if isinstance(divisor, NoisyCount) and divisor.before is not None:

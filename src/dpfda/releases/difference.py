@@ -212,7 +212,7 @@ class ReleasedDifference(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         first, second = (
             part_from_json(written[part], ReleasedFunction, kernel) for part in ("first", "second")
         )

@@ -272,7 +272,7 @@ class ReleasedFunction(Expansion):
 
     @classmethod
     def entries(
-        cls, written: dict[str, Any], kernel: Any, certificate: Certificate | None = None
+        cls, written: dict[str, Any], kernel: object, certificate: Certificate | None = None
     ) -> dict[str, Any]:
         return {
             **super().entries(written, kernel, certificate),

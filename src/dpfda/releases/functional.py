@@ -20,7 +20,7 @@ POINTS = 101
 FINE = 1001
 
 
-def to_fdatagrid(release: Published, points: Any = None) -> Any:
+def to_fdatagrid(release: Published, points: object = None) -> Any:
     """The functions of a release on a grid; see `Release.to_fdatagrid`."""
     skfda = scikit_fda()
     axes = _axes(release, points)
@@ -45,7 +45,7 @@ def to_fdatagrid(release: Published, points: Any = None) -> Any:
     )
 
 
-def to_basis(release: Published, basis: Any) -> Any:
+def to_basis(release: Published, basis: object) -> Any:
     """The functions of a release in a basis of scikit-fda; see `Release.to_basis`."""
     ends = _ends(release)
     if len(ends) != 1:
@@ -83,7 +83,7 @@ def _ends(release: Published) -> list[tuple[float, float]]:
     return [(float(a), float(b)) for a, b in np.reshape(release.domain_range, (-1, 2))]
 
 
-def _inside(points: Any, ends: tuple[float, float]) -> Floats:
+def _inside(points: object, ends: tuple[float, float]) -> Floats:
     axis = reals(points, "points")
     inside = axis.ndim == 1 and axis.size > 0 and ends[0] <= axis[0] and axis[-1] <= ends[1]
     if not (inside and np.all(np.diff(axis) > 0)):

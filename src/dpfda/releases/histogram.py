@@ -175,7 +175,7 @@ class ReleasedHistogram(Banded):
             edges, below, np.concatenate([ends[:1], inner, ends[1:]])
         )
 
-    def smoothed(self, smoothing: Any) -> ReleasedHistogram:
+    def smoothed(self, smoothing: object) -> ReleasedHistogram:
         """The same noisy counts, smoothed otherwise. Costs no privacy."""
         return replace(self, smoothing=check_smoothing(smoothing, self.cells))
 
@@ -307,7 +307,7 @@ class ReleasedHistogram(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         counts = integers(written["noisy_counts"])
         smoothing, size, law = written["smoothing"], written["public_size"], written["noise"]
         noise = laws_of()[law["law"]].equal(len(counts), integer(law["scale"], 1))
@@ -408,7 +408,7 @@ def simulated_errors(
     return np.asarray(made.noise.simulate(generator, draws) @ (response.T * step))
 
 
-def smoothing_words(smoothing: Any) -> str:
+def smoothing_words(smoothing: object) -> str:
     """Say in words how shares are smoothed."""
     return f"{smoothing} smoothing" if smoothing in ADAPTIVE else f"smoothing of bandwidth {smoothing:g}"
 

@@ -26,7 +26,7 @@ def kinds() -> Mapping[str, type[Published]]:
     return KINDS
 
 
-def part_from_json(written: dict[str, Any], kind: type[Kind], kernel: Any = None) -> Kind:
+def part_from_json(written: dict[str, Any], kind: type[Kind], kernel: object = None) -> Kind:
     """A release inside the file of another; a `ValueError` where it is of another kind or schema."""
     made = KINDS.get(written["format"])
     version = written.get("schema_version", 1)
@@ -35,7 +35,7 @@ def part_from_json(written: dict[str, Any], kind: type[Kind], kernel: Any = None
     return made.from_json(written, kernel)
 
 
-def read(path: str | Path, kind: type[Kind], kernel: Any = None) -> Kind:
+def read(path: str | Path, kind: type[Kind], kernel: object = None) -> Kind:
     """A release of a kind, or of a kind derived from it, from its file; see `dpfda.load`."""
     written = read_json(path)
     found = written.get("format") if isinstance(written, dict) else None

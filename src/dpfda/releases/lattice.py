@@ -177,7 +177,7 @@ class LatticeRelease(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         scale, move = integer(written["laplace_scale"], 1), rational(written["sensitivity"])
         noise = KNormNoise((1,), (scale,))
         return cls(

@@ -49,7 +49,7 @@ class Mean(Protocol):
     def __call__(self, points: ArrayLike, /) -> Any: ...
 
 
-def limits_of(bound: Mapping[str, Any], points: int) -> Limits | None:
+def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
     """Public bounds on values, () or (m,), that were stated for a grid of m points; None for others.
 
     Parameters

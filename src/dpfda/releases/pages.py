@@ -26,7 +26,7 @@ def report_page(
     releases: Mapping[str, Published],
     hashes: Mapping[str, str] | None = None,
     charged: Mapping[str, str] | None = None,
-    delta: Any = None,
+    delta: object = None,
     title: str | None = None,
 ) -> Page:
     """The report of one or several releases of one data set.

@@ -151,7 +151,7 @@ class ReleasedPooledMean(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         shares = NoisyShares.from_json(written["shares"])
         start, end = check_domain(tuple(floats(written["domain_range"]).tolist()))
         lower, upper = floats(written["bounds"]).tolist()

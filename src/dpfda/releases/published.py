@@ -60,7 +60,7 @@ class Published(Certified):
         @property
         def grid_points(self) -> Any: ...
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "__repr__" not in vars(cls):
             # Else a dataclass would write one of its own: with all its numbers.
@@ -93,7 +93,7 @@ class Published(Certified):
         raise NotImplementedError
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         """Build a release from JSON types; whatever does not fit raises a `ValueError`."""
         raise NotImplementedError
 

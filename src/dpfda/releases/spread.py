@@ -91,7 +91,7 @@ class MeanAndVariance(ReleasedFunction):
         return {**super().to_entries(), "squares": self.squares.to_json()}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         squares = part_from_json(written["squares"], ReleasedFunction, kernel)
         made = cls.entries(written, kernel, certified(written))
         return cls.checked(**made, squares=squares)

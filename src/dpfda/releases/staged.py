@@ -125,7 +125,7 @@ class TwoStageFunction(ReleasedFunction):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         selection = written["selection"]
         first = part_from_json(written["first"], ReleasedFunction, kernel)
         certificate = certified(written, partial(_costs, first, selection))

@@ -310,7 +310,7 @@ class ReleasedSurvival(Banded):
         return {"cells": self.cells.to_json(), "shares": self.shares.to_json(), "level": self.level}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         cells, shares = LifeCells.from_json(written["cells"]), NoisyShares.from_json(written["shares"])
         level = None if written["level"] is None else text(written["level"])
         if len(shares.noisy) != cells.size or not (level is None or level in cells.levels):

@@ -115,7 +115,7 @@ class ReleasedVector(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
         means = {
             name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
             for part in written["channels"]

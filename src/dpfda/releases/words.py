@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +62,7 @@ def noise_line(band: Band, values: Floats, units: str) -> str:
     )
 
 
-def density_label(about: Mapping[str, Any], dimensions: int) -> str:
+def density_label(about: Mapping[str, object], dimensions: int) -> str:
     """What a density is one over: the units in brackets in all labels of axes."""
     keys = [f"domain_{i + 1}" if i else "domain" for i in range(dimensions)]
     units = [UNIT.search(str(about.get(key, ""))) for key in keys]

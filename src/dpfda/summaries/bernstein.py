@@ -35,15 +35,15 @@ SENSITIVITY_BITS = 40
 
 def release_function(
     target: Callable[[Floats], ArrayLike] | ArrayLike,
-    sensitivity: Any,
-    epsilon: Any,
+    sensitivity: object,
+    epsilon: object,
     degree: int,
-    domain_range: Any,
+    domain_range: object,
     *,
     neighbours: str = "replace-one",
     unit: str = "record",
     invalid: str = "refuse",
-    ledger: Any = None,
+    ledger: object = None,
 ) -> LatticeRelease:
     """Release a function of private data, of one or several variables, under pure privacy.
 
@@ -174,7 +174,7 @@ def _domain(domain_range: Any) -> Domain:
     return tuple(check_domain(pair) for pair in pairs)
 
 
-def _values(target: Any, degree: int, domain: Domain, invalid: str) -> list[Fraction]:
+def _values(target: object, degree: int, domain: Domain, invalid: str) -> list[Fraction]:
     """Values of the target on the lattice, exactly, in the order of its points. Private."""
     shape: tuple[int, ...] = (degree + 1,) * len(domain)
     if callable(target) and not isinstance(target, type):
@@ -196,7 +196,7 @@ def _values(target: Any, degree: int, domain: Domain, invalid: str) -> list[Frac
     return [Fraction(0) if value is None else value for value in values]
 
 
-def _cells(target: Any) -> NDArray[Any] | None:
+def _cells(target: object) -> NDArray[Any] | None:
     """The target's values as they are: a common type for all could round some of them."""
     kinds = "biufO"
     if np.ma.isMaskedArray(target):

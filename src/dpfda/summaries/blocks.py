@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Self
 
 from dpfda.errors import DataError
 from dpfda.publication import MeanPlan
@@ -17,7 +17,7 @@ class InBlocks(Estimator):
     """A mean that is fitted on blocks, or in one go."""
 
     @abstractmethod
-    def _planned_on(self, X: Any, groups: Any = None) -> MeanPlan:
+    def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""
 
     def partial_fit(self, X: Records, y: Labels = None) -> Self:
@@ -68,7 +68,7 @@ class InBlocks(Estimator):
         self.n_features_in_ = stream.columns
         return self
 
-    def fit_blocks(self, blocks: Any) -> Self:
+    def fit_blocks(self, blocks: object) -> Self:
         """Release the mean of records that come in blocks, from a source larger than memory.
 
         Parameters

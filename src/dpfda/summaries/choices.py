@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -33,7 +31,7 @@ def check_choices(estimator: Estimator) -> Guarantee:
     return guarantee
 
 
-def check_basis(basis: Any) -> None:
+def check_basis(basis: object) -> None:
     """Check that a basis is one, or a kernel or the words for one.
 
     Raises
@@ -138,7 +136,7 @@ def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> 
         )
 
 
-def is_basis(basis: Any) -> bool:
+def is_basis(basis: object) -> bool:
     """Whether functions are given, rather than a kernel whose eigenfunctions are taken."""
     made = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
     return isinstance(basis, BoxFunctions) or made

@@ -63,7 +63,7 @@ class PrivateSum:
         return "PrivateSum(content private)"
 
 
-def total_on_cluster(pool: PooledSum, X: Any, groups: Any = None, y: Any = None) -> IntegerSum:
+def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: object = None) -> IntegerSum:
     """The exact sum over a Dask array or data frame. The result is private.
 
     Parameters
@@ -157,7 +157,7 @@ class Dealt:
 
 
 def _dealt(
-    pool: PooledSum, buckets: int, pair: tuple[Any, Any], labels: Any, number: int
+    pool: PooledSum, buckets: int, pair: tuple[Any, Any], labels: object, number: int
 ) -> list[Dealt]:
     """The records of one partition, dealt by their persons' labels; runs on a worker."""
     block, said = pair

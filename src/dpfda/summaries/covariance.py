@@ -122,7 +122,7 @@ class SecondMoments(Estimator):
         count: int,
         asked: Deviations,
         basis: Basis,
-        groups: Any,
+        groups: object,
         settings: Settings,
         planned: bool = False,
     ) -> CovariancePlan:

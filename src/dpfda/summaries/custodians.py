@@ -35,7 +35,7 @@ SHOWN = 60
 
 
 def agree(
-    estimator: Estimator, custodians: Sequence[Card], coordinator: Keys, columns: Any = None
+    estimator: Estimator, custodians: Sequence[Card], coordinator: Keys, columns: object = None
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -133,7 +133,7 @@ def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None, y: Any = 
     return masked(agreement, keys, total)
 
 
-def merge(agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger: Any = None) -> Any:
+def merge(agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger: object = None) -> Any:
     """Open the total of all parts, charge, draw the noise and release. The keys are used up.
 
     Parameters
@@ -235,7 +235,7 @@ def words(agreement: Agreement) -> str:
     )
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, dict):
         ((_, value),) = value.items()
     # Whoever wrote the file may have put more into a word than letters.
@@ -243,7 +243,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 
 
-def _check_readable(written: Any) -> None:
+def _check_readable(written: object) -> None:
     try:
         estimator_from(PrivateMean, {"basis": written})
     except StorageError:

@@ -92,7 +92,7 @@ class DensityKernel:
                 "bandwidth", "be left out with a kernel, whose range it is", self.bandwidth
             )
 
-    def grid(self, domain_range: Any, dimensions: int) -> CellGrid:
+    def grid(self, domain_range: object, dimensions: int) -> CellGrid:
         """Cells around the public points to which points are moved."""
         return CellGrid.regular(GRID[dimensions], domain_range)
 

@@ -20,7 +20,7 @@ from dpfda.summaries.matrix_noise import Center
 Floats = NDArray[np.float64]
 
 
-def center_word(center: Any) -> str | None:
+def center_word(center: object) -> str | None:
     """The center where it is a word; None stands for "private"."""
     if center is None:
         return "private"
@@ -163,7 +163,7 @@ class Deviations:
             "records": self.bound.to_json(),
         }
 
-    def paired(self, curves: Curves, groups: Any) -> Curves:
+    def paired(self, curves: Curves, groups: object) -> Curves:
         """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
 
         Every unit is in at most one pair, and which pair does not depend on its data: without `groups`

@@ -44,7 +44,7 @@ class Strategy(MatrixNoise):
     """Noise on the covariance, or the exponential mechanism: how components are found."""
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: object) -> Any:
         """Read the `mechanism` of an estimator of components.
 
         Raises
@@ -260,7 +260,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         self._check_feature_names(X)
         return self._scores(X, None)
 
-    def _scores(self, X: Any, groups: Any) -> Floats:
+    def _scores(self, X: object, groups: object) -> Floats:
         release, basis, reading = self.release_, self.release_.basis, self.settings.reading
         handed = handed_curves(X, groups, basis.grid_points)
         if isinstance(handed.values, LongCurves):

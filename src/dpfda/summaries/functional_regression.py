@@ -117,19 +117,19 @@ class PrivateFunctionalRegression(Estimator):
         delta: float | Fraction = 0.0,
         *,
         rho: float | Fraction | None = None,
-        bounds: Any = None,
-        covariates: Mapping[str, Any] | None = None,
+        bounds: object = None,
+        covariates: Mapping[str, object] | None = None,
         cells: int | None = None,
         noise: str = "auto",
-        domain: Any = None,
-        unit: Any = None,
+        domain: object = None,
+        unit: object = None,
         reading: Reading | None = None,
-        ledger: Any = None,
-        **fields: Any,
+        ledger: object = None,
+        **fields: object,
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: Any, Z: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: object, Z: object = None, groups: object = None) -> Self:
         """Release the coefficient functions.
 
         Parameters
@@ -162,7 +162,7 @@ class PrivateFunctionalRegression(Estimator):
         self.n_features_in_ = int(prepared.plan.grid.size)
         return self
 
-    def plan(self, n: int, columns: Any = POINTS) -> EffectsPlan:
+    def plan(self, n: int, columns: object = POINTS) -> EffectsPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -179,7 +179,9 @@ class PrivateFunctionalRegression(Estimator):
         whole(n, "n", 2)
         return self._plan(guarantee, public_basis(self.settings, None, columns), n, None, True)
 
-    def prepare(self, X: Any, Z: Any = None, groups: Any = None) -> Prepared[EffectsPlan, IntegerSum]:
+    def prepare(
+        self, X: object, Z: object = None, groups: object = None
+    ) -> Prepared[EffectsPlan, IntegerSum]:
         """Everything before the noise: read, clip, spread, add up. The result is private."""
         guarantee = self._checked()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
@@ -187,7 +189,7 @@ class PrivateFunctionalRegression(Estimator):
             return self._prepare(guarantee, X, Z, groups)
 
     def _prepare(
-        self, guarantee: Guarantee, X: Any, Z: Any, groups: Any
+        self, guarantee: Guarantee, X: object, Z: object, groups: object
     ) -> Prepared[EffectsPlan, IntegerSum]:
         corners, reading = self._corners(), self.settings.reading
         names = [each.name for each in corners.covariates]
@@ -265,7 +267,7 @@ class PrivateFunctionalRegression(Estimator):
         return made, usable
 
     def _plan(
-        self, guarantee: Guarantee, basis: Basis, count: int, groups: Any, planned: bool = False
+        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
     ) -> EffectsPlan:
         settings = self.settings
         bound = read_bounds(self.bounds, False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import shown
 
 
-def read_labels(labels: Any, boxes: bool = False) -> dict[str, str]:
+def read_labels(labels: object, boxes: bool = False) -> dict[str, str]:
     """Read the `labels` argument of an estimator.
 
     Parameters

@@ -28,13 +28,13 @@ def public_labels(given: Any, name: str, least: int) -> list[Any]:
     return labels
 
 
-def level_key(cell: Any) -> Key:
+def level_key(cell: object) -> Key:
     """What a label is compared by: a number by its value, also where it is written as text."""
     value, offence = read_cell(cell)
     return label_key(cell) if offence or not np.isfinite(value) else label_key(value)
 
 
-def members(by: Any, levels: list[Any], name: str) -> NDArray[np.int64]:
+def members(by: object, levels: list[Any], name: str) -> NDArray[np.int64]:
     """Number of each person's group; -1 where it is none of the levels."""
     places = {level_key(level): place for place, level in enumerate(levels)}
     keys = read_keys(by, name, "repair")

@@ -119,7 +119,7 @@ class Exponential(Gathered):
         return open_share(self.direction_share, "direction_share")
 
 
-def open_share(value: Any, name: str) -> Fraction:
+def open_share(value: object, name: str) -> Fraction:
     """A share of a budget, strictly between 0 and 1."""
     share = exact(value, name)
     if not 0 < share < 1:

@@ -214,7 +214,7 @@ class PrivateMean(InBlocks):
         self._set_feature_names(X, groups)
         return self
 
-    def _fit_with_variance(self, X: Any, groups: Any) -> MeanAndVariance:
+    def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
         check_choices(self)
         settings = self.settings_for(X, groups)
         check_share(self.variance)
@@ -340,7 +340,7 @@ class PrivateMean(InBlocks):
         """The same on the columns of X, where the number of records is not known yet."""
         return PooledMean(self.settings, open_summation(self._planned_on(X, groups)))
 
-    def _planned_on(self, X: Any, groups: Any = None) -> MeanPlan:
+    def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""
         check_choices(self)
         self._refuse_stages()
@@ -350,7 +350,7 @@ class PrivateMean(InBlocks):
         return self._plan(basis, 2, groups, self.settings_for(X, groups))
 
     def _prepare(
-        self, X: Any, groups: Any, progress: Callable[[Iterator[Any]], Iterator[Any]]
+        self, X: object, groups: object, progress: Callable[[Iterator[Any]], Iterator[Any]]
     ) -> Prepared[MeanPlan, IntegerSum]:
         settings = self.settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)

@@ -16,7 +16,7 @@ from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 
 
-def unit_keys(X: Any, groups: Any, invalid: str) -> list[Key] | None:
+def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
     """What the privacy unit of each record, or observation, is compared by; None without units."""
     if isinstance(X, LongCurves):
         if groups is not None:
@@ -25,7 +25,7 @@ def unit_keys(X: Any, groups: Any, invalid: str) -> list[Key] | None:
     return None if groups is None else read_keys(groups, "groups", invalid)
 
 
-def read_memberships(y: Any, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
+def read_memberships(y: object, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
     """What the group of each record is compared by; one group a unit, None where there is none.
 
     Raises
@@ -65,7 +65,7 @@ def read_memberships(y: Any, count: int, own: list[Key] | None, invalid: str) ->
 
 
 def read_levels(
-    given: Sequence[Any] | None, memberships: list[Key], y: Any, neighbours: Neighbours
+    given: Sequence[object] | None, memberships: list[Key], y: object, neighbours: Neighbours
 ) -> list[Any]:
     """The groups in their order: those that are given, or those found where membership is public."""
     if given is not None:
@@ -111,7 +111,7 @@ def _declared(given: Any) -> list[Any]:
     return levels
 
 
-def _found(memberships: list[Key], y: Any) -> dict[Key, Any]:
+def _found(memberships: list[Key], y: object) -> dict[Key, Any]:
     """The groups that occur: words and numbers in one form for one value, others as they are."""
     found: dict[Key, Any] = {}
     occur = set(memberships)
@@ -123,7 +123,7 @@ def _found(memberships: list[Key], y: Any) -> dict[Key, Any]:
     return found
 
 
-def rows_of_level(memberships: list[Key], level: Any) -> NDArray[np.bool_]:
+def rows_of_level(memberships: list[Key], level: object) -> NDArray[np.bool_]:
     """Which records are of one group."""
     own = label_key(level)
     return np.array([key == own for key in memberships], dtype=bool)

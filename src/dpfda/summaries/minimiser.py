@@ -36,7 +36,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy
@@ -134,7 +133,7 @@ class Loss:
         return np.where(inside, 2.0, 0.0)
 
 
-def read_loss(given: Any, names: Sequence[str]) -> Loss:
+def read_loss(given: object, names: Sequence[str]) -> Loss:
     """Read the `loss` of a machine: a word, a word with a width such as "huber:0.5", or a `Loss`.
 
     Raises

@@ -95,7 +95,7 @@ class PooledSum(ABC):
             return self.add_up(rows, codes)
 
     @abstractmethod
-    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         """Charge, draw and release the total of all holders; the ledger as an estimator takes it."""
 
     @abstractmethod
@@ -225,16 +225,16 @@ class PooledMean(PooledSum):
                 self.summation.add(total, self.summation.matrix(self._handed(X)))
         return total
 
-    def _handed(self, X: Any) -> Any:
+    def _handed(self, X: object) -> Any:
         return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]
 
-    def _curves(self, values: Any, groups: Any = None) -> Curves:
+    def _curves(self, values: object, groups: object = None) -> Curves:
         return unit_curves(self.settings, self.plan.basis, values, groups)[0]
 
     def describe(self) -> str:
         return f"{self.plan.bounded['description']}; {self.plan.functions}"
 
-    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         if self.plan.neighbours is Neighbours.ADD_REMOVE:
             # Whether there are two units is not looked at: only the released number tells.
             prepared = self.summation.prepared(total)
@@ -295,7 +295,7 @@ class PooledDensity(PooledSum):
             plan = replace(plan, size=count, designed=count)
         return Prepared(plan, total)
 
-    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         return publish_density(self.prepared(total), *read_ledger(ledger))
 
 
@@ -372,7 +372,7 @@ class PooledCovariance(PooledSum):
     def describe(self) -> str:
         return f"{self.plan.bounded['description']}; {self.plan.functions}"
 
-    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         plan = self.plan
         if plan.neighbours is Neighbours.REPLACE_ONE and plan.again is not None:
             plan = plan.again(plan.guarantee, total.count_with_noise(0, 1))

@@ -154,6 +154,6 @@ class PooledComparison(PooledSum):
             for name, each in zip(names, sums, strict=True)
         ]
 
-    def publish(self, total: IntegerSum, ledger: Any = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         parts = dict(zip(self.plan.parts, self.prepared(total), strict=True))
         return publish_comparison(parts, self.plan.mechanism, *read_ledger(ledger))

@@ -129,7 +129,7 @@ def read_public_curves(prior: Any, grid: Floats) -> Floats | None:
     return np.concatenate(rows)
 
 
-def _values(one: Any, grid: Floats) -> Floats:
+def _values(one: object, grid: Floats) -> Floats:
     try:
         values = np.atleast_2d(reals(one(grid) if callable(one) else one, "prior"))
     except (TypeError, ValueError, OverflowError) as error:

@@ -27,7 +27,7 @@ class Gathered:
     shorthand: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: object) -> Any:
         """Read a parameter: the object, its shorthand, or None for the defaults.
 
         Raises
@@ -38,11 +38,11 @@ class Gathered:
         return value if isinstance(value, cls) else cls(**({} if value is None else cls.short(value)))
 
     @classmethod
-    def short(cls, value: Any) -> dict[str, Any]:
+    def short(cls, value: object) -> dict[str, Any]:
         """The field that the shorthand stands for."""
         return {cls.shorthand: value}
 
-    def but(self, **changed: Any) -> Self:
+    def but(self, **changed: object) -> Self:
         """The same with other fields.
 
         Raises
@@ -82,7 +82,7 @@ class Gathered:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _set(self, **values: Any) -> None:
+    def _set(self, **values: object) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -126,7 +126,7 @@ class Domain(Gathered):
         self._set(grid_points=grid, domain_range=ends, quadrature=rule, labels=labels)
 
     @classmethod
-    def short(cls, value: Any) -> dict[str, Any]:
+    def short(cls, value: object) -> dict[str, Any]:
         """The ends of the domain."""
         if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
             words = "be the ends (a, b), a Domain or None"
@@ -215,7 +215,7 @@ class Reading(Gathered):
         self._set(standardize=flag(self.standardize, "standardize"))
 
     @classmethod
-    def short(cls, value: Any) -> dict[str, Any]:
+    def short(cls, value: object) -> dict[str, Any]:
         """There is no shorthand."""
         raise ParameterError("reading", "be a Reading or None", shown(value), "Reading(missing=...).")
 
@@ -236,7 +236,7 @@ def _ends(given: Any) -> Any:
     return box if nested else box[0]
 
 
-def _rule(given: Any) -> Any:
+def _rule(given: object) -> Any:
     words = "be 'trapezoid', 'uniform' or an array of weights"
     if isinstance(given, str):
         if given not in ("trapezoid", "uniform"):
@@ -248,7 +248,7 @@ def _rule(given: Any) -> Any:
         raise ParameterError("quadrature", words, shown(given)) from None
 
 
-def _positive(value: Any, name: str) -> None:
+def _positive(value: object, name: str) -> None:
     if value is not None:
         whole(value, name, words="be a positive integer")
 
@@ -261,7 +261,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value.size} numbers" if isinstance(value, np.ndarray) else repr(value)
 
 

@@ -59,7 +59,7 @@ class AdaptingSharedDesign(SharedDesign):
         return made.adapt(basis, bound, self.size, guarantee, neighbours)
 
 
-def shared_design(mechanism: Any, size: int) -> SharedDesign:
+def shared_design(mechanism: object, size: int) -> SharedDesign:
     """One design for releases of any size.
 
     Raises

@@ -78,7 +78,7 @@ def fit_on_spark(
     return estimator
 
 
-def pool_of(estimator: Any, columns: Sequence[str], grouped: bool) -> PooledSum:
+def pool_of(estimator: object, columns: Sequence[str], grouped: bool) -> PooledSum:
     """The pooled sum of an estimator over columns of a table."""
     import pandas as pd
 
@@ -164,13 +164,13 @@ class Adder:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
 
-    def _of_persons(self, batches: Sequence[Any], total: IntegerSum) -> IntegerSum:
+    def _of_persons(self, batches: Sequence[object], total: IntegerSum) -> IntegerSum:
         if not batches:
             return total
         matrix = np.concatenate([self._matrix(batch) for batch in batches])
         return self.pool.total(matrix, _cells(batches, self.columns), self._said(batches))
 
-    def _said(self, batches: Sequence[Any]) -> list[Any] | None:
+    def _said(self, batches: Sequence[object]) -> list[Any] | None:
         return _cells(batches, self.columns + self.grouped) if self.labelled else None
 
     def _matrix(self, batch: Any) -> Any:

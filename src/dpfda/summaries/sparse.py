@@ -234,7 +234,7 @@ def plan_pooled(estimator: Any, n: int, asked: Guarantee | None = None) -> Poole
     return PooledPlan(table, ends, bounds, about, n, again)
 
 
-def _planned_again(estimator: Any, asked: Guarantee, n: int) -> PooledPlan:
+def _planned_again(estimator: object, asked: Guarantee, n: int) -> PooledPlan:
     return plan_pooled(estimator, n, asked)
 
 
@@ -259,7 +259,7 @@ def _bounds(estimator: Any) -> tuple[float, float]:
 
 
 def _observations(
-    settings: Settings, X: Any, groups: Any
+    settings: Settings, X: object, groups: object
 ) -> tuple[Observations, tuple[float, float], bool]:
     """The observations, the public ends of their times, and whether units are groups."""
     domain, invalid = settings.domain, settings.reading.invalid
@@ -289,7 +289,7 @@ def _observations(
     return found, ends, handed.groups is not None
 
 
-def _interval(given: Any) -> tuple[float, float]:
+def _interval(given: object) -> tuple[float, float]:
     box = box_domain(given)
     if len(box) != 1:
         raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ Floats = NDArray[np.float64]
 MOST = 0.5
 
 
-def check_share(share: Any) -> Fraction:
+def check_share(share: object) -> Fraction:
     """Read the share of the budget that goes to the variance function."""
     words = f"be None, or a share of the budget above 0 and at most {MOST:g}"
     if real(share, "variance", 0.0, MOST, words) == 0:
@@ -40,7 +39,7 @@ def check_share(share: Any) -> Fraction:
     return exact(share, "variance")
 
 
-def both_plans(plan: MeanPlan, share: Any) -> tuple[MeanPlan, MeanPlan]:
+def both_plans(plan: MeanPlan, share: object) -> tuple[MeanPlan, MeanPlan]:
     """The plans of the mean and of the mean square, from that of a mean with the whole budget.
 
     Raises

@@ -55,7 +55,7 @@ class MeanStream:
     300.0
     """
 
-    def __init__(self, plan: Plan, ledger: Any = None) -> None:
+    def __init__(self, plan: Plan, ledger: object = None) -> None:
         if not isinstance(plan, MeanPlan):
             words = "be the plan of a mean, such as PrivateMean(...).plan(n=1000, columns=48)"
             raise ParameterError("plan", words, shown(plan))
@@ -65,7 +65,7 @@ class MeanStream:
         self._labels: list[Any] | None = None
         self._open = True
 
-    def add(self, X: Any) -> Self:
+    def add(self, X: object) -> Self:
         """Add a block of records: an array (n, m), a data frame or an FDataGrid. Private.
 
         Raises
@@ -155,7 +155,7 @@ class MeanStream:
         raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
 
 
-def refuse_irregular(values: Any) -> None:
+def refuse_irregular(values: object) -> None:
     """Refuse curves without a common grid: only `fit` has them all.
 
     Raises

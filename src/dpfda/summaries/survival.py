@@ -112,8 +112,8 @@ class PrivateSurvival(Estimator):
         delta: float | Fraction = 0.0,
         *,
         rho: Number = None,
-        causes: Sequence[Any] | None = None,
-        levels: Sequence[Any] | None = None,
+        causes: Sequence[object] | None = None,
+        levels: Sequence[object] | None = None,
         cells: int | None = None,
         noise: str = "auto",
         domain: Place = None,
@@ -187,7 +187,7 @@ class PrivateSurvival(Estimator):
         return self._plan(n, None, named, planned=True)
 
     def _plan(
-        self, count: int, groups: Any, named: dict[str, Any], planned: bool = False
+        self, count: int, groups: object, named: dict[str, Any], planned: bool = False
     ) -> SurvivalPlan:
         settings = self.settings
         unit = settings.unit.name or ("record" if groups is None else "group")
@@ -250,12 +250,12 @@ class PrivateSurvival(Estimator):
         return public_labels(self.levels, "levels", 2) if given else []
 
 
-def _numbers(values: Any, name: str) -> Floats:
+def _numbers(values: object, name: str) -> Floats:
     """A column of numbers; what is none is not finite."""
     return column_of(values, name)[0]
 
 
-def _causes_of(event: Any, causes: list[Any], count: int) -> Integers:
+def _causes_of(event: object, causes: list[Any], count: int) -> Integers:
     """Number of each follow-up's cause; -1 where it was censored, -2 where that cannot be read."""
     if event is None:
         return np.zeros(count, dtype=np.int64)
@@ -266,7 +266,7 @@ def _causes_of(event: Any, causes: list[Any], count: int) -> Integers:
     return np.array([_place(cell, places) for cell in cells_in(event, "event")], dtype=np.int64)
 
 
-def _place(cell: Any, places: dict[Key, int]) -> int:
+def _place(cell: object, places: dict[Key, int]) -> int:
     value, offence = read_cell(cell)
     if is_missing(cell) or (not offence and np.isnan(value)):
         return CENSORED - 1

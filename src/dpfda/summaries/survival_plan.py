@@ -147,7 +147,7 @@ def survival_plan(
     cells: int | None,
     noise: str,
     unit: str,
-    named: Mapping[str, Any],
+    named: Mapping[str, object],
     planned: bool = False,
 ) -> SurvivalPlan:
     """The plan of a survival curve.

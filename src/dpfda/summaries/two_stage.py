@@ -115,7 +115,7 @@ class TwoStages(Gathered):
     spread: Any = None
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: object) -> Any:
         """Read the `mechanism` of a mean: one stage of whatever kind stays what it is."""
         return cls() if isinstance(value, str) and value == "auto" else value
 
@@ -427,7 +427,7 @@ def _info(
     }
 
 
-def _spread(value: Any) -> float | None:
+def _spread(value: object) -> float | None:
     """A declared spread, or None for a private choice."""
     if isinstance(value, str) and value == "private":
         return None

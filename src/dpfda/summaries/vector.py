@@ -147,7 +147,7 @@ class PrivateVectorMean(Estimator):
         return self
 
 
-def _channels(X: Any, names: Sequence[str] | None) -> dict[str, Any]:
+def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
     """Each channel's curves by its public name."""
     door = door_of(X)
     parted = None if door is None else door.channels(X)

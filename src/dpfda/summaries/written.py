@@ -54,12 +54,12 @@ def written_parameters(estimator: Estimator) -> dict[str, Any]:
     return {name: _written(value, name) for name, value in sorted(made.items())}
 
 
-def estimator_from(kind: type[Made], written: Mapping[str, Any]) -> Made:
+def estimator_from(kind: type[Made], written: Mapping[str, object]) -> Made:
     """The estimator whose parameters `written_parameters` wrote."""
     return kind(**{name: _read(value) for name, value in written.items()})
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return one is other
     return one is other or bool(one == other)
@@ -84,7 +84,7 @@ def _written(value: Any, name: str) -> Any:
     return made
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> Any:
     if isinstance(value, list):
         return [_read(each) for each in value]
     if not isinstance(value, dict):

@@ -195,7 +195,7 @@ def _lower(values: Floats) -> float:
 
 
 def check_mechanism(
-    mechanism: Any,
+    mechanism: object,
     bound: Bound,
     guarantee: Guarantee,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,

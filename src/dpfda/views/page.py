@@ -100,7 +100,7 @@ def to_fragment(section: Section) -> str:
     return rendered("card.html", section=section)
 
 
-def rendered(template: str, room: str = HERE, what: str = "A report", **shown: Any) -> str:
+def rendered(template: str, room: str = HERE, what: str = "A report", **shown: object) -> str:
     """A template filled in; `svg` in it draws a view.
 
     Parameters

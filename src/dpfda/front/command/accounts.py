@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.errors import ParameterError
 from dpfda.front.command.declared import Given
@@ -23,7 +23,7 @@ class Charged:
         self.path = ledger.path
         self.row: Record | None = None
 
-    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, Any]) -> Record:
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record:
         """Charge, and remember the row."""
         self.row = self.ledger.charge(dataset, costs, entry)
         return self.row

@@ -62,7 +62,7 @@ def _with_options(verb: Declared) -> Any:
     """The command of a verb: the parameters of the function that it calls are the options."""
     options = verb.told()
 
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         guarded(verb.run, options)(Given(**given))
 
     parameters = [option.parameter() for option in options]

@@ -160,7 +160,7 @@ class _Handler(WSGIRequestHandler):
         """Who asks, without asking any other machine for a name."""
         return str(self.client_address[0])
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, format: str, *arguments: object) -> None:
         """Say nothing: the address has the secret in it."""
 
 

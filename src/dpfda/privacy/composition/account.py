@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dpfda.errors import ConversionError, ParameterError
 from dpfda.numerics.parameters import choice, shown
@@ -91,7 +90,7 @@ class Account:
 def compose(
     releases: Iterable[Released | Guarantee | Cost],
     kind: str | None = None,
-    delta: Any = None,
+    delta: object = None,
     neighbours: Neighbours | str | None = None,
 ) -> Guarantee:
     """What releases of one data set guarantee together.
@@ -135,7 +134,7 @@ def compose(
 def account(
     releases: Iterable[Released | Guarantee | Cost],
     kind: str | None = None,
-    delta: Any = None,
+    delta: object = None,
     neighbours: Neighbours | str | None = None,
 ) -> Account:
     """As `compose`, and tell how the total was found.
@@ -166,7 +165,7 @@ def account(
     return Account(total, costs, how, found.neighbours, found.unit, found.again)
 
 
-def _item(release: Any) -> Released | Cost:
+def _item(release: object) -> Released | Cost:
     if isinstance(release, Released | Cost):
         return release
     if isinstance(release, Guarantee):
@@ -174,7 +173,7 @@ def _item(release: Any) -> Released | Cost:
     raise ParameterError("releases", "be releases, guarantees or costs", type(release).__name__)
 
 
-def _default_kind(costs: Sequence[Cost], delta: Any) -> str:
+def _default_kind(costs: Sequence[Cost], delta: object) -> str:
     if delta is not None:
         return "approximate"
     kinds = {cost.guarantee.kind for cost in costs}
@@ -233,7 +232,7 @@ _RHO_RULES = {
 }
 
 
-def _approximate(costs: Sequence[Cost], delta: Any) -> tuple[Guarantee, str]:
+def _approximate(costs: Sequence[Cost], delta: object) -> tuple[Guarantee, str]:
     promised = sum((_delta(cost) for cost in costs), Fraction(0))
     if delta is None and promised == 0:
         raise ParameterError(

@@ -84,34 +84,34 @@ class KnownLoss:
         return written
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Self:
+    def from_json(cls, written: Mapping[str, object]) -> Self:
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         if set(written) != {"kind", *names}:
             raise ParameterError("loss", f"have the keys kind, {', '.join(names)}", "others")
         return cls(**{name: _read(written[name], name) for name in names})
 
 
-def _positive(value: Any, name: str) -> Fraction:
+def _positive(value: object, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise ParameterError(name, "be positive", readable(number))
     return number
 
 
-def _below_one(value: Any, name: str) -> Fraction:
+def _below_one(value: object, name: str) -> Fraction:
     number = exact(value, name)
     if not 0 < number < 1:
         raise ParameterError(name, "lie strictly between 0 and 1", readable(number))
     return number
 
 
-def _dimension(value: Any, name: str) -> int:
+def _dimension(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_DIMENSION:
         raise ParameterError(name, f"be an integer from 1 to {LARGEST_DIMENSION}", "another")
     return value
 
 
-def _read(value: Any, name: str) -> Any:
+def _read(value: object, name: str) -> Any:
     if name == "dimension":
         return value
     if not isinstance(value, str) or not _EXACT.fullmatch(value):

@@ -313,7 +313,7 @@ def loss_of(guarantee: Guarantee) -> Loss:
     return ConcentratedLoss(guarantee.rho)
 
 
-def loss_from_json(written: Any) -> Loss:
+def loss_from_json(written: object) -> Loss:
     """Read what `Loss.to_json` wrote, of one of the kinds in `LOSSES`.
 
     Raises

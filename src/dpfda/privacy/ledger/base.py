@@ -110,7 +110,7 @@ class AnyLedger(ABC):
         return self
 
     def charge(
-        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, Any]
+        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, object]
     ) -> Record:
         """Charge a release to a data set's budget, durably, or raise and charge nothing.
 
@@ -255,7 +255,7 @@ class AnyLedger(ABC):
             )
         return record
 
-    def note_file(self, dataset: str, file: Any, charge: int | Record | None = None) -> Record:
+    def note_file(self, dataset: str, file: object, charge: int | Record | None = None) -> Record:
         """Note, by a row of its own, in which file a charged release was saved.
 
         Parameters
@@ -377,7 +377,7 @@ def _appended(
     rows: Rows,
     dataset: str,
     costs: Guarantee | Cost | Sequence[Cost],
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
 ) -> Record:
     """The row of a charge, appended if the budget allows it."""
     parts = costs_of(costs)

@@ -29,7 +29,7 @@ def asked_by(costs: Sequence[Cost]) -> dict[str, Any]:
     return {**written, "costs": [cost.to_json() for cost in costs]}
 
 
-def required(entry: Mapping[str, Any], key: str) -> Any:
+def required(entry: Mapping[str, object], key: str) -> Any:
     """What an entry must say."""
     if not isinstance(entry, Mapping):
         raise ParameterError("entry", "be a mapping of words to public things", shown(entry))
@@ -43,7 +43,7 @@ def required(entry: Mapping[str, Any], key: str) -> Any:
     return entry[key]
 
 
-def plain(entry: Mapping[str, Any]) -> dict[str, Any]:
+def plain(entry: Mapping[str, object]) -> dict[str, Any]:
     """The entry as JSON types, so that it can be kept and read back."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))

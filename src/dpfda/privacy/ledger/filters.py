@@ -28,7 +28,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from dpfda.numerics.rationals import rational
 from dpfda.privacy.composition import (
@@ -110,7 +109,7 @@ class Filter:
         return {name: str(getattr(self, name)) for name in _NAMES}
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Filter:
+    def from_json(cls, written: Mapping[str, object]) -> Filter:
         """Read what `to_json` wrote."""
         return cls(*(rational(written[name]) for name in _NAMES))
 

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from dpfda.errors import LedgerError
 from dpfda.privacy.ledger.base import AnyLedger, Rows
@@ -56,7 +56,7 @@ class MemoryLedger(AnyLedger):
                 del self._records[kept:]
                 raise
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError(
             "An in-memory ledger cannot be pickled: that would fork its budgets. " + _REMEDY
         )

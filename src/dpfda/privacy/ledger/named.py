@@ -130,7 +130,7 @@ def _content(written: bytes) -> dict[str, Any]:
     return tomllib.loads(written.decode("utf-8"))
 
 
-def _checked(table: Any, file: Path) -> dict[str, str]:
+def _checked(table: object, file: Path) -> dict[str, str]:
     place = str(file) if file.name == OWN_FILE else f"[{TABLE}] in {file}"
     if not isinstance(table, dict) or not set(table) <= set(KEYS):
         found = (

@@ -47,7 +47,7 @@ class Reservation:
         return len(self.rows) - self._taken
 
     def charge(
-        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, Any]
+        self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, object]
     ) -> Record:
         """Take a row for a release.
 
@@ -100,7 +100,7 @@ class Reservation:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError(
             "A reservation cannot be pickled: its rows would be taken twice. Run the search with "
             "n_jobs=1, or in threads."

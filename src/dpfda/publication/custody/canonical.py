@@ -16,17 +16,17 @@ except ModuleNotFoundError:
     raise MissingExtraError("cryptography", "custodians", "A release of several custodians") from None
 
 
-def canonical(content: Mapping[str, Any]) -> bytes:
+def canonical(content: Mapping[str, object]) -> bytes:
     """JSON with sorted names and without blanks: equal contents are equal bytes."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def digest(content: Mapping[str, Any]) -> bytes:
+def digest(content: Mapping[str, object]) -> bytes:
     """SHA-256 of the canonical form."""
     return hashlib.sha256(canonical(content)).digest()
 
 
-def signed(content: Mapping[str, Any], key: Ed25519PrivateKey) -> dict[str, Any]:
+def signed(content: Mapping[str, object], key: Ed25519PrivateKey) -> dict[str, Any]:
     """The content with a signature of all of it."""
     return {**content, "signature": key.sign(canonical(content)).hex()}
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from typing import Any
 
 from dpfda.records.doors.protocol import Door
 
 
-def door_of(data: Any) -> Door | None:
+def door_of(data: object) -> Door | None:
     """The door for a container, by its type; None for arrays, sequences and tables."""
     _load(tuple(__path__))
     return next(

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class LabelledArray(Door):
     """An array of xarray, or a data set, which is refused."""
 
-    def recognises(self, data: Any) -> bool:
+    def recognises(self, data: object) -> bool:
         return type(data).__module__.partition(".")[0] == "xarray" and hasattr(data, "dims")
 
     def cells(self, data: Any) -> Any:
@@ -38,7 +38,7 @@ class LabelledArray(Door):
             raise DataError("X must be one variable; found a data set of several. Pass one of them.")
         return data.data
 
-    def curves(self, data: Any, groups: Any, stated: Any) -> Handed:
+    def curves(self, data: object, groups: object, stated: object) -> Handed:
         """The second dimension is the grid.
 
         Raises
@@ -85,7 +85,7 @@ class LabelledArray(Door):
         return tuple(map(str, data.dims)), found
 
 
-def _spoken(name: Any, attributes: Mapping[str, Any]) -> str | None:
+def _spoken(name: object, attributes: Mapping[str, object]) -> str | None:
     called, units = attributes.get("long_name", name), attributes.get("units")
     if called is None:
         return None
@@ -151,7 +151,7 @@ def _increasing(along: Any) -> Floats | None:
     return points if np.isfinite(points).all() and (np.diff(points) > 0).all() else None
 
 
-def _check_axes(names: Sequence[str], along: Sequence[Any], axes: Sequence[Floats]) -> None:
+def _check_axes(names: Sequence[str], along: Sequence[object], axes: Sequence[Floats]) -> None:
     """Refuse coordinates that are not the public axes of a box."""
     if len(names) != len(axes):
         return

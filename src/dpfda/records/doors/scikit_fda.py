@@ -34,7 +34,7 @@ SAMPLE_NAMES = "sample_names"
 class FunctionalData(Door):
     """Functional data of scikit-fda, or what looks like its FDataGrid."""
 
-    def recognises(self, data: Any) -> bool:
+    def recognises(self, data: object) -> bool:
         return all(hasattr(data, name) for name in ON_GRID) or (
             type(data).__module__.partition(".")[0] == "skfda" and hasattr(data, "dim_codomain")
         )
@@ -69,7 +69,7 @@ class FunctionalData(Door):
             return Handed(_observations(data, units), None)
         return _in_basis(data, units, stated)
 
-    def words(self, data: Any) -> dict[str, str | None]:
+    def words(self, data: object) -> dict[str, str | None]:
         """Names of the variables and of the values, where the data have them."""
         arguments = zip(
             ("domain", "domain_2", "domain_3"), getattr(data, "argument_names", ()), strict=False
@@ -77,7 +77,7 @@ class FunctionalData(Door):
         coordinates: Any = getattr(data, "coordinate_names", ())
         return {**dict(arguments), "value": coordinates[0] if len(coordinates) == 1 else None}
 
-    def is_irregular(self, data: Any) -> bool:
+    def is_irregular(self, data: object) -> bool:
         return hasattr(data, "start_indices")
 
     def channels(self, data: Any) -> list[tuple[str, Any]] | None:

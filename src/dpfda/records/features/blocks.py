@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,7 @@ def by_blocks(points: Floats, function: Callable[[Floats], Floats], components: 
     return values
 
 
-def count(value: Any, name: str, least: int) -> int:
+def count(value: object, name: str, least: int) -> int:
     """Read a public integer of at least `least`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ParameterError(name, f"be an integer of at least {least}", repr(value))

@@ -137,10 +137,10 @@ class LandmarkFeatures:
     @classmethod
     def on_points(
         cls,
-        kernel: Any,
+        kernel: object,
         points: ArrayLike,
         components: int | None = None,
-        bounds: Any = None,
+        bounds: object = None,
         power: float = 1.0,
     ) -> LandmarkFeatures:
         """Features of a kernel at landmarks (m, d).
@@ -198,7 +198,7 @@ class LandmarkFeatures:
 
     @classmethod
     def on_grid(
-        cls, kernel: Any, inputs: int, points: int, components: int | None = None
+        cls, kernel: object, inputs: int, points: int, components: int | None = None
     ) -> LandmarkFeatures:
         """Features at the midpoints of an equally spaced grid with `points` cells along each input.
 

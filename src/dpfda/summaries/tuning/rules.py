@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import choice, length, real, shown, whole
@@ -131,5 +131,5 @@ def plug_in(
     return PlugIn(2 + 2 / float(decay), 2 * float(radius) * level)
 
 
-def _positive(value: Any, name: str) -> int:
+def _positive(value: object, name: str) -> int:
     return whole(value, name, words="be a positive integer")

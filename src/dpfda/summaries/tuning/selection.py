@@ -52,16 +52,16 @@ class Selection(Certified):
 
 
 def private_selection(
-    candidates: Sequence[Any],
+    candidates: Sequence[object],
     fit: Callable[[Any, Fraction], Any],
     score: Callable[[Any], float],
-    epsilon: Any,
+    epsilon: object,
     *,
-    eta: Any = 1,
-    expected_runs: Any = None,
+    eta: object = 1,
+    expected_runs: object = None,
     neighbours: str = "replace-one",
     unit: str = "record",
-    ledger: Any = None,
+    ledger: object = None,
 ) -> Selection:
     """Run private mechanisms with candidates drawn at random, a random number of times; keep the best.
 
@@ -181,7 +181,7 @@ def private_selection(
     return Selection(_promising(best[2], certificate, words), best[1], certificate, stopping)
 
 
-def _check_candidates(candidates: Sequence[Any]) -> None:
+def _check_candidates(candidates: Sequence[object]) -> None:
     array = getattr(candidates, "ndim", 0) > 0
     if not (array or isinstance(candidates, Sequence)) or isinstance(candidates, str | bytes):
         raise ParameterError("candidates", "be a list of what to choose from", shown(candidates))
@@ -238,7 +238,7 @@ def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> M
     }
 
 
-def _promising(output: Any, whole: Certificate, words: str) -> Any:
+def _promising(output: object, whole: Certificate, words: str) -> Any:
     """A release that promises `whole`, and all releases inside it: no part of the best run is its own.
 
     A density holds a histogram, a comparison several means, a covariance the mean it was centered at.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import scipy
 from flint import arb
@@ -59,7 +58,7 @@ class Stopping:
         object.__setattr__(self, "gamma", gamma)
 
     @classmethod
-    def with_mean(cls, eta: Any, mean: Any) -> Stopping:
+    def with_mean(cls, eta: object, mean: object) -> Stopping:
         """The law of a given expected number of runs.
 
         Parameters

@@ -197,7 +197,7 @@ def _score(
     return distance + float(design.noise.variances() @ (moves**2 @ basis.weights))
 
 
-def _targets(candidate: PrivateMean, plan: MeanPlan, values: Floats, labels: Any) -> Floats:
+def _targets(candidate: PrivateMean, plan: MeanPlan, values: Floats, labels: object) -> Floats:
     """Curves left out as the candidate reads them, without clipping; one a unit."""
     grid, weights = plan.basis.grid_points, plan.basis.weights
     curves = curves_from_array(

@@ -91,7 +91,7 @@ class ExplainedCurves(Curves):
             raise DataError("The file must stay as it is while it is read; its number of rows changed.")
         return estimator.fit(table.data, beside.columns, groups=table.groups)
 
-    def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
+    def notes(self, given: Given, table: object, release: object, used: Sequence[str] = ()) -> list[str]:
         return super().notes(given, table, release, [*read_covariates(given.covariates)])
 
 

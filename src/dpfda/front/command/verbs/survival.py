@@ -16,7 +16,7 @@ from dpfda.front.command.running import progress_bar
 USES = ("time", "start", "event", "by", "groups")
 
 
-def _column(name: str, words: str, default: Any = None) -> Option:
+def _column(name: str, words: str, default: object = None) -> Option:
     return Option(name, f"--{name}", "COLUMN", words, o.READING, default=default)
 
 
@@ -67,7 +67,7 @@ class FollowUps:
                 progress=progress,
             )
 
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
+    def found(self, given: Given, table: object) -> dict[str, Any]:
         return {}
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
