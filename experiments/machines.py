@@ -1,9 +1,9 @@
 """The default classifier beside alternatives at the same guarantee, on data that come with libraries.
 
 Run `python -m experiments.machines` (`--quick` for few repetitions). The alternatives are the library's
-own solvers, each at several public norm bounds or with other features, and noisy gradient descent, which
-alone gets a delta and is set beside the default with that delta. The best of them is picked by its score
-here, which nobody could do under a guarantee. Each fit has a new split and fresh noise.
+own solvers, each at several public norm bounds or with other features, without and with a delta, and
+beside the latter a noisy gradient descent that is not part of the library. The best of them is picked by
+its score here, which nobody could do under a guarantee. Each fit has a new split and fresh noise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EPSILON = 1.0
 FITS, QUICK_FITS = 8, 1
 # Norm bounds as shares of the largest length that can occur.
 NORMS = (1.0, 0.5, 0.25)
-# Of noisy gradient descent, which alone gets a delta: steps, length of step and clipping.
+# Of the other noisy gradient descent: steps and clipping.
 DELTA, STEPS, CLIPS = 1e-5, 30, (0.3, 1.0)
 
 # Public bounds, from knowledge of the measurements.
@@ -108,7 +108,9 @@ def feature_maps(data: Examples) -> dict[str, Any]:
     return maps
 
 
-def alternatives(data: Examples, epsilon: float) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+def alternatives(
+    data: Examples, epsilon: float, delta: float
+) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     """Name of each alternative, its features, and what makes it."""
     few = data.count == 2
     ways = (
@@ -116,6 +118,8 @@ def alternatives(data: Examples, epsilon: float) -> Iterator[tuple[str, str, Cal
         if few
         else [("sums", "squared"), ("means", "hinge")]
     )
+    if delta:
+        ways.append(("gradient", "logistic"))
     classes = tuple(range(data.count))
     for named, features in feature_maps(data).items():
         for solver, loss in ways:
@@ -123,10 +127,10 @@ def alternatives(data: Examples, epsilon: float) -> Iterator[tuple[str, str, Cal
                 f"{solver}, {loss}",
                 named,
                 lambda s=solver, o=loss, f=features: PrivateKernelClassifier(
-                    epsilon, bounds=data.bounds, classes=classes, loss=o, solver=s, features=f
+                    epsilon, delta, bounds=data.bounds, classes=classes, loss=o, solver=s, features=f
                 ),
             )
-        if not few:
+        if not few and not delta:
             yield (
                 "objective, one by one",
                 named,
@@ -194,6 +198,14 @@ def accuracy(data: Examples, make: Callable[[], Any], fits: int) -> Floats:
     return np.array(found)
 
 
+def picked(data: Examples, delta: float, fits: int) -> tuple[float, str]:
+    """Score and name of the alternative that scored best."""
+    return max(
+        (float(accuracy(data, make, fits).mean()), f"{name}, {named}")
+        for name, named, make in alternatives(data, EPSILON, delta)
+    )
+
+
 def rows(fits: int) -> Iterator[dict[str, Any]]:
     """A row of the table for each data set."""
     for data in sets():
@@ -204,11 +216,14 @@ def rows(fits: int) -> Iterator[dict[str, Any]]:
             )
             for delta in (0.0, DELTA)
         )
-        others = {
-            (name, named): accuracy(data, make, fits).mean()
-            for name, named, make in alternatives(data, EPSILON)
-        }
-        best = max(others, key=lambda key: others[key])
+        best = picked(data, 0.0, fits)
+        which = picked(data, DELTA, fits)[1]
+        # Measured anew, which does not flatter it.
+        other = next(
+            float(accuracy(data, make, 3 * fits).mean())
+            for name, named, make in alternatives(data, EPSILON, DELTA)
+            if which == f"{name}, {named}"
+        )
         descents = [
             accuracy(data, lambda c=clip, d=data: Descent(d, EPSILON, c), fits) for clip in CLIPS
         ]
@@ -219,13 +234,18 @@ def rows(fits: int) -> Iterator[dict[str, Any]]:
             "classes": data.count,
             "default": float(own.mean()),
             "standard error": float(own.std() / math.sqrt(len(own))),
-            "best alternative": float(others[best]),
-            "which": ", ".join(best),
+            "best alternative": best[0],
+            "which": best[1],
             "default, delta": float(approximate.mean()),
+            "standard error, delta": float(approximate.std() / math.sqrt(len(approximate))),
+            "best alternative, delta": other,
+            "which, delta": which,
             "gradient descent, delta": float(max(found.mean() for found in descents)),
             "usual, not private": float(usual.mean()),
         }
-        say(f"{data.name}: {own.mean():.3f} against {others[best]:.3f} ({', '.join(best)})")
+        say(
+            f"{data.name}: {own.mean():.3f} against {best}, with delta {approximate.mean():.3f}, {other}"
+        )
 
 
 def main() -> None:

@@ -261,7 +261,7 @@ def machine(draw: Draw) -> Make:
         **draw.budget(),
         **spoiled,
         "bounds": (-1, 1),
-        "solver": draw.one_of("auto", "output", "objective", "sums"),
+        "solver": draw.one_of("auto", "output", "objective", "sums", "gradient"),
         "features": draw.one_of("auto", "linear", "fourier", "grid"),
         "components": draw.one_of(None, None, 2, 6),
         "penalty": draw.one_of(None, None, 0.01, 1.0, draw.scale(-5, 3)),

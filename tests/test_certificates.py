@@ -136,6 +136,9 @@ KINDS: dict[str, Callable[..., Any]] = {
     "classification, objective": _machine(
         PrivateKernelClassifier, np.where(POINTS > 0.5, "a", "b"), solver="objective", classes=("a", "b")
     ),
+    "classification, gradient": _machine(
+        PrivateKernelClassifier, np.where(POINTS > 0.5, "a", "b"), delta=1e-6, classes=("a", "b")
+    ),
     "selection": _selected,
 }
 MADE: dict[str, tuple[Any, Recorder]] = {}

@@ -18,7 +18,13 @@ from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
 from dpfda.noise.charges import achieved_guarantee, cost_of
 from dpfda.noise.differences import enclosing_width
 from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
-from dpfda.noise.gaussian import GaussianNoise, gaussian_noise, gaussian_on_body, gaussian_ratio
+from dpfda.noise.gaussian import (
+    GaussianNoise,
+    gaussian_noise,
+    gaussian_on_body,
+    gaussian_ratio,
+    repeated_width,
+)
 from dpfda.noise.mixtures import NoiseMixture
 from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
 from dpfda.noise.scan import law_from_json, laws_of
@@ -56,5 +62,6 @@ __all__ = [
     "laws_of",
     "mixture_delta",
     "pure_budget",
+    "repeated_width",
     "t_loss",
 ]

@@ -165,6 +165,24 @@ def gaussian_noise(
     return GaussianNoise(tuple(math.ceil(smallest * Fraction(float(s))) for s in shape))
 
 
+def repeated_width(width: int, times: int) -> int:
+    """The width that stands for several Gaussian releases, each chosen after those before: rounded up.
+
+    Let each of T releases add normal noise of one deviation s to integers which, given all that was
+    released before, neighbouring data sets move by at most `width` in length. Together they have at most
+    the profile of one such release of T^(1/2) times the width.
+
+    Write G_r for the profile of a shift of squared length r; it grows with r. By induction from the
+    last: what follows a release has at most the profile G_r, r = (T - t) width^2 / s^2, whatever was
+    released. The profile of both at e is the mean over the loss l of the release of that of what follows
+    at e - l, so at most that of a shift of length d <= width / s beside an independent one of squared
+    length r, which is G_(d^2 + r): normal losses add up. (Dong, Roth & Su 2022, Theorem 4; Smith &
+    Thakurta 2022.) Rounding what was released to integers is post-processing.
+    """
+    square = width**2 * times
+    return math.isqrt(square - 1) + 1
+
+
 def gaussian_on_body(
     relative: ArrayLike,
     norm: BodyNorm,

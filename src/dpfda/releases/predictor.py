@@ -185,7 +185,8 @@ class ReleasedPredictor(Banded):
         noise. With noise on the sums it is of first order in the noise, whose covariance is known, and
         taken as normal. With noise in the objective it rests on the penalty alone, and is wide: that
         |b - b*| is at most |w| / (2 penalty n) makes the simultaneous band hold; the one at a point is
-        of first order.
+        of first order. With noise in the steps of a descent both rest on their number and size, are of
+        first order, and wide.
         """
         if self.spread is None:
             raise ParameterError("release", "have known noise for a band", "none", "Use two classes.")
@@ -217,7 +218,7 @@ class ReleasedPredictor(Banded):
         return values
 
     def predict_proba(self, points: ArrayLike) -> Floats:
-        """Probabilities (q, 2) of the two classes, for the logistic loss.
+        """Probabilities (q, 2) or (q, C) of the classes, for the logistic loss.
 
         Raises
         ------
@@ -226,7 +227,10 @@ class ReleasedPredictor(Banded):
         """
         if self.loss != "logistic" or self.task != "classification":
             raise ParameterError("loss", "be 'logistic' for probabilities", repr(self.loss))
-        second = scipy.special.expit(self(points))
+        values = self(points)
+        if self._several:
+            return np.asarray(scipy.special.softmax(values, axis=1))
+        second = scipy.special.expit(values)
         return np.column_stack([1.0 - second, second])
 
     def _points(self, points: ArrayLike) -> Floats:
@@ -477,8 +481,9 @@ class ReleasedPredictor(Banded):
         wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
         if not self._followed:
             far = said(wide * float(deviations(rows, self.spread)[0]))
-            known = "at most " if self.mechanism["name"] == "objective" else ""
-            why = ", by the penalty alone; records may have damped it" if known else ""
+            rests = {"objective": "the penalty", "gradient": "its steps"}.get(self.mechanism["name"])
+            known = "at most " if rests else ""
+            why = f", by {rests} alone; records may have damped it" if rests else ""
             return (
                 f"Noise moved its value at a point by {known}{far} in {LEVEL:.0%} of all releases{why}."
             )

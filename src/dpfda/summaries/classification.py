@@ -14,11 +14,13 @@ from sklearn.utils.metaestimators import available_if
 
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.privacy.budgets import budget
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import ReleasedPredictor, deciding
 from dpfda.summaries.arguments import Bounds, Labels, Payer, Place, Protected, Records
+from dpfda.summaries.defaults import descends
 from dpfda.summaries.machine_plan import MachinePlan
 from dpfda.summaries.machines import KernelMachine, column
 from dpfda.summaries.minimiser import read_loss
@@ -29,18 +31,28 @@ LOSSES = ("auto", "hinge", "logistic", "squared")
 FROM_Y = "from-y"
 
 
-def _has_probabilities(machine: Any) -> bool:
+def _descends(machine: Any) -> bool:
+    """Whether it will be fitted by noisy descent, which has the logistic loss of several classes."""
     try:
-        return read_loss(machine.loss, machine.losses).name == "logistic"
+        loss = read_loss(machine.loss, machine.losses)
+        return descends(machine.solver, loss, budget(machine.epsilon, machine.delta), 1)
     except ParameterError:
         return False
+
+
+def _has_probabilities(machine: Any) -> bool:
+    try:
+        name = read_loss(machine.loss, machine.losses).name
+    except ParameterError:
+        return False
+    return name == "logistic" or (name == "auto" and _descends(machine))
 
 
 class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Classifier under differential privacy: support vector machine and relatives.
 
     The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
-    penalty |b|^2. It is released as a whole function of the inputs, with noise by one of four solvers.
+    penalty |b|^2. It is released as a whole function of the inputs, with noise by one of five solvers.
     For more than two classes there is one function a class, under one budget, and the largest decides.
 
     Parameters
@@ -59,13 +71,15 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     loss : "auto", "hinge", "logistic", "squared", "hinge:0.5" or Loss
         The hinge has its corner rounded by an arc, whose length may follow the word: it differs from
         max(0, 1 - y f) by at most half of that. A smooth loss is what noise in the objective needs.
-        "auto" is the hinge; for more than two classes the square where n epsilon is large.
-    solver : {"auto", "objective", "output", "sums", "means"}
+        "auto" is logistic where there is a delta, else the hinge; for more than two classes the square
+        where n epsilon is large.
+    solver : {"auto", "objective", "output", "sums", "means", "gradient"}
         Noise in the objective (hinge, logistic), on the minimiser (all losses), on the sums of
-        phi phi^T and y phi (squared), or on the sums of phi in each class (hinge). "auto" is "sums" for
-        the square loss; else "objective", or "output" where there is a delta and many features, or
-        "means" for more than two classes, for which there are "sums" and "means" alone. See
-        `dpfda.summaries.solvers` for what each guarantees.
+        phi phi^T and y phi (squared), on the sums of phi in each class (hinge), or in each step of a
+        descent (all losses, with a delta). "auto" is "gradient" for the logistic loss where there is a
+        delta and "sums" for the square loss; else "objective", or "output" where there is a delta and
+        many features, or "means" for more than two classes, for which there are "sums", "means" and
+        "gradient" alone. See `dpfda.summaries.solvers` for what each guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
         and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
@@ -173,19 +187,26 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Records) -> Floats:
-        """Probabilities (q, 2) of the classes; there is such a method for the logistic loss alone."""
+        """Probabilities (q, 2) or (q, C) of the classes; there is such a method for the logistic loss.
+
+        That is the loss where there is a delta and no other is named. Noise asks for small coefficients,
+        so that probabilities are nearer to equal than frequencies are: docs/kernel_machines.md says how
+        far on public data.
+        """
         points, usable = self.decision_points(X)
-        return np.where(usable[:, None], self.release_.predict_proba(points), 0.5)
+        return np.where(
+            usable[:, None], self.release_.predict_proba(points), 1 / len(self.release_.classes)
+        )
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
         classes = self._public_classes(keys)
-        if len(classes) > 2 and _has_probabilities(self):
+        if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
             raise ParameterError(
                 "loss",
-                "be 'auto', 'hinge' or 'squared' for more than two classes",
+                "be 'auto', 'hinge' or 'squared' for more than two classes without a delta",
                 shown(self.loss),
-                "Only binary classification is supported. Leave out the loss for more classes.",
+                "Only binary classification is supported. Leave out the loss or set delta for more.",
             )
         places = {label_key(label): float(place) for place, label in enumerate(classes)}
         found = np.array([places.get(key, math.nan) for key in keys])
@@ -243,7 +264,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         """With the few records of a check, the score is that of the noise."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = not _has_probabilities(self)
+        tags.classifier_tags.multi_class = not _has_probabilities(self) or _descends(self)
         return tags
 
 

@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from dpfda.noise import gaussian_ratio
+from dpfda.numerics.parameters import choice
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.solvers import MeansSolver, ObjectiveSolver, OutputSolver, SumsSolver, Terms
+from dpfda.summaries.solvers import (
+    GradientSolver,
+    MeansSolver,
+    ObjectiveSolver,
+    OutputSolver,
+    SumsSolver,
+    Terms,
+)
 
-SOLVERS = {s.name: s for s in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver)}
+SOLVERS = {s.name: s for s in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)}
 
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
@@ -27,6 +36,8 @@ BORDER = 1.26
 SUMS_SIGNAL = 600.0
 # Number of linear features over the root of n epsilon, and the fewest that are taken.
 WAVES, FEWEST_WAVES = 0.65, 14
+# The same for descent, whose noise in a coordinate does not grow with their number; and BORDER.
+DESCENT_WAVES, DESCENT_BORDER = 1.1, 3.0
 
 
 def default_kernel(inputs: int, classes: bool) -> Any:
@@ -41,9 +52,21 @@ def default_kernel(inputs: int, classes: bool) -> Any:
     return Matern(0.25, nu=1.5) if inputs <= 2 else RBF(0.25 * math.sqrt(inputs))
 
 
-def default_components(inputs: int, units: int, guarantee: Guarantee, classes: bool) -> int:
+def descends(solver: str, loss: Loss, guarantee: Guarantee, functions: int | None) -> bool:
+    """Whether noisy descent finds the coefficients: asked for, or for classes where there is a delta."""
+    if choice(solver, "solver", ("auto", *SOLVERS)) != "auto":
+        return solver == GradientSolver.name
+    approximate = isinstance(guarantee, ApproximateDP)
+    return approximate and functions is not None and loss.name in ("auto", "logistic")
+
+
+def default_components(
+    inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
+) -> int:
     """Number of kernel features from public numbers: more where n epsilon is larger."""
     signal = units * float(getattr(guarantee, "epsilon", 1))
+    if inputs == 2 and descent:
+        return int(np.clip(round(DESCENT_BORDER * signal ** (1 / 3)), 4, 60))
     if inputs == 2 and classes:
         return int(np.clip(round(BORDER * signal ** (1 / 3)), 4, 30))
     if inputs <= 2:
@@ -51,10 +74,11 @@ def default_components(inputs: int, units: int, guarantee: Guarantee, classes: b
     return int(np.clip(round(signal ** (1 / 2)), 8, 200))
 
 
-def default_waves(units: int, guarantee: Guarantee) -> int:
+def default_waves(units: int, guarantee: Guarantee, descent: bool) -> int:
     """Largest number of linear features: more where n epsilon is larger."""
     signal = units * float(getattr(guarantee, "epsilon", 1))
-    return int(np.clip(round(WAVES * signal ** (1 / 2)), FEWEST_WAVES, 200))
+    share = DESCENT_WAVES if descent else WAVES
+    return int(np.clip(round(share * signal ** (1 / 2)), FEWEST_WAVES, 200))
 
 
 def default_loss(solver: str, functions: int, components: int, signal: float) -> str:
@@ -103,6 +127,11 @@ def default_penalty(
     """
     if solver == "means":
         return 0.5
+    if solver == "gradient":
+        # Noise moves a coefficient by about time / (n mu), mu the width over the deviation of all steps
+        # together: at this time, 1 / (2 penalty), by about two, whatever n and epsilon.
+        ratio = float(gaussian_ratio(guarantee)) if isinstance(guarantee, ApproximateDP) else 1.0
+        return float(np.clip(1 / (4 * units * ratio), 1e-6, 1e8))
     penalty = _noise_penalty(solver, loss, components, units, guarantee, functions)
     # With very many units the rounding of floats would cost more noise than a larger penalty.
     while penalty < LARGEST_PENALTY:

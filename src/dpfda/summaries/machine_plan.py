@@ -33,6 +33,7 @@ from dpfda.summaries.defaults import (
     default_penalty,
     default_solver,
     default_waves,
+    descends,
 )
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Gathered
@@ -214,12 +215,18 @@ def machine_plan(
         machine_plan, loss=loss, inputs=inputs, features=features, solver=solver, penalty=penalty,
         unit=unit, grouped=grouped, classes=classes, functions=functions, about=about,
     )  # fmt: skip
-    made = _features(features, inputs.lower.size, units, guarantee, functions is not None)
+    descent = descends(solver, loss, guarantee, functions)
+    if descent:
+        solver = "gradient"
+        loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
+    made = _features(features, inputs.lower.size, units, guarantee, functions is not None, descent)
     worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions or 1)
     return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again)
 
 
-def _features(given: Any, inputs: int, units: int, guarantee: Guarantee, classes: bool) -> FeatureMap:
+def _features(
+    given: Any, inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
+) -> FeatureMap:
     chosen = Features.of(given)
     if not isinstance(chosen, Features):
         if getattr(chosen, "inputs", None) != inputs:
@@ -234,9 +241,12 @@ def _features(given: Any, inputs: int, units: int, guarantee: Guarantee, classes
     if kind == "auto":
         kind = "grid" if inputs <= 2 else "linear" if kernel is None else "fourier"
     if kind == "linear":
-        most = default_waves(units, guarantee) if count is None else whole(count, "components", 1)
+        most = (
+            default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
+        )
         return LinearFeatures.of_waves(inputs, most)
-    count = default_components(inputs, units, guarantee, classes) if count is None else count
+    if count is None:
+        count = default_components(inputs, units, guarantee, classes, descent)
     kernel = parse_kernel(kernel, (0.0, 1.0)) if isinstance(kernel, str) else kernel
     kernel = default_kernel(inputs, classes) if kernel is None else kernel
     if kind == "fourier":
@@ -262,7 +272,6 @@ def _solver(
     functions: int,
 ) -> Solver:
     count = features.components
-    choice(name, "solver", ("auto", *SOLVERS))
     if loss.name == "auto":
         signal = units * float(guarantee.epsilon)
         loss = read_loss(default_loss(name, functions, count, signal), ("hinge", "squared"))

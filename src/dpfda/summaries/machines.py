@@ -21,6 +21,7 @@ from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Prepared, publish_integers
 from dpfda.publication.perturbed import publish_perturbed
+from dpfda.publication.steps import publish_steps
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import (
@@ -44,6 +45,7 @@ from dpfda.summaries.machine_plan import Features, MachinePlan, machine_plan
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Domain
 from dpfda.summaries.solvers import (
+    GradientSolver,
     Labelled,
     MeansSolver,
     ObjectiveSolver,
@@ -235,6 +237,18 @@ def publish_machine(
             "l2",
             solver.width,
             solver.shares,
+            entry,
+            ledger,
+            dataset,
+            tuning,
+        )
+    if isinstance(solver, GradientSolver) and isinstance(plan.guarantee, ApproximateDP):
+        return publish_steps(
+            solver.summed(data),
+            solver.steps,
+            solver.noise,
+            solver.step_width,
+            plan.guarantee,
             entry,
             ledger,
             dataset,

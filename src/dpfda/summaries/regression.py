@@ -28,7 +28,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     The function f(x) = b . phi(x), in public features phi, minimises the average loss of targets, scaled
     from their public bounds to [-1, 1], plus penalty |b|^2. It is released as a whole function of the
-    inputs, with noise by one of three solvers.
+    inputs, with noise by one of four solvers.
 
     Parameters
     ----------
@@ -44,9 +44,10 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     loss : "huber", "squared", "huber:0.5" or Loss
         At the same budget huber needs far less noise, since its slope is bounded. Where the square turns
         into a line may follow the word, on the scale of targets in [-1, 1].
-    solver : {"auto", "objective", "output", "sums"}
-        Noise in the objective (huber), on the minimiser (both losses), or on the sums of phi phi^T and
-        y phi (squared). "auto" is "sums" for the square loss; for huber "objective", or "output" where
+    solver : {"auto", "objective", "output", "sums", "gradient"}
+        Noise in the objective (huber), on the minimiser (both losses), on the sums of phi phi^T and
+        y phi (squared), or in each step of a descent (both, with a delta). "auto"
+        is "sums" for the square loss; for huber "objective", or "output" where
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features

@@ -1,4 +1,4 @@
-"""Four solvers from examples to a private linear function of features, each with its proof.
+"""Five solvers from examples to a private linear function of features, each with its proof.
 
 Features z have length at most one, targets y lie in [-1, 1] (both enforced on integers), n is the
 public number of privacy units, and a unit's loss is the average of the losses of its rows. Data sets
@@ -10,16 +10,18 @@ The printed sources are Lin & Reimherr (2023), Theorem 16, and Hall, Rinaldo & W
 section 4.3, for the first solver. Scales are rounded up; K-norm noise is pure, Gaussian noise is not.
 """
 
+from dpfda.summaries.solvers.gradient import GradientSolver
 from dpfda.summaries.solvers.means import MeansSolver
 from dpfda.summaries.solvers.objective import ObjectiveSolver
 from dpfda.summaries.solvers.output import OutputSolver
 from dpfda.summaries.solvers.sums import SumsSolver
 from dpfda.summaries.solvers.terms import Budget, Labelled, Terms, check_penalty, sensitivity
 
-Solver = OutputSolver | ObjectiveSolver | SumsSolver | MeansSolver
+Solver = OutputSolver | ObjectiveSolver | SumsSolver | MeansSolver | GradientSolver
 
 __all__ = [
     "Budget",
+    "GradientSolver",
     "Labelled",
     "MeansSolver",
     "ObjectiveSolver",

@@ -92,7 +92,7 @@ class Terms:
                 "solver",
                 "be 'auto', 'means' or 'sums' for more than two classes",
                 repr(solver),
-                "Or use two classes.",
+                "Or set delta and use 'gradient'; or use two classes.",
             )
 
 

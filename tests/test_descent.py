@@ -1,0 +1,293 @@
+"""Noisy descent: what one unit moves, that no row changes how another is read, the law of each step."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special, stats
+
+from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
+from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.numerics import drawing
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.steps import publish_steps
+from dpfda.summaries.minimiser import Loss
+from dpfda.summaries.solvers import GradientSolver, Labelled, Terms
+from dpfda.summaries.solvers.gradient import CLIP, exponentials
+from dpfda.testing import check_release
+from statistical import fits_only_at_its_scale
+
+GUARANTEE = ApproximateDP(1, "1e-5")
+ENTRY = {"neighbours": "replace-one", "privacy_unit": "record", "bound": "", "mechanism": "gradient"}
+
+
+def solver_of(loss="logistic", components=3, functions=1, units=20, penalty=Fraction(1, 8)):
+    terms = Terms(components, units, Loss(loss, Fraction(1, 2)), penalty, GUARANTEE, False, functions)
+    return GradientSolver(terms)
+
+
+def examples(rng, solver, rows, units=None):
+    """Rows of the full length, with random targets and, where units are fewer, several rows a unit."""
+    z = rng.normal(size=(rows, solver.terms.components))
+    z *= solver.ball.radius * (1 - 1e-9) / np.linalg.norm(z, axis=1)[:, None]
+    functions = solver.terms.functions
+    targets = (
+        rng.choice([-1.0, 1.0], rows)
+        if functions == 1
+        else np.eye(functions)[rng.integers(functions, size=rows)]
+    )
+    codes = (
+        np.arange(rows)
+        if units is None
+        else np.sort(np.r_[np.arange(units), rng.integers(units, size=rows - units)])
+    )
+    return Labelled(np.trunc(z).astype(np.int64), targets, codes, int(codes.max()) + 1)
+
+
+def sums(solver, data, noisy=()):
+    """The exact sums of a first step, or of one after a step that released these numbers."""
+    return np.array(solver.summed(data)(noisy).with_noise([0] * solver.entries), dtype=object)
+
+
+def somewhere(rng, solver):
+    """Released numbers that lead to coefficients of size up to about three."""
+    unit = solver.terms.units * 2.0**36 / CLIP / solver.step
+    return tuple(int(v) for v in rng.normal(size=solver.entries) * rng.choice([0.1, 1, 3]) * unit)
+
+
+def length(vector):
+    return math.sqrt(sum(int(v) ** 2 for v in vector))
+
+
+WAYS = [("logistic", 1), ("hinge", 1), ("huber", 1), ("squared", 1), ("logistic", 4)]
+
+
+@pytest.mark.parametrize(("loss", "functions"), WAYS)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), several=st.booleans())
+def test_one_unit_moves_the_sums_by_the_width_at_most(loss, functions, seed, several):
+    rng = np.random.default_rng(seed)
+    solver = solver_of(loss, functions=functions)
+    whole = examples(rng, solver, 17, 6 if several else None)
+    noisy = somewhere(rng, solver)
+    first, second = (
+        sums(solver, Labelled(whole.rows[k], whole.targets[k], whole.codes[k] - start, 4), noisy)
+        for start, k in ((0, whole.codes < 4), (1, (whole.codes >= 1) & (whole.codes < 5)))
+    )
+    # They have three units in common: each has one that the other has not.
+    assert length(first - second) <= solver.step_width
+
+
+@pytest.mark.parametrize("functions", [1, 2])
+def test_two_opposite_rows_reach_the_width(functions):
+    solver = solver_of("huber")
+    row = np.array([[solver.ball.radius, 0, 0]])
+    ends = [sums(solver, Labelled(row, np.array([y]), np.array([0]), 1)) for y in (-1.0, 1.0)]
+    assert solver.step_width * 0.99999 <= length(ends[0] - ends[1]) <= solver.step_width
+    if functions == 2:
+        softmax = solver_of(functions=2)
+        ends = [sums(softmax, Labelled(row, y, np.array([0]), 1)) for y in np.eye(2)[:, None]]
+        assert softmax.step_width * 0.99999 <= length(ends[0] - ends[1]) <= softmax.step_width
+
+
+@pytest.mark.parametrize(("loss", "functions"), WAYS)
+def test_no_row_changes_what_another_adds(loss, functions):
+    # To the last bit, wherever in an array it stands: the sum of all is that of each by itself.
+    rng, solver = np.random.default_rng(5), solver_of(loss, 7, functions)
+    data, noisy = examples(rng, solver, 61), somewhere(rng, solver)
+    alone = sum(
+        sums(solver, Labelled(data.rows[[i]], data.targets[[i]], np.array([0]), 1), noisy)
+        for i in range(61)
+    )
+    assert list(sums(solver, data, noisy)) == list(alone)
+
+
+def test_a_unit_counts_by_the_average_of_its_rows():
+    rng, solver = np.random.default_rng(2), solver_of(functions=3)
+    one = examples(rng, solver, 1)
+    thrice = Labelled(one.rows.repeat(3, 0), one.targets.repeat(3, 0), np.zeros(3, int), 1)
+    apart = sums(solver, one) - sums(solver, thrice)
+    assert length(apart) <= 1e-5 * solver.step_width
+    # More rows than there are levels: each is rounded to nothing.
+    many = 2**20 + 1
+    crowd = Labelled(one.rows.repeat(many, 0), one.targets.repeat(many, 0), np.zeros(many, int), 1)
+    assert not sums(solver, crowd).any()
+
+
+def calibrated(epsilon, delta):
+    """Width over deviation, by the profile of normal noise in floats."""
+
+    def excess(mu):
+        return (
+            special.ndtr(mu / 2 - epsilon / mu)
+            - math.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu)
+            - delta
+        )
+
+    return optimize.brentq(excess, 1e-3, 50)
+
+
+def test_each_step_has_noise_of_the_deviation_that_all_together_need():
+    solver = solver_of(components=5, functions=3)
+    data = examples(np.random.default_rng(3), solver, 20)
+    scale = solver.step_width * math.sqrt(solver.steps) / calibrated(1, 1e-5)
+    drawn = []
+    for _ in range(20):
+        noisy, _ = publish_steps(
+            solver.summed(data), solver.steps, solver.noise, solver.step_width, GUARANTEE, ENTRY
+        )
+        steps = np.array(noisy, dtype=object).reshape(solver.steps, -1)
+        exact, before = solver.summed(data), ()
+        for released in steps:
+            drawn += list(released - np.array(exact(before).with_noise([0] * 15), dtype=object))
+            before = tuple(released)
+    # 6000 numbers: both wrong scales are found but once in 10^9 or so.
+    assert fits_only_at_its_scale(np.array(drawn, dtype=float) / scale, stats.norm.cdf)
+
+
+def test_the_noise_of_all_steps_is_what_the_guarantee_needs_and_no_more():
+    for penalty, steps in ((Fraction(1), 20), (Fraction(1, 1000), 63), (Fraction(1, 10**6), 200)):
+        solver = solver_of(penalty=penalty)
+        assert solver.steps == steps
+        mu = Fraction(solver.step_width) * Fraction(math.sqrt(steps)) / solver.noise.scales[0]
+        assert gaussian_delta(Fraction(1), mu) <= GUARANTEE.delta * Fraction(1 + 1e-9)
+        assert gaussian_delta(Fraction(1), mu * Fraction(101, 100)) > GUARANTEE.delta
+
+
+def test_less_noise_is_not_published():
+    solver, drawn = solver_of(), []
+    quiet = replace(solver.noise, scales=tuple(int(s / math.sqrt(2)) for s in solver.noise.scales))
+    with pytest.raises(DpfdaError, match="which is more than"):
+        publish_steps(drawn.append, solver.steps, quiet, solver.step_width, GUARANTEE, ENTRY)
+    assert not drawn
+
+
+RNG = np.random.default_rng(1)
+X = RNG.uniform(-1, 1, size=(300, 2))
+Y = np.where(X[:, 0] + X[:, 1] > 0.1, "up", "down")
+THIRDS = np.array(["low", "mid", "up"])[np.digitize(X[:, 0], [-0.4, 0.4])]
+QUIET = {"epsilon": 1e5, "delta": 1e-3, "bounds": (-1, 1), "penalty": 0.01}
+
+
+def classifier(classes=("down", "up"), **chosen):
+    return PrivateKernelClassifier(
+        **{"epsilon": 1, "delta": 1e-6, "bounds": (-1, 1), "classes": classes, **chosen}
+    )
+
+
+def test_the_ledger_is_charged_for_all_steps_before_the_first_draw(monkeypatch):
+    ledger = MemoryLedger().create("people", ApproximateDP(1, "1e-5"), unit="record")
+    left = []
+
+    def watched(*arguments, **chosen):
+        left.append(str(ledger.remaining("people")))
+        return original(*arguments, **chosen)
+
+    original = drawing.draw_array
+    monkeypatch.setattr(drawing, "draw_array", watched)
+    machine = classifier(epsilon=0.9, ledger=ledger.of("people")).fit(X, Y)
+    assert len(left) == machine.release_.mechanism["steps"]
+    assert set(left) == {str(ledger.remaining("people"))}
+    with pytest.raises(BudgetError):
+        machine.fit(X, Y)
+    assert len(left) == machine.release_.mechanism["steps"]
+
+
+@pytest.mark.parametrize("labels", [Y, THIRDS], ids=["two", "three"])
+def test_without_noise_to_speak_of_it_is_descent_along_clipped_gradients(labels, tmp_path):
+    classes = tuple(np.unique(labels).tolist())
+    machine = classifier(classes, **QUIET).fit(X, labels)
+    release = machine.release_
+    steps, size = release.mechanism["steps"], release.mechanism["step"]
+    z = release.features.values(release.inputs.scaled(X))
+    own = np.float64(labels[:, None] == np.array(classes))
+    found, late = np.zeros((z.shape[1], len(classes))), []
+    for _ in range(steps):
+        # Two classes are one function: half of each of the two that the softmax has.
+        slopes = special.softmax(z @ found, axis=1) - own
+        if len(classes) == 2:
+            slopes = np.clip(slopes, -CLIP, CLIP)
+            found = found - size * z.T @ slopes / 300 * [0, 1]
+        else:
+            slopes *= np.minimum(1, CLIP / np.linalg.norm(slopes, axis=1))[:, None]
+            found = found - size * z.T @ slopes / 300
+        late.append(found)
+    mean = np.mean(late[steps // 2 :], axis=0)
+    expected = mean[:, 1] if len(classes) == 2 else mean
+    np.testing.assert_allclose(release.coefficients, expected, atol=0.02)
+    assert machine.score(X, labels) > 0.9
+    chances = machine.predict_proba(X)
+    np.testing.assert_allclose(chances, special.softmax(z @ mean, axis=1), atol=0.01)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    if len(classes) > 2:
+        check_release(release)
+    release.save(tmp_path / "it.json")
+    np.testing.assert_array_equal(load(tmp_path / "it.json").predict_proba(X), chances)
+
+
+def test_real_targets_are_descended_to_where_asked():
+    machine = PrivateKernelRegressor(
+        **QUIET, target_bounds=(-2, 2), solver="gradient", features="linear"
+    )
+    found = machine.fit(X, X[:, 0] - X[:, 1])
+    assert found.score(X, X[:, 0] - X[:, 1]) > 0.8
+    assert "by its steps alone" in str(found.release_.report())
+
+
+def test_classes_are_descended_to_where_there_is_a_delta():
+    assert classifier().plan(300, 2).solver.name == "gradient"
+    assert classifier(("a", "b", "c")).plan(300, 5).solver.name == "gradient"
+    assert classifier(loss="hinge").plan(300, 2).solver.name in ("objective", "output")
+    assert not hasattr(classifier(loss="hinge"), "predict_proba")
+    assert not hasattr(classifier(delta=0), "predict_proba")
+
+
+def test_its_band_holds_the_machine_without_noise():
+    quiet = classifier(**QUIET).fit(X, Y).release_
+    noisy = classifier(penalty=0.01, features=quiet.features).fit(X, Y).release_
+    at = X[:50]
+    band = noisy.band(0.99, False, at)
+    # It rests on the steps alone and is wide: about five times what noise does here.
+    assert np.mean((band.lower <= quiet(at)) & (quiet(at) <= band.upper)) == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kind", "words"),
+    [
+        (
+            {"delta": 0, "solver": "gradient"},
+            RefusedMechanismError,
+            "delta must be positive for solver='gr",
+        ),
+        (
+            {"classes": ("down", "up", "in"), "solver": "gradient", "loss": "hinge"},
+            RefusedMechanismError,
+            "'gradient' for the hinge loss of more than two classes",
+        ),
+        (
+            {"classes": ("down", "up", "in"), "loss": "logistic", "delta": 0},
+            ParameterError,
+            "'squared' for more than two classes without a delta",
+        ),
+    ],
+)
+def test_what_it_cannot_do_is_refused(chosen, kind, words):
+    with pytest.raises(kind, match=words):
+        classifier(**chosen).fit(X, Y)
+
+
+def test_pure_guarantees_are_refused_with_words():
+    with pytest.raises(RefusedMechanismError, match="Its steps get normal noise"):
+        GradientSolver(Terms(3, 20, Loss("logistic"), Fraction(1), PureDP(1), False))
+
+
+def test_exponentials_are_those_of_the_library_to_seven_digits():
+    at = -np.geomspace(1e-9, 39, 1000)
+    np.testing.assert_allclose(exponentials(np.append(at, 0.0)), np.exp(np.append(at, 0.0)), rtol=1e-7)
+    assert exponentials(np.array([-1e300]))[0] < 1e-16
