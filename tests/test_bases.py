@@ -592,3 +592,24 @@ class TestQuadrature:
     def test_uniform_rule(self) -> None:
         weights = quadrature_weights("uniform", IRREGULAR, (0.0, 8.0))
         assert np.array_equal(weights, np.full(40, 0.2))
+
+
+@pytest.mark.parametrize("points", [2, 3, 60, 61])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (3.0, 17.3)])
+def test_eigenfunctions_on_a_grid_that_is_its_own_image_are_exactly_even_or_odd(
+    points: int, ends: tuple[float, float]
+) -> None:
+    grid = np.linspace(*ends, points)
+    length = ends[1] - ends[0]
+    basis = KernelBasis.on_grid(Matern(0.2 * length, nu=2.5), grid)
+    assert np.array_equal(basis.weights, basis.weights[::-1])
+    even = np.all(basis.values == basis.values[::-1], axis=0)
+    odd = np.all(basis.values == -basis.values[::-1], axis=0)
+    assert np.all(even != odd)
+    # Modes of a stationary kernel change sides one by one.
+    assert np.array_equal(even[:10], np.arange(points)[:10] % 2 == 0)
+    gram = Matern(0.2 * length, nu=2.5)(grid[:, None])
+    image = gram @ (basis.weights[:, None] * basis.values)
+    np.testing.assert_allclose(image, basis.values * basis.eigenvalues, atol=1e-13 * length)
+    inner = basis.values.T @ (basis.weights[:, None] * basis.values)
+    np.testing.assert_allclose(inner, np.eye(basis.eigenvalues.size), atol=1e-12)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import Domain, PrivateMean, Reading
-from dpfda.bases import CosineBasis, FourierBasis, KernelBasis
+from dpfda.bases import BoxBasis, CosineBasis, FourierBasis, KernelBasis, KroneckerBasis
 from dpfda.bounds import IntegerBall, L1Ball, L2Ball, LatticeBounds, ValueBounds, on_grid
 from dpfda.bounds.ongrid import LARGEST_SQUARE
 from dpfda.errors import DataError, ParameterError
@@ -502,3 +502,51 @@ def test_integers_beyond_float64_are_no_numbers_and_do_not_warn(bounds):
         1.0, bounds=bounds, reading=Reading(invalid="repair"), mechanism="laplace"
     ).prepare(records)
     assert not any(prepared.total.with_noise([0] * 16))
+
+
+IMAGES = {
+    "cosines": BoxBasis.on_grid(("cosine", "fourier"), (4, 7), [(0, 1), (2, 5)]),
+    "kernels": KroneckerBasis.on_grid(Matern(0.3, nu=1.5), [GRID[::9], GRID[::12]]),
+}
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+@pytest.mark.parametrize("bound", [ValueBounds(-1.0, 3.0), L2Ball(0.6)])
+def test_bounds_on_images_are_enforced_on_their_grid(kind, bound):
+    basis = IMAGES[kind]
+    points = basis.weights.size
+    placed = on_grid(bound, basis)
+    assert placed.cube is None
+    generator = np.random.default_rng(12)
+    images = generator.normal(size=(40, points)) * 10.0 ** generator.integers(-2, 3, (40, 1))
+    images[:8] = 1e300 * np.sign(images[:8])
+    x = integers(images, placed.rule)
+    lengths = [sum(int(c) ** 2 for c in exact_product(placed.matrix, row)) for row in x.tolist()]
+    assert max(lengths) <= placed.ball.radius**2
+    # No record may be longer, and this is not a looser bound than the one on functions.
+    assert max(lengths) >= (0.99 * placed.ball.radius) ** 2
+    stated = bound.radius if isinstance(bound, L2Ball) else 2.0 * math.sqrt(basis.weights.sum())
+    assert placed.ball.radius * placed.ball.step == pytest.approx(stated, rel=1e-6)
+    # What a record of small values becomes is its transform.
+    small = np.clip(images, -0.2, 0.2) if isinstance(bound, L2Ball) else np.clip(images, -1, 3)
+    small *= 0.1 if isinstance(bound, L2Ball) else 1.0
+    for row, made in zip(small, integers(small, placed.rule), strict=True):
+        found = np.array(exact_product(placed.matrix, made.tolist()), dtype=float) * placed.ball.step
+        centre = bound.center_on(np.arange(points))
+        np.testing.assert_allclose(found, basis.transform(row - centre), atol=1e-6)
+
+
+@needs_numba
+@pytest.mark.parametrize("bounds", [(-1.0, 3.0), L2Ball(0.6), L1Ball(2.0)])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_sums_of_images_do_not_depend_on_numba(bounds, standardize, monkeypatch):
+    images = np.random.default_rng(13).normal(1.0, 2.0, size=(60, 4, 7))
+    images[3, 2, 1] = np.nan
+    mean = PrivateMean(
+        1.0, bounds=bounds, basis=IMAGES["cosines"], mechanism="laplace",
+        reading=Reading(invalid="repair", standardize=standardize and isinstance(bounds, L2Ball)),
+    )  # fmt: skip
+    groups = np.repeat(np.arange(20), 3)
+    slow = [mean.prepare(images, labels).total.with_noise([0] * 28) for labels in (None, groups)]
+    monkeypatch.setattr(compiled, "WORTHWHILE", 0)
+    assert slow == [mean.prepare(images, labels).total.with_noise([0] * 28) for labels in (None, groups)]

@@ -180,3 +180,26 @@ def test_loops_compile_where_no_folder_for_them_can_be_written(monkeypatch: pyte
     monkeypatch.setattr(numba, "njit", refusing)
     assert numba_loops.compiled(lambda x: x + 1)(2) == 3
     assert Path(numba_loops.__file__).exists()
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+@pytest.mark.parametrize("points", [2, 63, 64, 65, 130])
+@pytest.mark.parametrize("bound", [(-1.0, 1.0), L2Ball(0.7)])
+def test_gaps_of_any_length_are_filled_alike(
+    points: int, bound: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng(points)
+    X = generator.normal(size=(300, points))
+    shares = generator.choice([0.0, 0.03, 0.5, 0.95], (300, 1))
+    X[generator.random(X.shape) < shares] = np.nan
+    first = generator.integers(0, points, 100)
+    for row, start, length in zip(X, first, generator.integers(1, points + 1, 100), strict=False):
+        row[start : start + length] = np.nan
+    mean = PrivateMean(
+        1.0, bounds=bound, grid_points=np.linspace(0, 1, points) ** 2, missing="complete",
+        invalid="repair",
+    )  # fmt: skip
+    for codes in (None, np.repeat(np.arange(100), 3)):
+        assert total_of(mean, X, codes, True, monkeypatch) == total_of(
+            mean, X, codes, False, monkeypatch
+        )

@@ -13,6 +13,8 @@ from dpfda.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
 
 Floats = NDArray[np.float64]
+# Widths of grid cells are differences of numbers of the size of the ends, with this relative error.
+_ROUNDED = 2.0**-50
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
@@ -128,6 +130,10 @@ def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float
         elif rule == "trapezoid":
             edges = np.concatenate([[start], (grid[1:] + grid[:-1]) / 2, [end]])
             weights = np.diff(edges)
+            mirrored = weights[::-1]
+            if np.max(np.abs(weights - mirrored)) <= _ROUNDED * max(abs(start), abs(end)):
+                # A grid that is its own mirror image up to rounding gets weights that exactly are.
+                weights = (weights + mirrored) / 2
         else:
             raise ParameterError(
                 "quadrature", "be 'trapezoid', 'uniform' or an array of weights", repr(rule)

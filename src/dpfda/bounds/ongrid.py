@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.stated import L2Ball, ValueBounds
+from dpfda.numerics.embedding import transform_matrix
 from dpfda.numerics.gridsums import BITS, GridRule
 from dpfda.numerics.remembered import remembered
 
@@ -46,6 +47,8 @@ Integers = NDArray[np.int64]
 # Rounding the matrix may move |A|_2^2 by 2^-MATRIX_BITS, and orthonormality may fail by this much.
 MATRIX_BITS = 27
 LARGEST_SQUARE = 1 + 1e-6
+# Entries of a transform's matrix: beyond them it would take more memory and time than it is worth.
+LARGEST_MATRIX = 2**20
 # Weights and scales within these powers of two neither overflow nor underflow anywhere below.
 WEIGHT_RANGE, EXPONENT_RANGE = 200, 800
 
@@ -100,16 +103,19 @@ class OnGrid:
         From integers on the grid to integer coefficients.
     ball : IntegerBall
         Holds B x for every record; its radius is the proved bound.
+    box : bool
+        Whether the grid is one of a box, whose points have no order that cells could follow.
     """
 
     rule: GridRule
     matrix: Integers
     ball: IntegerBall
+    box: bool = False
 
     @cached_property
     def cube(self) -> Cube | None:
-        """The body that holds every B x, for bounds on values; None for a bound on the length."""
-        if self.rule.shrinks:
+        """The body that holds every B x, for bounds on values on an interval; None for others."""
+        if self.rule.shrinks or self.box:
             return None
         rule = self.rule
         scale = self.ball.exponent - rule.exponent
@@ -126,30 +132,35 @@ def on_grid(bound: Any, basis: Any) -> OnGrid | None:
     bound : Bound
         Only `ValueBounds` and `L2Ball` themselves are enforced on the grid.
     basis : Basis
-        With its quadrature weights and its matrix `analysis`.
+        With its quadrature weights and its matrix `analysis`, or the transform that stands for it.
 
     Returns
     -------
     OnGrid or None
         None where records have to be projected one by one: other bounds, functions that are not
-        orthonormal under the weights, bases that replace the matrix by a transform of their own, numbers
-        near the ends of the range of floats.
+        orthonormal under the weights, transforms whose matrix would be large, numbers near the ends of
+        the range of floats.
     """
     # Classes derived from these bound something else (lattice values, say).
-    if type(bound) not in (ValueBounds, L2Ball) or hasattr(basis, "scaled_transform"):
-        return None
+    box = hasattr(basis, "scaled_transform")
     weights = np.asarray(basis.weights, dtype=np.float64)
+    if type(bound) not in (ValueBounds, L2Ball):
+        return None
+    if box and weights.size * basis.eigenvalues.size > LARGEST_MATRIX:
+        return None
     if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
         return None
-    made = _matrix(np.asarray(basis.analysis), weights)
+    analysis = transform_matrix(basis, weights.size) if box else np.asarray(basis.analysis)
+    made = _matrix(analysis, weights)
+    grid = np.arange(float(weights.size)) if box else np.asarray(basis.grid_points)
     with np.errstate(all="ignore"):
-        rule = _rule(bound, np.asarray(basis.grid_points), weights)
+        rule = _rule(bound, grid, weights)
     if made is None or rule is None:
         return None
     matrix, exponent, square = made
     whole = square * _square_length(rule) * Fraction(4) ** exponent
     radius = math.isqrt(math.ceil(whole)) + 1
-    return OnGrid(rule, matrix, IntegerBall("l2", radius, exponent + rule.exponent))
+    return OnGrid(rule, matrix, IntegerBall("l2", radius, exponent + rule.exponent), box)
 
 
 def _rule(bound: ValueBounds | L2Ball, grid_points: Floats, weights: Floats) -> GridRule | None:

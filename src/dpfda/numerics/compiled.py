@@ -179,6 +179,7 @@ def _read_part(
     filled = np.empty((step if complete else 0, points))
     shapes = np.empty((step if standardize else 0, points))
     averages = np.zeros((step + 1 if starts.size else 0, points))
+    apart = not standardize and not starts.size
     refused = found = unit = 0
     for first in range(0, records, step):
         some = min(step, records - first)
@@ -191,8 +192,12 @@ def _read_part(
         if complete or not standardize:
             bad = numba_units.finite(block, good)
         if complete and bad:
-            bad = numba_units.fill(block, grid, filled[:some], good)
-            block = filled[:some]
+            made, bad = numba_units.fill(block, grid, filled, good, apart)
+            if apart:
+                # The loop below passes over records with gaps.
+                loop(filled[:made], *numbers, totals)
+            else:
+                block = filled[:some]
         if standardize:
             bad = numba_units.standardize(block, shapes[:some], good, rule.weights, whole, flat)
             block = shapes[:some]
@@ -302,19 +307,20 @@ class SymmetricProduct:
         self.order = np.concatenate(places)
         self._middle, self._ends = half, np.cumsum([part.size for part in places])
         rest, first, last = (np.ascontiguousarray(public[:, part]) for part in places)
-        self._matrices = rest, first[:half].copy(), -last[half:]
+        self._matrices = rest, first[:half].copy(), last[: len(public) - half].copy()
 
     def __call__(self, rows: Floats, products: Floats) -> None:
-        """Put the products in place; rows are changed."""
+        """Put the products in place."""
         from dpfda.numerics import numba_loops
 
         (rest, even, odd), (one, two, three) = self._matrices, self._ends
         if one:
             np.matmul(rows, rest, out=products[:, :one])
         if three > one:
-            numba_loops.fold(rows)
-            np.matmul(rows[:, : self._middle], even, out=products[:, one:two])
-            np.matmul(rows[:, self._middle :], odd, out=products[:, two:])
+            folded = np.empty_like(rows)
+            numba_loops.fold(rows, folded)
+            np.matmul(folded[:, : self._middle], even, out=products[:, one:two])
+            np.matmul(folded[:, self._middle :], odd, out=products[:, two:])
 
 
 def _threads() -> int:

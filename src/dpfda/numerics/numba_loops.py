@@ -225,78 +225,109 @@ def shrink_and_add(
 
 
 @compiled
+def _largest_words(values: NDArray[Any], words: NDArray[np.int64]) -> None:
+    """The largest entry of each row in size, as its bits: floats are ordered as these are.
+
+    Those that are not finite are behind all others.
+    """
+    for i in range(values.shape[0]):
+        row, largest = values[i], np.int64(0)
+        for k in range(UNSIGNED(row.size)):
+            largest = max(largest, np.float64(row[k]).view(np.int64) & SIZE)
+        words[i] = largest
+
+
+@compiled
+def _times_rounded(values: NDArray[Any], factors: Floats, integers: Floats) -> None:
+    for i in range(values.shape[0]):
+        row, made, factor = values[i], integers[i], factors[i]
+        for k in range(UNSIGNED(row.size)):
+            made[k] = np.rint(np.float64(row[k]) * factor)
+
+
+@compiled
 def quantise(
     values: NDArray[Any], bits: int, integers: Floats, exponents: NDArray[np.int64], usable: Any
 ) -> None:
     """Rows as integers of `bits` bits and an exponent each, as `project` of embedding makes them.
 
-    Rows that are not finite become zero and are marked.
+    Rows that are not finite become zero and are marked. Loops over all rows do only what becomes
+    vectors; the few rows that are not finite, or whose factor is no float, are then made again.
     """
-    points = values.shape[1]
-    row = np.empty(points)
-    words = row.view(np.int64)
+    words, factors = np.empty_like(exponents), np.empty(values.shape[0])
+    _largest_words(values, words)
+    largest = words.view(np.float64)
     for i in range(values.shape[0]):
-        for k in range(points):
-            row[k] = np.float64(values[i, k])
-        # Sizes of floats are ordered as their bits are, those that are not finite behind all others.
-        largest = np.int64(0)
-        for k in range(points):
-            largest = max(largest, words[k] & SIZE)
-        usable[i] = largest < INFINITE
+        usable[i] = words[i] < INFINITE
+        exponents[i] = math.frexp(largest[i])[1] if usable[i] else 0
+        # A product with a power of two is what ldexp gives, where that power is a float.
+        factors[i] = math.ldexp(1.0, bits - exponents[i])
+    _times_rounded(values, factors, integers)
+    for i in range(values.shape[0]):
         if not usable[i]:
-            exponents[i] = 0
             integers[i] = 0.0
-            continue
-        words[0], first = largest, row[0]
-        exponents[i] = math.frexp(row[0])[1]
-        row[0] = first
-        shift = bits - exponents[i]
-        if abs(shift) <= 1000:
-            # A product with a power of two is what ldexp gives, where that power is a float.
-            factor = math.ldexp(1.0, shift)
-            for k in range(points):
-                integers[i, k] = np.rint(row[k] * factor)
-        else:
-            for k in range(points):
-                integers[i, k] = np.rint(math.ldexp(row[k], shift))
+        elif abs(bits - exponents[i]) > 1000:
+            for k in range(values.shape[1]):
+                integers[i, k] = np.rint(math.ldexp(np.float64(values[i, k]), bits - exponents[i]))
 
 
 @compiled
-def fold(rows: Floats) -> None:
-    """Sums of mirrored entries in place of the first half of each row, differences in the other."""
+def fold(rows: Floats, folded: Floats) -> None:
+    """Sums of mirrored entries and that in the middle, and behind them differences."""
+    size: Any = UNSIGNED(rows.shape[1])
+    half = size // UNSIGNED(2)
+    behind = size - half
     for i in range(rows.shape[0]):
-        for k in range(rows.shape[1] // 2):
-            first, last = rows[i, k], rows[i, rows.shape[1] - 1 - k]
-            rows[i, k] = first + last
-            rows[i, rows.shape[1] - 1 - k] = first - last
+        row, made = rows[i], folded[i]
+        for k in range(half):
+            first, last = row[k], row[size - UNSIGNED(1) - UNSIGNED(k)]
+            made[k] = first + last
+            made[behind + UNSIGNED(k)] = first - last
+        if behind > half:
+            made[half] = row[half]
+
+
+@in_any_order
+def _floors(row: Floats, factor: float, sizes: Floats) -> Any:
+    """Sizes of a row in whole grid units, the bits of the largest one before that, and their sum."""
+    largest, total = np.int64(0), 0.0
+    for k in range(UNSIGNED(sizes.size)):
+        size = np.float64(abs(row[k]) * factor)
+        largest = max(largest, size.view(np.int64))
+        sizes[k] = np.floor(size)
+        total += np.floor(size)
+    return largest, total
 
 
 @in_any_order
 def _above(sizes: Floats, level: float) -> Any:
-    """Sum and number of the integers above a level."""
+    """By how much integers are above a level, together, and how many of them."""
     total, count = 0.0, 0.0
-    for k in range(sizes.size):
-        total += sizes[k] if sizes[k] > level else 0.0
-        count += 1.0 if sizes[k] > level else 0.0
+    for k in range(UNSIGNED(sizes.size)):
+        more = sizes[k] - level
+        total += max(more, 0.0)
+        count += 1.0 if more > 0.0 else 0.0
     return total, count
 
 
 @compiled
-def _lower(sizes: Floats, limit: float) -> float:
-    """Lower integers by the level that brings their sum below a limit; returns their sum then."""
-    level = 0.0
+def _level(sizes: Floats, limit: float, guess: float) -> Any:
+    """The least whole number by which integers are to be lowered for a sum of at most `limit`.
+
+    What is left is a convex function of the level, and a step of Newton's, rounded up, leads from
+    anywhere to a level that is not too high, and from one that is too low to a higher one: so the answer
+    does not depend on the guess. All numbers are integers below 2^53, and a quotient of such numbers is
+    less than 1 / count off: it is not rounded to an integer that it exceeds.
+    """
+    level = guess
     total, count = _above(sizes, level)
     if not total > limit:
-        return total  # type: ignore[no-any-return]
-    higher = (total - limit) / count
-    while higher > level:
-        level = higher
+        level = max(level + np.ceil((total - limit) / count), 0.0) if count > 0.0 else 0.0
         total, count = _above(sizes, level)
-        higher = (total - limit) / count
-    level = np.ceil(level)
-    for k in range(sizes.size):
-        sizes[k] = max(sizes[k] - level, 0.0)
-    return _above(sizes, 0.0)[0]  # type: ignore[no-any-return]
+    while total > limit:
+        level += np.ceil((total - limit) / count)
+        total, count = _above(sizes, level)
+    return level
 
 
 @compiled
@@ -305,37 +336,29 @@ def add_projected(
 ) -> None:
     """Project rows to the l1 ball, in integers, verify and add.
 
-    Step by step what `dpfda.bounds.balls` does, so that the integers are the same. Rows that floats do
-    not hold, or that are not verified, are marked as careful and not added. The caller sees to it that
-    the sums of all rows stay below 2^53.
+    To the same integers as `dpfda.bounds.balls`. Rows that floats do not hold are marked as careful and
+    not added. The caller sees to it that the sums of all rows stay below 2^53.
     """
-    size, limit = mantissas.shape[1], float(radius)
-    sizes = np.empty(size)
-    words = sizes.view(np.int64)
-    one = np.empty(1)
+    size, limit, guess = mantissas.shape[1], float(radius), 0.0
+    sizes, words = np.empty(size), np.empty(1, dtype=np.int64)
     for i in range(mantissas.shape[0]):
+        row = mantissas[i]
         careful[i] = abs(exponents[i]) > 900
         if careful[i]:
             continue
         factor = math.ldexp(1.0, exponents[i])
-        top = np.int64(0)
-        for k in range(size):
-            sizes[k] = abs(mantissas[i, k]) * factor
-        for k in range(size):
-            top = max(top, words[k])
-        one.view(np.int64)[0] = top
-        largest = one[0]
-        careful[i] = not largest <= LARGEST
+        words[0], total = _floors(row, factor, sizes)
+        careful[i] = not words[0] < INFINITE
         if careful[i]:
             continue
+        largest = words.view(np.float64)[0]
         if largest > limit:
             for k in range(size):
-                sizes[k] = np.floor(max(limit - (largest - sizes[k]), 0.0))
-        else:
-            for k in range(size):
-                sizes[k] = np.floor(sizes[k])
-        careful[i] = not _lower(sizes, limit) <= limit
-        if careful[i]:
-            continue
-        for k in range(size):
-            totals[k] += math.copysign(sizes[k], mantissas[i, k])
+                sizes[k] = np.floor(max(limit - (largest - abs(row[k]) * factor), 0.0))
+            total = _above(sizes, 0.0)[0]
+        level = 0.0
+        if total > limit:
+            # Rows are much alike: that of the row before is near.
+            level = guess = _level(sizes, limit, guess)
+        for k in range(UNSIGNED(size)):
+            totals[k] += math.copysign(max(sizes[k] - level, 0.0), row[k])

@@ -16,27 +16,50 @@ from dpfda.numerics.numba_loops import LANES, LARGEST, UNSIGNED, compiled, is_fi
 
 Floats = NDArray[np.float64]
 
+# Of a float64: where its exponent begins, and what it is for one.
+EXPONENT, BIAS = np.int64(52), 1023
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
 
 @compiled
+def _missing(row: Floats, start: int, stop: int) -> np.int64:
+    """Which of at most 64 entries are NaN, as bits."""
+    word = np.int64(0)
+    for k in range(UNSIGNED(start), UNSIGNED(stop)):
+        word |= np.int64(row[k] != row[k]) << np.int64(k - UNSIGNED(start))
+    return word
+
+
+@compiled
 def fill_gaps(row: Floats, grid: Floats) -> None:
     """Put straight lines into the gaps of a row, and the nearest value beyond its ends."""
-    last = -1
-    for k in range(row.size):
-        if np.isnan(row[k]):
-            continue
-        if last < 0:
-            row[:k] = row[k]
-        elif k > last + 1:
-            slope = (row[k] - row[last]) / (grid[k] - grid[last])
-            for j in range(last + 1, k):
-                rise = slope * (grid[j] - grid[last])
-                row[j] = rise + row[last]
-        last = k
-    if last >= 0:
-        row[last + 1 :] = row[last]
+    size, one = row.size, np.int64(1)
+    for start in range(0, size, 64):
+        stop = min(start + 64, size)
+        word = _missing(row, start, stop)
+        while word:
+            # The exponent of its lowest bit, as a float, is the place of the next gap.
+            first = start + (np.float64(np.uint64(word & -word)).view(np.int64) >> EXPONENT) - BIAS
+            end, last = first + 1, first - 1
+            while end < size and np.isnan(row[end]):
+                end += 1
+            if end == size:
+                row[first:] = row[last] if first else np.nan
+                return
+            if first == 0:
+                row[:end] = row[end]
+            else:
+                slope = (row[end] - row[last]) / (grid[end] - grid[last])
+                if end == first + 1:
+                    # Most gaps are of one value; a loop would take several times as long.
+                    rise = slope * (grid[first] - grid[last])
+                    row[first] = rise + row[last]
+                else:
+                    for k in range(first, end):
+                        rise = slope * (grid[k] - grid[last])
+                        row[k] = rise + row[last]
+            word = word & (-one << np.int64(end - start)) if end < stop else np.int64(0)
 
 
 @compiled
@@ -140,19 +163,38 @@ def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray
 
 
 @compiled
-def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
-    """Copy records, fill their gaps and mark those that are finite then; returns how many are not."""
-    refused = 0
+def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any, apart: bool) -> tuple[int, int]:
+    """Copy records, fill their gaps and mark those that are finite then.
+
+    Parameters
+    ----------
+    records : array (n, m)
+    grid : array (m,)
+    rows : array (n, m)
+        Where they are put: all of them, or only those that were filled, one after another.
+    usable : array (n,) of bool
+        Those that are finite, before and afterwards.
+    apart : bool
+        Whether only records that were filled are wanted.
+
+    Returns
+    -------
+    filled, refused : int
+        How many rows were put, and how many records are not finite.
+    """
+    made, refused = 0, 0
     for n in range(usable.size):
-        row = rows[n]
-        for k in range(row.size):
-            row[k] = np.float64(records[n, k])
-        usable[n] = is_finite(row)
+        if usable[n] and apart:
+            continue
+        record, row = records[n], rows[made]
+        for k in range(UNSIGNED(row.size)):
+            row[k] = np.float64(record[k])
         if not usable[n]:
             fill_gaps(row, grid)
             usable[n] = is_finite(row)
         refused += int(not usable[n])
-    return refused
+        made += int(usable[n] or not apart)
+    return made, refused
 
 
 @compiled

@@ -120,7 +120,7 @@ class Summation:
             total.add_totals(totals, matrix.shape[0])
             self._check(unusable, matrix, first_row)
             return
-        if type(self.plan.bound) is L1Ball and self._plain and compiled.worthwhile(matrix.size):
+        if self._l1(matrix):
             for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
                 block = matrix[start : start + ROWS_AT_ONCE]
                 self._check(self._add_l1(total, block), block, first_row + start)
@@ -197,11 +197,15 @@ class Summation:
         curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row)
         return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
 
+    def _l1(self, matrix: NDArray[Any]) -> bool:
+        """Whether compiled loops project records to the l1 ball, and there are enough of them."""
+        if type(self.plan.bound) is not L1Ball or isinstance(self.plan.basis, BoxFunctions):
+            return False
+        return self._plain and compiled.worthwhile(matrix.size)
+
     def _compiled(self, matrix: NDArray[Any]) -> bool:
         """Whether compiled loops read records, and there are enough of them."""
-        if self.plan.on_grid is None or isinstance(self.plan.basis, BoxFunctions):
-            return False
-        return compiled.worthwhile(matrix.size)
+        return self.plan.on_grid is not None and compiled.worthwhile(matrix.size)
 
     def _add_read(self, total: IntegerSum, matrix: NDArray[Any], first_row: int) -> None:
         none = np.empty(0, dtype=np.int64)
@@ -238,9 +242,8 @@ class Summation:
 
     @property
     def _plain(self) -> bool:
-        """Whether records are taken as they are, to coefficients by a matrix."""
-        as_they_are = self.reading.missing == "refuse" and not self.reading.standardize
-        return as_they_are and not isinstance(self.plan.basis, BoxFunctions)
+        """Whether records are taken as they are."""
+        return self.reading.missing == "refuse" and not self.reading.standardize
 
     def _check(self, unusable: int, matrix: NDArray[Any], first_row: int) -> None:
         if unusable and self.reading.invalid == "refuse":
