@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import mpmath
@@ -25,6 +26,7 @@ from dpfda.privacy.composition import (
     loss_from_json,
     pure_rho,
 )
+from dpfda.privacy.composition.loss import KnownLoss
 
 LOSSES = [
     PureLoss("0.7"),
@@ -279,3 +281,16 @@ def test_a_loss_of_no_size_is_refused():
             make(0)
     with pytest.raises(ParameterError, match="dimension must be an integer from 1"):
         BlockLoss(0, 1)
+
+
+def test_a_loss_in_a_file_of_its_own_is_read_by_its_kind_and_takes_no_others():
+    @dataclass(frozen=True)
+    class Halved(KnownLoss):
+        kind = "halved"
+        epsilon: Fraction
+
+    loss = Halved("0.5")
+    assert loss_from_json(json.loads(json.dumps(loss.to_json()))) == loss
+    with pytest.raises(ParameterError, match="kind must name one loss; found 'pure'"):
+        type("Sly", (KnownLoss,), {"kind": "pure"})
+    assert isinstance(loss_from_json({"kind": "pure", "epsilon": "1"}), PureLoss)

@@ -16,6 +16,8 @@ from dpfda.privacy.composition.rounding import PRECISION, at_least
 # A number in a stored loss has at most so many digits above and below the bar.
 DIGITS = 4000
 LARGEST_DIMENSION = 10**9
+# Every loss by its kind, as files name it.
+LOSSES: dict[str, type[KnownLoss]] = {}
 
 
 @runtime_checkable
@@ -56,6 +58,12 @@ class KnownLoss:
     """What the laws share: numbers are checked on entry, written exactly, and both orders are one."""
 
     kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        known = LOSSES.get(cls.kind, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ParameterError("kind", "name one loss", repr(cls.kind))
+        LOSSES[cls.kind] = cls
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]

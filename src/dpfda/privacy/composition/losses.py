@@ -2,7 +2,8 @@
 
 A loss says three things of a mechanism, for every pair of neighbours in either order: the largest loss,
 its cost rho in zero-concentrated terms, and its profile, an upper bound of the hockey-stick divergence
-at every epsilon. Composition and ledger read nothing else. A new law is one class, named in `LOSSES`.
+at every epsilon. Composition and ledger read nothing else. A new one is one
+class derived from `KnownLoss`, found by its `kind`.
 
 Where nothing else is said, bounds and profiles are proved in docs/composition.md.
 """
@@ -21,7 +22,7 @@ from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
 from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta
-from dpfda.privacy.composition.loss import KnownLoss, Loss
+from dpfda.privacy.composition.loss import LOSSES, KnownLoss, Loss
 from dpfda.privacy.composition.neighbours import for_group
 from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
@@ -289,21 +290,6 @@ class RangeLoss(KnownLoss):
         return f"losses in a range of {readable(self.epsilon)}"
 
 
-LOSSES: dict[str, type[KnownLoss]] = {
-    law.kind: law
-    for law in (
-        PureLoss,
-        ApproximateLoss,
-        ConcentratedLoss,
-        LaplaceLoss,
-        BlockLoss,
-        BlocksLoss,
-        GaussianLoss,
-        RangeLoss,
-    )
-}
-
-
 def loss_of(guarantee: Guarantee) -> Loss:
     """What is known of a loss where only the guarantee is."""
     if isinstance(guarantee, PureDP):
@@ -314,7 +300,7 @@ def loss_of(guarantee: Guarantee) -> Loss:
 
 
 def loss_from_json(written: object) -> Loss:
-    """Read what `Loss.to_json` wrote, of one of the kinds in `LOSSES`.
+    """Read what `Loss.to_json` wrote, by its kind, one of a class derived from `KnownLoss`.
 
     Raises
     ------

@@ -106,20 +106,8 @@ def private_selection(
     Notes
     -----
     **Guarantee.** Pure (2 + eta) e for runs of pure e, for any number of candidates and any expected
-    number of runs (Liu & Talwar 2019 for eta = 1; Papernot & Steinke 2022). *Proof.* One run, its
-    uniformly drawn candidate included, has the law Q of a pure-e mechanism; Q' is that on a neighbouring
-    data set. Of K runs the first with the largest score is published. Let f be the generating function
-    of K. The largest score is s with probability f(Q(score <= s)) - f(Q(score < s)), and given that, the
-    first run that has it is distributed as Q given score = s. So, with
-    z_t = Q(score < s) + t Q(score = s), the published output is y with probability
-
-        A(y) = Q(y) int_0^1 f'(z_t) dt.
-
-    For the truncated negative binomial law f'(z) is proportional to (1 - (1-gamma) z)^(-eta-1). Here
-    1 - z_t is the mean under Q of a function with values in [0, 1] (one above s, 1 - t at s), so
-    1 - z'_t <= e^e (1 - z_t), and therefore 1 - (1-gamma) z'_t = gamma + (1-gamma)(1 - z'_t) <=
-    e^e (1 - (1-gamma) z_t). As eta + 1 > 0, f'(z_t) <= e^((eta+1) e) f'(z'_t), and with
-    Q(y) <= e^e Q'(y), A(y) <= e^((2+eta) e) A'(y). Scores are floats, so there are finitely many.
+    number of runs (Liu & Talwar 2019 for eta = 1; Papernot & Steinke 2022). The proof is in the
+    documentation, page "Choosing tuning".
 
     The number of runs must stay secret: given K = k the loss is up to k e. It is drawn exactly, it is
     neither returned nor recorded, and no progress is shown, but **the time that a selection takes tells
