@@ -1,24 +1,28 @@
-"""Named columns of numbers out of CSV and Parquet files, with the privacy unit of each row."""
+"""Named columns out of CSV and Parquet files: of numbers, or by what each is for."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.records.csv_tables import Progress
-from dpfda.records.files import Stated, in_file, objects, opened
+from dpfda.records.files import InFile, Stated, objects, opened
 from dpfda.records.headers import find_column
 from dpfda.records.lines import Notation
 
 Floats = NDArray[np.float64]
+# What columns of follow-ups are for, as options and arguments are called.
+NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
 
 
-class TableColumns(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TableColumns(InFile):
     """Columns as a file holds them.
 
     Parameters
@@ -27,26 +31,23 @@ class TableColumns(NamedTuple):
         Private. NaN where a value is missing.
     groups : array (n,) of objects, or None
         Private. Label of each row's privacy unit.
-    lines : array (n,) of int, or None
-        Private. The line of the file on which each row stands; None for a file without lines.
-    header : tuple of str
-        Public. Labels of all columns.
-    columns : tuple of str
-        Public. Labels of these columns.
     """
 
     numbers: Floats
     groups: NDArray[Any] | None
-    lines: NDArray[np.int64] | None = None
-    header: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        return "TableColumns(content private)"
 
-    def in_file(self, message: str) -> str:
-        """A message about rows and columns of the data, counted from 0, as one about the file."""
-        return in_file(message, self.lines, self.columns)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TableFollowUps(InFile):
+    """Follow-ups, or other columns by their use, as a file holds them.
+
+    Parameters
+    ----------
+    cells : mapping
+        Private. Cells by what they are for: numbers of "time" and "start", labels of the others.
+    """
+
+    cells: dict[str, Any]
 
 
 def read_columns(
@@ -62,36 +63,54 @@ def read_columns(
 
     Parameters
     ----------
-    path : path
-        As in `dpfda.records.files.read_curves`.
     names : sequence of str
         Labels of the columns.
-    groups : str, optional
-        Label of the column that names each row's privacy unit.
-    decimal : {".", ","}
-        The decimal sign.
-    invalid : {"refuse", "repair"}
-        Raise on a row that cannot be read, or keep it as one whose numbers are infinite.
-    progress : callable, optional
-        Called as ``progress(done, total)``.
-
-    Raises
-    ------
-    ParameterError
-        If the path or a label is unusable, or a column has two uses.
-    DataError
-        If the file cannot be read, with line (or row of a Parquet file, from 1) and column, never a
-        value. Outside the guarantee.
-    MissingExtraError
-        Without pyarrow.
+    path, groups, decimal, invalid, progress
+        As in `dpfda.records.files.read_curves`, whose errors it raises; a `ParameterError` also where a
+        column has two uses.
     """
     source = opened(path, Stated(Notation(decimal), None, invalid, progress))
     places = [find_column(source.labels, name, "column") for name in names]
     units = [] if groups is None else [find_column(source.labels, groups, "groups")]
     if len({*places, *units}) < len(places) + len(units):
         raise ParameterError("column and groups", "name different columns", repr([*names, groups]))
-    # Tables come in the order of the file.
-    table = source.read(sorted(places), units)
-    numbers = table.numbers[:, [sorted(places).index(place) for place in places]]
+    table = source.read(places, units)
     labels = objects(table.labels[0]) if units else None
-    return TableColumns(numbers, labels, table.lines, source.labels, tuple(names))
+    return TableColumns(
+        numbers=table.numbers, groups=labels,
+        lines=table.lines, header=source.labels, columns=tuple(names),
+    )  # fmt: skip
+
+
+def read_followups(
+    path: str | os.PathLike[str],
+    named: dict[str, str],
+    *,
+    decimal: str = ".",
+    invalid: str = "refuse",
+    progress: Progress | None = None,
+    numbers: Sequence[str] = NUMBERS,
+    labels: Sequence[str] = LABELS,
+) -> TableFollowUps:
+    """Read follow-ups from a file, one a row: columns by their use.
+
+    Parameters
+    ----------
+    named : mapping
+        Labels of columns by what they are for: "time", and "start", "event", "by" and "groups" where
+        there are such.
+    numbers, labels : sequence of str
+        Which uses are of columns of numbers, and which of labels.
+    path, decimal, invalid, progress
+        As in `dpfda.records.files.read_curves`, whose errors it raises; a `ParameterError` also where a
+        column has two uses.
+    """
+    if len({*named.values()}) < len(named):
+        raise ParameterError("Columns", "be named once each", repr([*named.values()]))
+    source = opened(path, Stated(Notation(decimal), None, invalid, progress))
+    places = {use: find_column(source.labels, label, use) for use, label in named.items()}
+    first, last = ([use for use in uses if use in places] for uses in (numbers, labels))
+    table = source.read([places[use] for use in first], [places[use] for use in last])
+    found: dict[str, Any] = dict(zip(first, table.numbers.T, strict=True))
+    found |= dict(zip(last, map(objects, table.labels), strict=True))
+    return TableFollowUps(cells=found, lines=table.lines, header=source.labels)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +42,36 @@ INSPECTED = 100
 COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
 
 
-class TableCurves(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class InFile:
+    """Records as a file holds them, which know where in it they stand.
+
+    Parameters
+    ----------
+    lines : array (n,) of int, or None
+        Private. The line of the file on which each record or observation stands, the first being 1; None
+        for a file without lines.
+    header : tuple of str
+        Public. Labels of all columns.
+    columns : tuple of str
+        Public. Labels of the columns of numbers: of the curve, of inputs; of id, time and value in the
+        long layout.
+    """
+
+    lines: NDArray[np.int64] | None
+    header: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(content private)"
+
+    def in_file(self, message: str) -> str:
+        """A message about rows and columns of the data, counted from 0, as one about the file."""
+        return in_file(message, self.lines, self.columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TableCurves(InFile):
     """Curves as a file holds them.
 
     Parameters
@@ -52,32 +82,15 @@ class TableCurves(NamedTuple):
         Public points of the grid; None where the labels are no numbers, and for observations.
     groups : array (n,) of objects, or None
         Private. Label of each record's privacy unit; `LongCurves` carries its own.
-    lines : array (n,) of int, or None
-        Private. The line of the file on which each record or observation stands, the first being 1; None
-        for a file without lines.
-    header : tuple of str
-        Public. Labels of all columns.
-    columns : tuple of str
-        Public. Labels of the columns of the curve; of id, time and value in the long layout.
     axis : str
         Public. Where the grid came from: "header", "stated", "words" (it is to be equally spaced), or
         "time"; with dates, also the day from which days are counted.
     """
 
     data: Floats | LongCurves
-    grid_points: Floats | None
-    groups: NDArray[Any] | None
-    lines: NDArray[np.int64] | None = None
-    header: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    grid_points: Floats | None = None
+    groups: NDArray[Any] | None = None
     axis: str = "stated"
-
-    def __repr__(self) -> str:
-        return "TableCurves(content private)"
-
-    def in_file(self, message: str) -> str:
-        """A message about rows and columns of the data, counted from 0, as one about the file."""
-        return in_file(message, self.lines, self.columns)
 
 
 def in_file(message: str, lines: NDArray[np.int64] | None, columns: Sequence[str] = ()) -> str:
@@ -342,7 +355,10 @@ def _read_wide(
         _refuse_record_as_grid(grid, table.numbers[:INSPECTED])
     units = objects(table.labels[0]) if group else None
     names = tuple(source.labels[i] for i in chosen)
-    return TableCurves(table.numbers, grid, units, table.lines, source.labels, names, axis)
+    return TableCurves(
+        data=table.numbers, grid_points=grid, groups=units, axis=axis,
+        lines=table.lines, header=source.labels, columns=names,
+    )  # fmt: skip
 
 
 def _grid(
@@ -380,7 +396,8 @@ def _read_long(
     lost = np.array([label is None for label in ids])
     values = np.where(lost, np.inf, values)
     curves = LongCurves(ids, times, values, units[0] if units else None)
-    return TableCurves(curves, None, None, table.lines, source.labels, (id, time, value), axis)
+    named = (id, time, value)
+    return TableCurves(data=curves, axis=axis, lines=table.lines, header=source.labels, columns=named)
 
 
 def _refuse_record_as_grid(grid: Floats, rows: Floats) -> None:

@@ -4,56 +4,42 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.errors import ParameterError
 from dpfda.records.csv_tables import Progress
-from dpfda.records.files import Stated, in_file, objects, opened
+from dpfda.records.files import InFile, Stated, objects, opened
 from dpfda.records.headers import find_column
 from dpfda.records.lines import Notation
 
 Floats = NDArray[np.float64]
 
 
-class TableExamples(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TableExamples(InFile):
     """Examples as a file holds them.
 
     Parameters
     ----------
     inputs : array (n, d)
-        Private. NaN where a value is missing.
+        Private. NaN where a value is missing. Columns are in the order of the file.
     target : array (n,)
         Private. Numbers, or labels as text.
     groups : array (n,) of objects, or None
         Private. Label of each record's privacy unit.
-    columns : tuple of str
-        Public labels of the inputs, in the order of the file.
     matched : tuple of int
         Which of the patterns each input matched first.
-    lines : array (n,) of int, or None
-        Private. The line of the file on which each row stands; None for a file without lines.
-    header : tuple of str
-        Public. Labels of all columns.
     """
 
     inputs: Floats
     target: NDArray[Any]
     groups: NDArray[Any] | None
-    columns: tuple[str, ...]
     matched: tuple[int, ...]
-    lines: NDArray[np.int64] | None = None
-    header: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return "TableExamples(content private)"
-
-    def in_file(self, message: str) -> str:
-        """A message about rows and columns of the data, counted from 0, as one about the file."""
-        return in_file(message, self.lines, self.columns)
 
 
 def read_examples(
@@ -71,32 +57,15 @@ def read_examples(
 
     Parameters
     ----------
-    path : path
-        As in `dpfda.records.files.read_curves`.
     patterns : sequence of str
         Labels or globs ('px_*') of the columns of inputs; columns come in the order of the file.
     target : str
         Label of the target's column.
     labels : bool
         Read the target as labels (text) and not as numbers.
-    groups : str, optional
-        Label of the column that names each record's privacy unit.
-    decimal : {".", ","}
-        The decimal sign.
-    invalid : {"refuse", "repair"}
-        Raise on a row that cannot be read, or keep it as one whose inputs are infinite.
-    progress : callable, optional
-        Called as ``progress(done, total)``.
-
-    Raises
-    ------
-    ParameterError
-        If the path or a label is unusable, or a column has two uses.
-    DataError
-        If the file cannot be read, with line (or row of a Parquet file, from 1) and column, never a
-        value. Outside the guarantee.
-    MissingExtraError
-        Without pyarrow.
+    path, groups, decimal, invalid, progress
+        As in `dpfda.records.files.read_curves`, whose errors it raises; a `ParameterError` also where a
+        column has two uses.
     """
     source = opened(path, Stated(Notation(decimal), None, invalid, progress))
     target_column = find_column(source.labels, target, "target")
@@ -112,9 +81,12 @@ def read_examples(
     found = objects(table.labels[0]) if labels else table.numbers[:, -1]
     unit_labels = objects(table.labels[-1]) if units else None
     inputs = table.numbers[:, : len(places)]
-    names = tuple(source.labels[place] for place in places)
-    matched = tuple(chosen[place] for place in places)
-    return TableExamples(inputs, found, unit_labels, names, matched, table.lines, source.labels)
+    return TableExamples(
+        inputs=inputs, target=found, groups=unit_labels,
+        matched=tuple(chosen[place] for place in places),
+        lines=table.lines, header=source.labels,
+        columns=tuple(source.labels[place] for place in places),
+    )  # fmt: skip
 
 
 def _matches(labels: Sequence[str], patterns: Sequence[str], taken: set[int]) -> dict[int, int]:

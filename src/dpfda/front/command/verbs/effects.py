@@ -73,7 +73,7 @@ class ExplainedCurves(Curves):
         return super().settings(given) | {"covariates": named}
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        from dpfda.records.followups import read_followups
+        from dpfda.records.columns import read_followups
 
         named = read_covariates(given.covariates)
         numbers = [name for name, known in named.items() if isinstance(known, tuple)]
@@ -87,9 +87,9 @@ class ExplainedCurves(Curves):
                 numbers=numbers,
                 labels=[name for name in named if name not in numbers],
             )
-        if any(len(column) != len(table.data) for column in beside.columns.values()):
+        if any(len(column) != len(table.data) for column in beside.cells.values()):
             raise DataError("The file must stay as it is while it is read; its number of rows changed.")
-        return estimator.fit(table.data, beside.columns, groups=table.groups)
+        return estimator.fit(table.data, beside.cells, groups=table.groups)
 
     def notes(self, given: Given, table: object, release: object, used: Sequence[str] = ()) -> list[str]:
         return super().notes(given, table, release, [*read_covariates(given.covariates)])

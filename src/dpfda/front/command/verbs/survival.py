@@ -56,7 +56,7 @@ class FollowUps:
         }
 
     def read(self, given: Given) -> Any:
-        from dpfda.records.followups import read_followups
+        from dpfda.records.columns import read_followups
 
         with progress_bar(f"reading {given.file.name}") as progress:
             return read_followups(
@@ -71,7 +71,7 @@ class FollowUps:
         return {}
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        return estimator.fit(**table.columns)
+        return estimator.fit(**table.cells)
 
     def notes(self, given: Given, table: Any, release: Any) -> list[str]:
         return identifier_notes(table.header, [*_named(given).values()], given.groups)
