@@ -12,23 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-class Basis(Protocol):
-    """Functions phi_1..phi_K on an interval, ordered by decreasing eigenvalue.
+class Functions(Protocol):
+    """Functions phi_1..phi_K, ordered by decreasing eigenvalue.
 
     Everything in a basis is public: it is built from the grid and the kernel, never from curves.
     """
-
-    @property
-    def grid_points(self) -> Floats:
-        """Grid (m,) on which curves are observed, in units of the domain."""
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-
-    @property
-    def weights(self) -> Floats:
-        """Quadrature weights (m,) of the grid; they add up to the length of the domain."""
 
     @property
     def eigenvalues(self) -> Floats:
@@ -49,6 +37,28 @@ class Basis(Protocol):
         The prior is scaled to average variance one. Zero for a basis that holds the prior's functions.
         """
 
+    def describe(self) -> str:
+        """Say in words what the functions are."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything needed to build the basis again, as JSON types."""
+
+
+class Basis(Functions, Protocol):
+    """Functions phi_1..phi_K on an interval."""
+
+    @property
+    def grid_points(self) -> Floats:
+        """Grid (m,) on which curves are observed, in units of the domain."""
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+
+    @property
+    def weights(self) -> Floats:
+        """Quadrature weights (m,) of the grid; they add up to the length of the domain."""
+
     @property
     def analysis(self) -> Floats:
         """Matrix (m, K) that takes values on the grid to coefficients: c = x @ analysis."""
@@ -58,12 +68,6 @@ class Basis(Protocol):
 
     def truncate(self, components: int) -> Basis:
         """The leading components alone."""
-
-    def describe(self) -> str:
-        """Say in words what the functions are."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything needed to build the basis again, as JSON types."""
 
 
 def flat_grid(basis: Basis | BoxFunctions) -> Floats:
@@ -80,11 +84,11 @@ def volume(basis: Basis | BoxFunctions) -> float:
 
 
 @runtime_checkable
-class BoxFunctions(Protocol):
+class BoxFunctions(Functions, Protocol):
     """Functions phi_1..phi_K on a box in d dimensions, on a rectangular grid with fast transforms.
 
-    What `Basis` asks for, with d domains and d arrays of grid points, and no analysis matrix: a function
-    on a grid of a million points is taken to coefficients by `transform`.
+    It has d domains and d arrays of grid points, and no analysis matrix: a function on a grid of a
+    million points is taken to coefficients by `transform`.
     """
 
     @property
@@ -98,22 +102,6 @@ class BoxFunctions(Protocol):
     @property
     def weights(self) -> Floats:
         """Quadrature weights (m,) of the grid in C order; they add up to the volume."""
-
-    @property
-    def eigenvalues(self) -> Floats:
-        """As in `Basis`."""
-
-    @property
-    def decay(self) -> float | None:
-        """As in `Basis`."""
-
-    @property
-    def square_norms(self) -> Floats:
-        """As in `Basis`."""
-
-    @property
-    def residual(self) -> float:
-        """As in `Basis`."""
 
     def transform(self, values: Floats) -> Floats:
         """Coefficients (K,) of one function, given on the grid."""
@@ -134,9 +122,3 @@ class BoxFunctions(Protocol):
 
     def truncate(self, components: int) -> BoxFunctions:
         """The leading components alone."""
-
-    def describe(self) -> str:
-        """Say in words what the functions are."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything needed to build the basis again, as JSON types."""
