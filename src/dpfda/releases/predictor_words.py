@@ -1,0 +1,175 @@
+"""What is said of a released regression or classification function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.privacy.words import number as said
+from dpfda.records.features import FeatureMap
+from dpfda.releases.banded import Banded
+from dpfda.releases.base import LEVEL
+from dpfda.releases.weights import deviations, factor
+from dpfda.releases.words import Words
+
+Floats = NDArray[np.float64]
+# Inputs that a report names.
+LONGEST = 8
+
+
+class WordedPredictor(Banded):
+    """The words of `ReleasedPredictor`, whose entries these are."""
+
+    task: str
+    features: FeatureMap
+    coefficients: Floats
+    center: float
+    half_width: float
+    classes: tuple[Any, ...]
+    loss: str
+    size: int
+    noise: NoiseLaw | SymmetricNoise
+    spread: Floats | None
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of inputs."""
+        return self.features.inputs
+
+    @property
+    def _several(self) -> bool:
+        """Whether there is one function a class."""
+        return self.coefficients.ndim == 2
+
+    @property
+    def _followed(self) -> bool:
+        """Whether the band follows the records: elsewhere it is nearly one width everywhere."""
+        return self.spread is not None and self.spread.ndim == 2
+
+    @property
+    def _names(self) -> list[str]:
+        names = [name.strip() for name in str(self.about.get("domain", "")).split(",")]
+        if len(names) == self.dimensions and names[0]:
+            return names
+        return ["input"] if self.dimensions == 1 else [f"input {i + 1}" for i in range(self.dimensions)]
+
+    @property
+    def subject(self) -> str:
+        return f"{self.task} function"
+
+    @property
+    def penalty(self) -> float:
+        """The penalty on rough functions, which files written by earlier versions call psi."""
+        return float(self.mechanism.get("penalty", self.mechanism.get("psi")))
+
+    @property
+    def made_by(self) -> str:
+        return f"{self.loss} loss, noise by the {self.mechanism['name']} solver"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.size
+
+    @property
+    def value_label(self) -> str:
+        if self.task != "classification":
+            return str(self.about.get("value", "target"))
+        # A picture over two inputs shows the classes that are predicted.
+        if self._several and self.dimensions > 1:
+            return f"predicted {self.about.get('value', 'class')}"
+        return self._decision
+
+    @property
+    def _decision(self) -> str:
+        rule = "the largest decides" if self._several else f"above 0: {self.classes[1]}"
+        said = f"decision function {self.about.get('value', '')}".rstrip()
+        return f"{said} ({rule})"
+
+    def words(self) -> Words:
+        inputs = f"{self.dimensions} input{'' if self.dimensions == 1 else 's'}"
+        if self._several:
+            kind = (
+                f"A function of {inputs} for each of {len(self.classes)} classes; the largest decides."
+            )
+            target = f"the classes: {', '.join(map(repr, self.classes))}"
+        elif self.classes:
+            first, second = self.classes
+            above = f"above zero where it predicts {second!r}, else {first!r}"
+            kind = f"A function of {inputs} that is {above}."
+            target = f"the classes: {first!r} and {second!r}"
+        else:
+            kind = f"A function of {inputs} that predicts {self.about.get('value', 'a number')}."
+            low, high = self.center - self.half_width, self.center + self.half_width
+            target = f"the bounds of the target: {low:g} to {high:g}"
+        bounds = [
+            f"{name} from {low:g} to {high:g}"
+            for name, (low, high) in zip(self._names, self.domain_range, strict=True)
+        ]
+        more = f" and {len(bounds) - LONGEST} more" if len(bounds) > LONGEST else ""
+        return Words(
+            published=[
+                f"{kind} Random noise was added to protect every {self.unit} behind it.",
+                "It can be evaluated at any point, drawn, copied and mailed as often as anyone likes. "
+                "That costs no further privacy, because it uses the published function only.",
+            ],
+            assumed=[
+                f"- the bounds of the inputs: {', '.join(bounds[:LONGEST])}{more}; values outside were "
+                "moved to the nearer bound;",
+                f"- {target};",
+                f"- the features: {self.features.describe()};",
+                f"- the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g});",
+                f"- how the noise is made: {self.mechanism['name']} solver, {self.noise.describe()};",
+                f"- the number of {self.unit}s: {self.size}.",
+            ],
+            accurate=[
+                self._accuracy(),
+                "How far penalty and features moved it is not said, nor how well it predicts.",
+            ],
+        )
+
+    def _accuracy(self) -> str:
+        """How far noise may have moved the function, in words."""
+        if self.spread is None:
+            return "There is no band: how far noise moved the function is not said."
+        rows = np.eye(self.features.components)[:1]
+        knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
+        wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
+        if not self._followed:
+            far = said(wide * float(deviations(rows, self.spread)[0]))
+            rests = {"objective": "the penalty", "gradient": "its steps"}.get(self.mechanism["name"])
+            known = "at most " if rests else ""
+            why = f", by {rests} alone; records may have damped it" if rests else ""
+            return (
+                f"Noise moved its value at a point by {known}{far} in {LEVEL:.0%} of all releases{why}."
+            )
+        return (
+            f"The band says how far noise may have moved it at a point, in {LEVEL:.0%} of all releases. "
+            "Where it is wider than half of the bounds, or holds both classes, the picture is faded."
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {
+            "loss": f"{self.loss}, penalty {self.penalty:.3g}",
+            "features": self.features.describe(),
+            "solver": f"{self.mechanism['name']}: {self.noise.describe()}",
+        }
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "units": self.size,
+            "task": self.task,
+            "loss": self.loss,
+            "classes": list(self.classes),
+            "features": self.features.describe(),
+        }
+
+    @property
+    def headline(self) -> str:
+        *rest, last = map(repr, self.classes) if self.classes else ("",)
+        classes = f", classes {', '.join(rest)} and {last}" if rest else ""
+        plural = "" if self.dimensions == 1 else "s"
+        return f"({self.task} on {self.dimensions} input{plural}{classes})"
