@@ -251,6 +251,7 @@ NOT_FOR_USERS = {
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
     "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
     "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
+    "values_on_grid",
     "pure_part", "within", "zcdp_delta", "zcdp_epsilon",
 }  # fmt: skip
 # Modules whose functions and classes users call.
@@ -316,7 +317,8 @@ OWN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 # What a kind refuses whatever is asked: no prior, no probabilities, its own stream, a second session.
 NEVER = {
-    "function.posterior_draws", "derivative.posterior_draws", "gaussian.posterior_draws",
+    "function.posterior_draws", "derivative.posterior_draws", "field.posterior_draws",
+    "gaussian.posterior_draws",
     "regression.predict_proba", "stream.merge", "mean estimator.open_session", "session.resume",
     "session.open",
     # The fit counts a table, whose edges are the cells: there are none for points in several places.

@@ -9,6 +9,7 @@ from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.closed_form import CLOSED_FORMS
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.kronecker import KroneckerBasis
 from dpfda.bases.priors import Hierarchy
@@ -55,7 +56,10 @@ def interval_basis(written: dict[str, Any], kernel: Any = None) -> Basis:
     return basis
 
 
-def prior_from_json(written: Any) -> Hierarchy | CurvePrior:
-    """What a release is estimated from, of either kind."""
-    made = CurvePrior if "kind" in mapping(written) else Hierarchy
+def prior_from_json(written: Any) -> Hierarchy | CurvePrior | ImagePrior:
+    """What a release is estimated from, of any kind."""
+    kind = mapping(written).get("kind")
+    if kind == ImagePrior.KIND:
+        return ImagePrior.from_json(written)
+    made = Hierarchy if kind is None else CurvePrior
     return made.from_json(written)

@@ -100,7 +100,7 @@ class OnGrid:
     rule : GridRule
         From a record to integers on the grid.
     matrix : array (K, m) of int64
-        From integers on the grid to integer coefficients.
+        From integers on the grid to integer coefficients; without rows where only values are summed.
     ball : IntegerBall
         Holds B x for every record; its radius is the proved bound.
     box : bool
@@ -161,6 +161,33 @@ def on_grid(bound: Any, basis: Any) -> OnGrid | None:
     whole = square * _square_length(rule) * Fraction(4) ** exponent
     radius = math.isqrt(math.ceil(whole)) + 1
     return OnGrid(rule, matrix, IntegerBall("l2", radius, exponent + rule.exponent), box)
+
+
+def values_on_grid(bound: ValueBounds, grid_points: Floats, weights: Floats) -> OnGrid | None:
+    """Clip records value by value on any grid, for sums of values alone: no matrix to coefficients.
+
+    Parameters
+    ----------
+    bound : ValueBounds
+    grid_points : array (m,)
+        One number a grid point.
+    weights : array (m,)
+
+    Returns
+    -------
+    OnGrid or None
+        None for numbers near the ends of the range of floats.
+    """
+    if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
+        return None
+    with np.errstate(all="ignore"):
+        rule = _rule(bound, grid_points, weights)
+    if rule is None:
+        return None
+    radius = math.isqrt(math.ceil(_square_length(rule))) + 1
+    return OnGrid(
+        rule, np.zeros((0, weights.size), dtype=np.int64), IntegerBall("l2", radius, rule.exponent)
+    )
 
 
 def _rule(bound: ValueBounds | L2Ball, grid_points: Floats, weights: Floats) -> GridRule | None:

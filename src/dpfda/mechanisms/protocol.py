@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.priors import Hierarchy, Prior
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
 from dpfda.errors import ParameterError
@@ -51,6 +53,8 @@ class Problem:
         What is believed of the mean, in units of the squared radius; None takes `prior` at its word.
     curves : CurvePrior, optional
         For the default mean of curves between bounds: what it is estimated from.
+    images : ImagePrior, optional
+        The same for functions of several variables.
     """
 
     variances: Floats
@@ -62,6 +66,7 @@ class Problem:
     cube: Cube | None = None
     mixture: Prior | None = None
     curves: CurvePrior | None = None
+    images: ImagePrior | None = None
 
     @property
     def norm(self) -> Norm:
@@ -100,7 +105,7 @@ class Problem:
         if design.measurement is not None:
             if self.cube is None:
                 raise ParameterError("cube", "be known where values on the grid are measured", "None")
-            largest = exact_product(np.abs(design.measurement.matrix), self.cube.half_widths.tolist())
+            largest = exact_product(abs(design.measurement.matrix), self.cube.half_widths.tolist())
             sizes = tuple(self.neighbours.differences(width) for width in largest)
             return "box", sizes if not design.counts else (*sizes, design.counts)
         if self.body is None:
@@ -158,21 +163,34 @@ class Measurement:
 
     Parameters
     ----------
-    matrix : array (M, m) of int64
+    matrix : array (M, m) of int64, or sparse array
         Public. Takes the sum of the records' integers on the grid to what gets noise.
     exponent : int
         The integers are in units of 2^-exponent of a value.
-    synthesis : array (K, M)
-        Public. Takes noisy integers, in those units and over the number of units, to coefficients.
+    synthesis : array (K, M), optional
+        Public. Takes noisy integers, in those units and over the number of units, to coefficients. None
+        where the prior of the design says how, by transforms.
+    released : int
+        Number K of functions, where there is no synthesis.
     """
 
-    matrix: NDArray[np.int64]
+    matrix: Any
     exponent: int
-    synthesis: Floats
+    synthesis: Floats | None
+    released: int = 0
 
     def __post_init__(self) -> None:
-        matrix, synthesis = np.asarray(self.matrix), np.asarray(self.synthesis, dtype=np.float64)
+        matrix = self.matrix if scipy.sparse.issparse(self.matrix) else np.asarray(self.matrix)
         whole = matrix.dtype == np.int64 and matrix.ndim == 2
+        if self.synthesis is None:
+            if not whole or self.released < 1:
+                raise ParameterError(
+                    "measurement",
+                    "have an integer matrix (M, m) and a number of functions",
+                    f"{matrix.dtype} {matrix.shape} and {self.released}",
+                )
+            return
+        synthesis = np.asarray(self.synthesis, dtype=np.float64)
         if not whole or synthesis.ndim != 2 or synthesis.shape[1] != matrix.shape[0]:
             raise ParameterError(
                 "measurement",
@@ -201,7 +219,7 @@ class Design:
         Soft thresholds of the exact sum before the noise, in grid units; empty for none.
     measurement : Measurement, optional
         What gets noise, where that is not the leading coefficients. Factors are then ones.
-    hierarchy : Hierarchy or CurvePrior, optional
+    hierarchy : Hierarchy, CurvePrior or ImagePrior, optional
         Public prior under which the release is shrunk to its posterior mean, in place of the factors.
     counts : int
         Grid units per unit of a private number of units that gets the last coordinate of the noise,
@@ -214,7 +232,7 @@ class Design:
     shrinkage: Floats
     thresholds: tuple[int, ...] = ()
     measurement: Measurement | None = None
-    hierarchy: Hierarchy | CurvePrior | None = None
+    hierarchy: Hierarchy | CurvePrior | ImagePrior | None = None
     counts: int = 0
 
     def __post_init__(self) -> None:
@@ -234,9 +252,9 @@ class Design:
             raise ParameterError(
                 "counts", "be 0 where no sums over cells are measured", f"{self.counts}"
             )
-        if self.measurement is not None and len(self.measurement.matrix) != count:
+        if self.measurement is not None and self.measurement.matrix.shape[0] != count:
             raise ParameterError(
-                "measurement", f"have {count} rows, as the noise", f"{len(self.measurement.matrix)}"
+                "measurement", f"have {count} rows, as the noise", f"{self.measurement.matrix.shape[0]}"
             )
 
     @property
@@ -249,7 +267,8 @@ class Design:
         """Number of leading functions that the release consists of."""
         if self.measurement is None:
             return self.components
-        return int(self.measurement.synthesis.shape[0])
+        synthesis = self.measurement.synthesis
+        return self.measurement.released if synthesis is None else int(synthesis.shape[0])
 
     def exponent(self, problem: Problem) -> int:
         """The integers that get noise are in units of 2^-exponent."""
@@ -258,7 +277,11 @@ class Design:
     def coefficients(self, means: Floats) -> Floats:
         """Coefficients (..., functions) from means (..., components) of what gets noise, shrunk."""
         shrunk = means * self.shrinkage
-        return shrunk if self.measurement is None else shrunk @ self.measurement.synthesis.T
+        if self.measurement is None:
+            return shrunk
+        if self.measurement.synthesis is None:
+            raise ParameterError("design", "be linear in what was measured", self.mechanism)
+        return np.asarray(shrunk @ self.measurement.synthesis.T)
 
 
 class Mechanism(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from dpfda.errors import CustodyError, DpfdaError
@@ -65,7 +66,7 @@ class IntegerSum:
         self._count += rows
         return self
 
-    def through(self, matrix: NDArray[np.int64]) -> IntegerSum:
+    def through(self, matrix: Any) -> IntegerSum:
         """The sum of all rows times a public integer matrix (K, components), exactly: a new sum."""
         product = IntegerSum(matrix.shape[0])
         product._total = exact_product(matrix, self._total)
@@ -149,17 +150,27 @@ class IntegerSum:
         self.__reduce__()
 
 
-def exact_product(matrix: NDArray[np.int64], vector: Sequence[int]) -> list[int]:
+def exact_product(matrix: Any, vector: Sequence[int]) -> list[int]:
     """Matrix (K, m) of integers times a vector of integers of any size, exactly.
 
-    Both are cut into digits of so few bits that a row's products add up below 2^62.
+    Both are cut into digits of so few bits that a row's products add up below 2^62. A sparse matrix is
+    cut entry by entry, like any other.
     """
     bits = (61 - matrix.shape[1].bit_length()) // 2
     total = np.zeros(matrix.shape[0], dtype=object)
-    for place, part in enumerate(_digits(matrix, bits)):
+    for place, part in enumerate(_parts(matrix, bits)):
         for other, digit in enumerate(_digits(np.array(list(vector), dtype=object), bits)):
             total += (part @ digit).astype(object) * (1 << bits * (place + other))
     return [int(value) for value in total]
+
+
+def _parts(matrix: Any, bits: int) -> list[Any]:
+    """Digits of a matrix, each in its own form."""
+    if not scipy.sparse.issparse(matrix):
+        return _digits(matrix, bits)
+    made = scipy.sparse.csr_array(matrix)
+    parts = _digits(made.data, bits)
+    return [scipy.sparse.csr_array((part, made.indices, made.indptr), made.shape) for part in parts]
 
 
 def _digits(numbers: NDArray[Any], bits: int) -> list[NDArray[np.int64]]:

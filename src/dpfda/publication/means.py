@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ValueBounds, ball_of, on_grid
+from dpfda.bounds import (
+    Bound,
+    IntegerBall,
+    IntegerBody,
+    OnGrid,
+    ValueBounds,
+    ball_of,
+    on_grid,
+    values_on_grid,
+)
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import (
@@ -26,6 +36,7 @@ from dpfda.mechanisms.design import (
     least_error,
     least_error_of_any,
     public_curves,
+    public_images,
     public_mixture,
     with_count,
 )
@@ -36,7 +47,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
@@ -177,6 +188,8 @@ class MeanPlan(Plan):
     @cached_property
     def on_grid(self) -> OnGrid | None:
         """How the bound is enforced on the grid; None where records are projected one by one."""
+        if self.images is not None and isinstance(self.bound, ValueBounds):
+            return values_on_grid(self.bound, flat_grid(self.basis), np.asarray(self.basis.weights))
         return on_grid(self.bound, self.basis)
 
     @cached_property
@@ -221,6 +234,7 @@ class MeanPlan(Plan):
             None if self.on_grid is None else self.on_grid.cube,
             public_mixture(self.basis, self.ball.norm),
             self.curves,
+            self.images,
         )
 
     @cached_property
@@ -228,6 +242,16 @@ class MeanPlan(Plan):
         """What the default mean of curves between bounds is estimated from; None for anything else."""
         made = public_curves(self.basis, self.bound) if self.line else None
         return made if made is None or self.centers is None else replace(made, centers=self.centers)
+
+    @cached_property
+    def images(self) -> ImagePrior | None:
+        """What the default mean of images between bounds is estimated from; None for anything else.
+
+        Under pure privacy, and where the number of units is public.
+        """
+        pure = isinstance(self.guarantee, PureDP) and self.size is not None
+        named = not isinstance(self.mechanism, str) or self.mechanism != "auto"
+        return None if named or not pure or not self.line else public_images(self.basis, self.bound)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.
@@ -375,7 +399,7 @@ class MeanPlan(Plan):
     @property
     def belief(self) -> str:
         """What means the error is expected for."""
-        if self.planned is not None and isinstance(self.planned.hierarchy, CurvePrior):
+        if self.planned is not None and isinstance(self.planned.hierarchy, CurvePrior | ImagePrior):
             return "over smooth curves between the bounds"
         if self.n is not None and self.problem(self.n).mixture is not None:
             return "over smooth means, from as large as the bound allows to a hundredth of that"
@@ -425,7 +449,8 @@ class MeanPlan(Plan):
         None where no such limit is proved: under (epsilon, delta), where the bound is a body, and for
         the line of curves between bounds, whose means are not those of the limit.
         """
-        if self.planned is None or self.n is None or isinstance(self.planned.hierarchy, CurvePrior):
+        hierarchy = None if self.planned is None else self.planned.hierarchy
+        if self.planned is None or self.n is None or isinstance(hierarchy, CurvePrior | ImagePrior):
             return None
         least = least_error(self.problem(self.n))
         return None if least is None else self.typical(least)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.reading import basis_from_json, prior_from_json
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors import CurveModel, Posterior, Widths, mixture_of
+from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths, mixture_of
 from dpfda.noise import NoiseLaw, achieved_guarantee, law_from_json
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
@@ -60,7 +61,7 @@ class Expansion(Banded):
     synthesis : array (K, M), optional
         Public matrix that takes shrunk noisy integers to coefficients, where those were not measured
         themselves.
-    hierarchy : Hierarchy or CurvePrior, optional
+    hierarchy : Hierarchy, CurvePrior or ImagePrior, optional
         Public prior under which `coefficients` are the posterior mean; without it they are linear in the
         noisy sum, by `shrinkage` and `synthesis`.
     """
@@ -75,7 +76,7 @@ class Expansion(Banded):
     certificate: Certificate
     about: Mapping[str, Any] = field(default_factory=dict)
     synthesis: Floats | None = None
-    hierarchy: Hierarchy | CurvePrior | None = None
+    hierarchy: Hierarchy | CurvePrior | ImagePrior | None = None
 
     arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
 
@@ -91,6 +92,8 @@ class Expansion(Banded):
             coefficients = self._synthesized(self.shrinkage * self._measured)
         elif isinstance(self.hierarchy, CurvePrior):
             coefficients = self.curve_model.coefficients(self._measured, self.basis.analysis)
+        elif isinstance(self.hierarchy, ImagePrior):
+            coefficients = self._image_model(self.hierarchy).coefficients(self._measured)
         else:
             coefficients = self._posterior.means(self._measured[None, :])[0]
         coefficients.setflags(write=False)
@@ -111,6 +114,10 @@ class Expansion(Banded):
         basis = self.basis
         parts = (self.hierarchy, basis.grid_points, basis.analysis, self.noise, step)
         return CurveModel.of(*parts, counted=self.counted is not None)
+
+    def _image_model(self, prior: ImagePrior) -> ImageModel:
+        step = math.ldexp(1.0, -self.exponent) / self.count
+        return ImageModel.of(prior, self.basis, self.noise, step)
 
     @property
     def counted(self) -> NoisyCount | None:
@@ -156,11 +163,15 @@ class Expansion(Banded):
         """
         if self.hierarchy is None:
             return self
+        if isinstance(self.hierarchy, ImagePrior):
+            return replace(self, hierarchy=replace(self.hierarchy, shrunk=False))
         factors = self.shrinkage if self.synthesis is not None else np.ones_like(self.shrinkage)
         return replace(self, hierarchy=None, shrinkage=factors)
 
     def _synthesized(self, shrunk: Floats) -> Floats:
         """Coefficients (..., K) from what was measured (..., M)."""
+        if isinstance(self.hierarchy, ImagePrior):
+            return self._image_model(self.hierarchy).linear(shrunk)
         return shrunk if self.synthesis is None else np.asarray(shrunk @ self.synthesis.T)
 
     def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
@@ -227,13 +238,19 @@ class Expansion(Banded):
                 raise ValueError("a count joins sums over cells of a line, and has their noise")
         synthesis = (measured, measured) if made.synthesis is None else made.synthesis.shape
         counts = {len(made.noisy_sum), len(made.shrinkage)}
-        if counts != {measured} or synthesis != (functions, measured):
-            raise ValueError("coefficients, factors, functions and scales differ in number")
         hierarchy = made.hierarchy
+        image = isinstance(hierarchy, ImagePrior) and made.synthesis is None
+        if counts != {measured} or (synthesis != (functions, measured) and not image):
+            raise ValueError("coefficients, factors, functions and scales differ in number")
         if isinstance(hierarchy, CurvePrior):
             cells = measured if hierarchy.cells is None else len(hierarchy.cells)
             if hierarchy.lower.shape != made.center.shape or cells != measured:
                 raise ValueError("bounds, cells and scales differ in number")
+            _check_scales(made, hierarchy)
+        elif isinstance(hierarchy, ImagePrior):
+            shape = getattr(made.basis, "shape", None)
+            if hierarchy.measured != measured or hierarchy.shape != shape:
+                raise ValueError("grid, cells and scales differ in number")
             _check_scales(made, hierarchy)
         elif hierarchy is not None and _sizes(hierarchy) != (measured, functions):
             raise ValueError("prior and scales differ in number")
@@ -349,12 +366,15 @@ class Expansion(Banded):
         ]
 
 
-def _check_scales(release: Expansion, curves: CurvePrior) -> None:
+def _check_scales(release: Expansion, prior: CurvePrior | ImagePrior) -> None:
     """Refuse noise on cells that is too small for its cost: the bounds say how far one unit moves it."""
-    if curves.cells is None:
+    if prior.cells is None:
         return
-    halves = np.floor(np.ldexp(curves.width / 2, release.exponent)).astype(np.int64)
-    sums = np.add.reduceat(halves, np.cumsum((0, *curves.cells[:-1])))
+    halves = np.floor(np.ldexp(np.asarray(prior.width) / 2, release.exponent)).astype(np.int64)
+    if isinstance(prior, ImagePrior):
+        sums = np.full(prior.measured, halves * prior.weight)
+    else:
+        sums = np.add.reduceat(halves, np.cumsum((0, *prior.cells[:-1])))
     width = tuple(release.neighbours.differences(size) for size in sums.tolist())
     if release.counted is not None:
         width += (release.counted.scale,)

@@ -179,9 +179,13 @@ def _spaced(settings: Settings, values: Any) -> Floats:
         return equally_spaced(POINTS, domain)
     shape = shape_of(values)
     if len(shape) != 2:
+        several = (
+            " For the mean of images pass basis=BoxBasis.on_grid('cosine', (height, width), [(0, 1), "
+            "(0, 1)]); for several values at every point take PrivateVectorMean."
+        )
         raise DataError(
             f"X must have two dimensions (curves, points); found {len(shape)}. "
-            "Reshape your data: one curve a row."
+            f"Reshape your data: one curve a row.{several if len(shape) == 3 else ''}"
         )
     if shape[0] == 0:
         raise DataError("X must hold at least two curves; found none (0 sample(s)).")

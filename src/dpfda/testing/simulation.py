@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
+from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design
-from dpfda.mechanisms.posteriors import CurveModel, Posterior, mixture_of
+from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, mixture_of
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
@@ -70,8 +71,8 @@ def simulate_releases(
     coefficients = simulated_coefficients(prepared, generator, draws)
     center = prepared.plan.bound.center_on(flat_grid(basis))
     curves = center + coefficients @ functions[:, : coefficients.shape[1]].T
-    prior = prepared.plan.curves
-    if prior is not None and prepared.plan.answers_with_line:
+    line = prepared.plan.curves if prepared.plan.answers_with_line else None
+    if (prior := line or prepared.plan.images) is not None:
         curves = np.clip(curves, prior.lower, prior.upper)
     return curves.view(NotPrivate)
 
@@ -120,6 +121,10 @@ def released_coefficients(design: Design, means: Floats, step: float, basis: Any
         )
         analysis = basis.analysis[:, : design.functions]
         return np.array([model.coefficients(row, analysis) for row in means])
+    if isinstance(design.hierarchy, ImagePrior):
+        released = basis.truncate(design.functions)
+        image = ImageModel.of(design.hierarchy, released, design.noise, step)
+        return np.array([image.coefficients(row) for row in means])
     mixture = mixture_of(design.noise)
     if design.hierarchy is None or mixture is None:
         return design.coefficients(means)

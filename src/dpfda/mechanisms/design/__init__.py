@@ -3,6 +3,7 @@
 from dpfda.mechanisms.design.choice import choose
 from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
+from dpfda.mechanisms.design.images import public_images
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any
 from dpfda.mechanisms.design.problems import adapted, make_problem, public_curves, public_mixture
 
@@ -15,6 +16,7 @@ __all__ = [
     "least_error_of_any",
     "make_problem",
     "public_curves",
+    "public_images",
     "public_mixture",
     "with_count",
 ]

@@ -23,6 +23,7 @@ from dpfda.mechanisms import (
     mechanisms,
     read_mechanism,
 )
+from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design
 from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
@@ -64,7 +65,7 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
     if not (isinstance(mechanism, str) and mechanism == "auto"):
         named = read_mechanism(mechanism)
         return _genuine(named.design(_within(named, problem)))
-    if (default := line_design(problem)) is not None:
+    if (default := line_design(problem) or image_design(problem)) is not None:
         return default
     best, least = None, math.inf
     for design, handicap in _candidates(problem):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.priors import Hierarchy
 from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
-from dpfda.mechanisms.posteriors import CountNoise, CurveModel, Posterior, mixture_of
+from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior, mixture_of
 from dpfda.numerics.remembered import remembered
 
 Floats = NDArray[np.float64]
@@ -24,6 +26,8 @@ Floats = NDArray[np.float64]
 DRAWS = 1000
 FEWEST_DRAWS = 200
 MANY_BLOCKS = 8
+# Images that are simulated, at most.
+IMAGES = 60
 # Means between bounds are drawn with a level anywhere in the middle, and with variances around it from a
 # fifth of what the bounds allow to a thousandth.
 MIDDLE = (0.2, 0.8)
@@ -82,6 +86,8 @@ def expected_error(
     norms = basis.square_norms[: design.functions]
     if isinstance(design.hierarchy, CurvePrior):
         bias, noise = _of_lines(problem, design, design.hierarchy, basis, draws, rough)
+    elif isinstance(design.hierarchy, ImagePrior):
+        bias, noise = _of_images(_image_model(problem, design, basis), design, problem, draws)
     elif design.hierarchy is not None:
         bias, noise = _simulated(problem, design, draws)
     else:
@@ -104,6 +110,9 @@ def made_up_sums(
         prior, grid = design.hierarchy, basis.grid_points
         model = CurveModel.of(prior, grid, basis.analysis, design.noise, unit, counted)
         return np.asarray((_means_between(model, generator, draws) - 0.5) @ model.forms.T / unit)
+    if isinstance(design.hierarchy, ImagePrior):
+        image = _image_model(problem, design, basis)
+        return np.array([image.sums(mean[1]) for mean in _images(image, generator, draws)]) / unit
     forms = None if design.hierarchy is None else design.hierarchy.forms
     if design.measurement is not None and forms is None:
         return np.zeros((draws, design.components))
@@ -201,6 +210,38 @@ def _of_lines(
     total = float(np.mean([np.mean(each**2 @ basis.weights) for each in errors]))
     noise = float(np.mean((errors[0] - errors[1]) ** 2 @ basis.weights)) / 2
     return max(total - noise, 0.0), min(noise, total)
+
+
+def _image_model(problem: Problem, design: Design, basis: Any) -> ImageModel:
+    assert isinstance(design.hierarchy, ImagePrior)  # noqa: S101
+    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    return ImageModel.of(design.hierarchy, basis.truncate(design.functions), design.noise, step)
+
+
+def _images(
+    model: ImageModel, generator: np.random.Generator, draws: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Smooth images about a level between the bounds: coefficients and what cells see, in shares."""
+    for place, level in enumerate(generator.uniform(*MIDDLE, draws) - 0.5):
+        normals = generator.standard_normal(model.frequencies)
+        scale = CURVE_SCALES[place % CURVE_SCALES.size]
+        yield model.made_up(place, scale, level, normals)
+
+
+def _of_images(model: ImageModel, design: Design, problem: Problem, draws: int) -> tuple[float, float]:
+    """Bias and noise of the mean of images between bounds, in squared units of the data."""
+    generator = np.random.Generator(np.random.Philox(key=0))
+    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    root = model.prior.width * math.sqrt(model.basis.volume)
+    total, noise = [], []
+    for mean, coarse in _images(model, generator, min(draws, IMAGES)):
+        sums = model.sums(coarse)
+        drawn = design.noise.simulate(generator, 2) * step
+        first, second = (model.coefficients(sums + each) / root - mean for each in drawn)
+        total.append((np.sum(first**2) + np.sum(second**2)) / 2)
+        noise.append(np.sum((first - second) ** 2) / 2)
+    whole, part = (float(np.mean(each)) * root**2 for each in (total, noise))
+    return max(whole - part, 0.0), min(part, whole)
 
 
 def _means_between(model: CurveModel, generator: np.random.Generator, draws: int) -> Floats:

@@ -396,21 +396,16 @@ class CurvePosterior:
         Where the number of units is one coordinate more, the likelihood is (1 + m) exp(-m) for m =
         max_j |y_j - c| / b, and the evidence (2 + h / b) / (M + 1) times that.
         """
-        model, cells = self.model, self.noisy.size
+        model = self.model
         if model.prior.version < 2 or not isinstance(model.noise, BoxNoise):
             return None
         seen = model.seen.sum(axis=1)
         if np.ptp(seen) > ALIKE * seen.max():
             return None
-        levels = self.noisy / seen
-        low, high = float(levels.min()), float(levels.max())
-        size = model.noise.components
-        scale = np.sqrt(3 / ((size + 1) * (size + 2))) / float(seen.mean())
-        half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
-        evidence = usual - cells / 2 - half + np.log(2 * scale)
-        if size > cells:
-            evidence += np.log((2 + half) / (cells + 1))
-        return float(evidence), 0.5 + float(np.clip((low + high) / 2, -0.5, 0.5))
+        evidence, level = constant_evidence(
+            self.noisy / seen, 1 / float(seen.mean()), model.noise.components
+        )
+        return evidence, 0.5 + level
 
     @property
     def evidence(self) -> float:
@@ -434,6 +429,27 @@ class CurvePosterior:
     def line(self) -> Floats:
         """The mean, clipped to the bounds."""
         return np.clip(self.mean, 0.0, 1.0)
+
+
+def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:
+    """Log evidence of one level, and that level minus 1/2; see `CurvePosterior.constant`.
+
+    Parameters
+    ----------
+    levels : array (M,)
+        What each cell shows of the mean minus 1/2.
+    deviation : float
+        Standard deviation of the noise in each.
+    size : int
+        Number of coordinates of the noise: M, or one more.
+    """
+    cells, low, high = levels.size, float(levels.min()), float(levels.max())
+    scale = np.sqrt(3 / ((size + 1) * (size + 2))) * deviation
+    half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
+    evidence = usual - cells / 2 - half + np.log(2 * scale)
+    if size > cells:
+        evidence += np.log((2 + half) / (cells + 1))
+    return float(evidence), float(np.clip((low + high) / 2, -0.5, 0.5))
 
 
 def weights_of(fits: list[Fit], prior: Mapping[str, float], public: float = PUBLIC) -> list[Floats]:

@@ -1,0 +1,132 @@
+"""What the default mean of images between bounds is estimated from, beside noisy numbers: all public.
+
+As `dpfda.bases.curve_priors`, for functions of several variables. The estimate, and every constant in
+it, is `dpfda.mechanisms.posteriors.images`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from dpfda.errors import ParameterError
+from dpfda.numerics.encoding import integer, integers, number
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ImagePrior:
+    """Public ingredients of the estimate of a mean image whose values are bounded.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Public bounds, in the units of the data.
+    shape : tuple of d int
+        Grid points along each axis.
+    cells : tuple of d int
+        Cells along each axis, of equal sizes, whose sums got noise.
+    shrunk : bool
+        Whether the estimate is the posterior mean; else cosines through what was measured.
+    version : int
+        Of the constants.
+
+    Raises
+    ------
+    ParameterError
+        If the parts do not fit each other, or a later version wrote them.
+    """
+
+    lower: float
+    upper: float
+    shape: tuple[int, ...]
+    cells: tuple[int, ...]
+    shrunk: bool = True
+    version: int = VERSION
+
+    KIND: ClassVar[str] = "images between bounds"
+
+    def __post_init__(self) -> None:
+        if not (-math.inf < self.lower < self.upper < math.inf):
+            raise ParameterError("bounds", "be finite with lower < upper", f"{self.lower}, {self.upper}")
+        fits = len(self.shape) == len(self.cells) and all(
+            1 <= count <= size for count, size in zip(self.cells, self.shape, strict=False)
+        )
+        if not fits:
+            raise ParameterError(
+                "cells", f"be 1 to the points of each axis {self.shape}", f"{self.cells}"
+            )
+        if not 1 <= self.version <= VERSION:
+            raise ParameterError(
+                "version",
+                f"be 1 to {VERSION}",
+                str(self.version),
+                "A later version of this library wrote the file: use that one.",
+            )
+
+    @property
+    def width(self) -> float:
+        """Distance between the bounds."""
+        return self.upper - self.lower
+
+    @property
+    def measured(self) -> int:
+        """Number M of cells."""
+        return math.prod(self.cells)
+
+    @property
+    def weight(self) -> int:
+        """What the weights of the grid points in one cell add up to; the same for all cells."""
+        return math.prod(
+            math.lcm(size, count) // count for size, count in zip(self.shape, self.cells, strict=True)
+        )
+
+    @property
+    def matrix(self) -> Any:
+        """Sparse integer matrix (M, m) from values on the grid, in C order, to sums over cells.
+
+        A grid point is a cell of the fine grid. Its weight in a coarse cell is the part of it that lies
+        there, in common units: where the numbers of cells divide those of points all weights are one.
+        """
+        made = scipy.sparse.csr_array(np.ones((1, 1), dtype=np.int64))
+        for size, count in zip(self.shape, self.cells, strict=True):
+            made = scipy.sparse.kron(made, _overlaps(size, count), format="csr")
+        return scipy.sparse.csr_array(made)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ingredients as JSON types."""
+        return {
+            "kind": self.KIND,
+            "version": self.version,
+            "lower": self.lower,
+            "upper": self.upper,
+            "shape": list(self.shape),
+            "cells": list(self.cells),
+            "shrunk": self.shrunk,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> ImagePrior:
+        """Build the ingredients again."""
+        return cls(
+            number(written["lower"]),
+            number(written["upper"]),
+            integers(written["shape"]),
+            integers(written["cells"]),
+            written["shrunk"] is True,
+            integer(written["version"], 1),
+        )
+
+
+def _overlaps(size: int, count: int) -> Any:
+    """Matrix (count, size): common parts of equal cells and equal grid points, in common units."""
+    whole = math.lcm(size, count)
+    edges = np.union1d(np.arange(0, whole, whole // count), np.arange(0, whole, whole // size))
+    lengths = np.diff(np.append(edges, whole))
+    places = (edges * count // whole, edges * size // whole)
+    return scipy.sparse.csr_array((lengths.astype(np.int64), places), shape=(count, size))

@@ -1,0 +1,243 @@
+"""The default mean of images between bounds: a posterior mean that knows neither roughness nor scale.
+
+As `dpfda.mechanisms.posteriors.curves` for functions of d variables on the midpoints of a regular grid,
+by fast transforms alone. In shares of the distance between the bounds the mean is 1/2 plus a sum of
+products of cosines, c_k phi_k with frequencies k, mean squares one. What is seen are averages over
+equal cells plus noise of one variance. The cosine transform of these M averages is white noise plus, at
+each coarse frequency, the coefficients that it cannot tell apart (k and 2 M_a - k along axis a, and so
+on), each times the factor
+
+    (M_a / m_a) sin(pi k / 2 M_a) / sin(pi k / 2 m_a)
+
+by which averaging over m_a / M_a points damps it: exact where M_a divides m_a. So given a component of
+the prior and a scale all coarse frequencies are independent, and the posterior costs O(m log m).
+
+**Components.** Variances (1 + (r (1 + |k|))^2)^(-(e + d - 1) / 2) of sum 1/4, r in {.1, .3, 1}: smooth
+for e in {4, 6, 8}, rough for e in {2, 3}, each also with 10^4 times the first variance, a level of its
+own; ten scales; and a constant, for which the law of box noise is exact. Components and scales are
+weighed by their evidence, as for curves, with the same constants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpfda.bases.boxes import BoxBasis
+from dpfda.bases.image_priors import ImagePrior
+from dpfda.mechanisms.posteriors.curves import (
+    CONSTANT,
+    KEPT,
+    LEVELS,
+    LINE,
+    MEAN_SQUARE,
+    RANGES,
+    ROUGH,
+    SCALES,
+    SMOOTH,
+    constant_evidence,
+)
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.one_thread import one_thread
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Frequencies that the prior counts along an axis, over the number of cells.
+BEYOND = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ImageModel:
+    """What was measured of a mean image, ready for any number of noisy outcomes.
+
+    Parameters
+    ----------
+    prior : ImagePrior
+    basis : BoxBasis
+        Of the release: K cosines.
+    step : float
+        Standard deviation of the noise, in units of what is measured: the means of sums over cells.
+    """
+
+    prior: ImagePrior
+    basis: BoxBasis
+    step: float
+
+    @classmethod
+    def of(cls, prior: ImagePrior, basis: BoxBasis, noise: NoiseLaw, step: float) -> Self:
+        """With noise in units of `step`; its coordinates have one variance, as equal cells have."""
+        return cls(prior, basis, float(np.sqrt(noise.variances()[0])) * step)
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise in the transform of the averages, in shares of the bounds' distance."""
+        return self.step / self._unit / math.sqrt(self.prior.measured)
+
+    @property
+    def _unit(self) -> float:
+        return self.prior.weight * self.prior.width
+
+    @one_thread()
+    def coefficients(self, noisy: Floats) -> Floats:
+        """Coefficients (K,) of the mean minus the middle of the bounds, from noisy means (M,).
+
+        In the units of the data times the root of those of the domain, not clipped.
+        """
+        seen = self.transformed(noisy)
+        found = self._posterior(seen, noisy) if self.prior.shrunk else self._through(seen)
+        return np.asarray(found * self.prior.width * math.sqrt(self.basis.volume))
+
+    def linear(self, noisy: Floats) -> Floats:
+        """Coefficients (n, K) of the cosines through noisy means (n, M), without the prior."""
+        found = self._through(self.transformed(noisy))
+        return np.asarray(found * self.prior.width * math.sqrt(self.basis.volume))
+
+    def transformed(self, noisy: Floats) -> Floats:
+        """Coarse coefficients (..., M) of noisy means (..., M), in shares of the bounds' distance."""
+        averages = (noisy / self._unit).reshape(-1, *self.prior.cells)
+        coarse = scipy.fft.dctn(averages, axes=range(1, averages.ndim), norm="ortho")
+        return np.asarray(coarse.reshape(noisy.shape) / math.sqrt(self.prior.measured))
+
+    def sums(self, coarse: Floats) -> Floats:
+        """Means (M,) of sums over cells, of coarse coefficients (M,): the inverse of `transformed`."""
+        table = coarse.reshape(self.prior.cells) * math.sqrt(self.prior.measured)
+        return np.asarray(scipy.fft.idctn(table, norm="ortho").ravel() * self._unit)
+
+    def made_up(self, kind: int, scale: float, level: float, normals: Floats) -> tuple[Floats, Floats]:
+        """A mean of the smooth kind of this number: its coefficients (K,) and coarse ones (M,), shares.
+
+        Parameters
+        ----------
+        kind, scale, level
+            Which component, its variance relative to the largest, and the mean's level minus 1/2.
+        normals : array (F,)
+            Standard normal numbers, one a frequency that the prior counts.
+        """
+        smooth = [(e, r) for e in SMOOTH for r in RANGES]
+        variances = self._variances(*smooth[kind % len(smooth)])
+        drawn = np.sqrt(scale * variances) * normals
+        drawn[0] = level
+        coarse = np.bincount(self._coarse, weights=self._gains * drawn, minlength=self.prior.measured)
+        return drawn[self._released], np.asarray(coarse, dtype=np.float64)
+
+    @property
+    def frequencies(self) -> int:
+        """Number F of frequencies that the prior counts."""
+        return int(self._squares.size)
+
+    def _posterior(self, seen: Floats, noisy: Floats) -> Floats:
+        """Posterior mean (K,) of the coefficients: over components and scales, by their evidence."""
+        power, measured, logs, made = self.deviation**2, self.prior.measured, [], []
+        for weight, variances in self._components():
+            signal = np.bincount(self._coarse, weights=self._gains**2 * variances, minlength=measured)
+            ratios = 1 + SCALES[:KEPT, None] * (signal / power)
+            likelihoods = np.log(ratios).sum(axis=1) + (seen**2 / power / ratios).sum(axis=1)
+            logs.append(np.log(weight) - likelihoods / 2)
+            made.append((np.log(weight), ratios, variances))
+        total = float(scipy.special.logsumexp(logs))
+        mean = np.zeros(self.basis.components)
+        for found, (_, ratios, variances) in zip(logs, made, strict=True):
+            gain = np.exp(found - total) @ (SCALES[:KEPT, None] / ratios) * seen / power
+            mean += (self._gains * variances)[self._released] * gain[self._coarse][self._released]
+        levels = noisy / self._unit
+        evidence, level = constant_evidence(levels, self.step / self._unit, measured)
+        share = scipy.special.expit(np.log(CONSTANT * measured) + evidence - total)
+        mean *= 1 - share
+        mean[self._first] += share * level
+        return mean
+
+    def _through(self, seen: Floats) -> Floats:
+        """The M lowest cosines that have what was seen: nothing beyond."""
+        lowest = np.all(np.array(self._indices) < np.array(self.prior.cells)[:, None], axis=0)
+        inside = np.where(lowest, self._gains, 1.0)
+        factors = np.where(lowest, 1 / inside, 0.0)[self._released]
+        return np.asarray(seen[..., self._coarse[self._released]] * factors)
+
+    def _components(self) -> list[tuple[float, Floats]]:
+        made = []
+        for exponent in (*SMOOTH, *ROUGH):
+            kind = "smooth" if exponent in SMOOTH else f"rough{exponent:g}"
+            for reach in RANGES:
+                variances = self._variances(exponent, reach)
+                for level in LEVELS:
+                    free = variances.copy()
+                    free[0] *= level
+                    made.append((LINE[kind], free))
+        return made
+
+    def _variances(self, exponent: float, reach: float) -> Floats:
+        """Prior variances (F,) of a component: power at a frequency falls alike in any dimension."""
+        distances = 1 + np.sqrt(self._squares)
+        row = (1 + (reach * distances) ** 2) ** (-(exponent + len(self.prior.cells) - 1) / 2)
+        return np.asarray(row * (MEAN_SQUARE / row.sum()))
+
+    # Frequencies that the prior counts, on a box of indices, flattened in C order; zero is the first.
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        largest = [int(index.max()) + 1 for index in self.basis.indices]
+        pairs = zip(self.prior.shape, self.prior.cells, largest, strict=True)
+        return tuple(min(size, max(BEYOND * count, least)) for size, count, least in pairs)
+
+    @cached_property
+    def _indices(self) -> tuple[Integers, ...]:
+        return tuple(index.ravel() for index in np.indices(self._shape))
+
+    @cached_property
+    def _squares(self) -> Floats:
+        return np.asarray(np.sum([index.astype(float) ** 2 for index in self._indices], axis=0))
+
+    @cached_property
+    def _released(self) -> Integers:
+        """Places (K,) of the functions of the basis among the frequencies."""
+        return np.asarray(np.ravel_multi_index(self.basis.indices, self._shape), dtype=np.int64)
+
+    @property
+    def _first(self) -> int:
+        return int(np.argmin(self._released))
+
+    @cached_property
+    def _coarse(self) -> Integers:
+        """Coarse frequency (F,) at which each is seen."""
+        folded = [
+            _folded(index, count)[0]
+            for index, count in zip(self._indices, self.prior.cells, strict=True)
+        ]
+        return np.asarray(np.ravel_multi_index(folded, self.prior.cells), dtype=np.int64)
+
+    @cached_property
+    def _gains(self) -> Floats:
+        """Factor (F,) by which each is seen there; zero where no cell sees it."""
+        gains = np.ones(self._coarse.size)
+        parts = zip(self._indices, self.prior.shape, self.prior.cells, strict=True)
+        for index, size, count in parts:
+            gains *= (_damping(size, count) * _folded(np.arange(size), count)[1])[index]
+        return gains
+
+
+def _folded(frequencies: Integers, count: int) -> tuple[Integers, Floats]:
+    """Where `count` midpoints see cosines of these frequencies, and the factor of the unit functions."""
+    turns, within = np.divmod(frequencies, 2 * count)
+    coarse = np.where(within > count, 2 * count - within, within)
+    sign = np.where(turns % 2 == 1, -1.0, 1.0) * np.where(within > count, -1.0, 1.0)
+    # The constant has mean square one as it is, other cosines after a factor of the root of two.
+    factor = np.where((coarse == 0) & (frequencies > 0), math.sqrt(2.0), 1.0) * sign
+    unseen = coarse == count
+    return np.where(unseen, 0, coarse), np.where(unseen, 0.0, factor)
+
+
+def _damping(size: int, count: int) -> Floats:
+    """Averages of cosines over size / count points, relative to their value in the middle."""
+    angles = np.pi * np.arange(size) / (2 * size)
+    ratio = size / count
+    with np.errstate(invalid="ignore"):
+        damping = np.sin(ratio * angles) / (ratio * np.sin(angles))
+    damping[0] = 1.0
+    return np.asarray(damping)

@@ -1,0 +1,215 @@
+"""The default mean of images between bounds: cells of a box, their noise, and the line through them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit, logsumexp
+
+from dpfda import PrivacyUnit, PrivateMean, load
+from dpfda.bases import BoxBasis
+from dpfda.bases.image_priors import ImagePrior
+from dpfda.errors import DataError, ParameterError, StorageError
+from dpfda.mechanisms.design.images import image_cells
+from dpfda.mechanisms.posteriors import ImageModel
+from dpfda.mechanisms.posteriors.curves import constant_evidence
+from dpfda.noise import BoxNoise
+from dpfda.summaries.streams import MeanStream
+from dpfda.testing import simulate_releases
+
+SHAPE, DOMAIN = (6, 8), [(0.0, 2.0), (-1.0, 1.0)]
+
+
+def basis_of(shape=SHAPE, domain=DOMAIN):
+    return BoxBasis.on_grid("cosine", shape, domain)
+
+
+def some_images(count, shape=SHAPE, seed=3):
+    generator = np.random.default_rng(seed)
+    rows = np.linspace(0, 1, shape[0])[:, None] * np.cos(np.linspace(0, 2, shape[1]))
+    return np.clip(0.5 + rows / 2 + 0.1 * generator.standard_normal((count, *shape)), 0, 1)
+
+
+@pytest.mark.parametrize("cells", [(6, 8), (3, 4), (2, 8), (4, 5), (1, 1), (5, 7)])
+def test_cells_are_equal_and_share_points_by_area(cells):
+    prior = ImagePrior(0.0, 1.0, SHAPE, cells)
+    matrix = prior.matrix.toarray()
+    assert matrix.dtype == np.int64
+    assert np.all(matrix.sum(axis=1) == prior.weight)
+    # Of a function that is constant on grid points, averages over cells are integrals: a second road.
+    image = some_images(1)[0]
+    fine = np.repeat(np.repeat(image, cells[0], axis=0), cells[1], axis=1)
+    means = fine.reshape(cells[0], SHAPE[0], cells[1], SHAPE[1]).mean(axis=(1, 3))
+    assert np.allclose(matrix @ image.ravel() / prior.weight, means.ravel(), atol=1e-12)
+
+
+@pytest.mark.parametrize(("relation", "moves"), [("replace-one", 2), ("add-remove", 1)])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 40.0])
+def test_noise_is_calibrated_to_how_far_one_image_moves_the_sums(relation, moves, epsilon):
+    # Between neighbours the sums over cells move by `moves` half-widths, attained; b = width / epsilon.
+    unit = PrivacyUnit(neighbours=relation, public_size=100 if moves == 1 else None)
+    estimator = PrivateMean(epsilon, bounds=(0, 1), basis=basis_of(), unit=unit)
+    images = some_images(100)
+    images[0] = 5.0
+    prepared = estimator.prepare(images)
+    changed = images.copy()
+    changed[0] = -7.0
+    far = np.array(prepared.total._total) - np.array(estimator.prepare(changed).total._total)
+    design = prepared.plan.design(100)
+    assert isinstance(design.noise, BoxNoise)
+    norm, width = prepared.plan.problem(100).differences(design)
+    assert norm == "box"
+    assert tuple(far.tolist()) == tuple(2 * w // moves for w in width)
+    scales = design.noise.scales
+    assert all(b == math.ceil(w / epsilon) for b, w in zip(scales, width, strict=True))
+    # A scale less by a root of two, or by one unit, is refused before anything is drawn.
+    assert float(prepared.plan.certified().costs[0].guarantee.epsilon) == epsilon
+
+
+def test_nothing_of_another_record_changes_the_integers_of_one():
+    estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis_of())
+    images = some_images(7)
+    odd = images.copy()
+    odd[3] = 1e308
+    with_one, other = (estimator.prepare(x).total._total for x in (images, odd))
+    alone = [estimator.prepare(np.stack([x[3], x[0]])).total._total for x in (images, odd)]
+    assert [a - b for a, b in zip(with_one, other, strict=True)] == [
+        a - b for a, b in zip(*alone, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("shape", "cells"), [((4, 6), (2, 3)), ((4, 4), (4, 4)), ((6, 4), (2, 4))])
+def test_the_line_is_the_posterior_mean(shape, cells):
+    # Dense Gaussian algebra over all functions of the grid, where cells divide it.
+    basis, prior = basis_of(shape, [(0, 1), (0, 1)]), ImagePrior(-1.0, 3.0, shape, cells)
+    step = 0.03 * prior.weight * prior.width
+    generator = np.random.default_rng(5)
+    noisy = prior.matrix @ (generator.uniform(-1, 1.5, 1) + generator.normal(0, 0.4, math.prod(shape)))
+    model = ImageModel(prior, basis, step)
+    seen = noisy / prior.weight / prior.width
+    functions = basis.evaluate(
+        np.stack(np.meshgrid(*basis.grid_points, indexing="ij"), -1).reshape(-1, 2)
+    )
+    forms = prior.matrix @ functions / prior.weight
+    length = 1 + np.sqrt(np.sum(basis.frequencies.astype(float) ** 2, axis=1))
+    logs, means = [], []
+    for exponent in (4, 6, 8, 2, 3):
+        for reach in (0.1, 0.3, 1.0):
+            shaped = (1 + (reach * length) ** 2) ** (-(exponent + 1) / 2)
+            for level in (1.0, 1e4):
+                variances = shaped * 0.25 / shaped.sum()
+                variances[0] *= level
+                for k in range(10):
+                    spread = 10 ** (-2 * k / 3) * variances
+                    covariance = (forms * spread) @ forms.T + 0.03**2 * np.eye(len(forms))
+                    solved = np.linalg.solve(covariance, seen)
+                    evidence = -(np.linalg.slogdet(covariance / 0.03**2)[1] + seen @ solved) / 2
+                    logs.append(evidence + math.log(0.03 if exponent < 4 else 1.0))
+                    means.append(spread * (forms.T @ solved))
+    total = logsumexp(logs)
+    mean = np.exp(np.array(logs) - total) @ np.array(means)
+    evidence, level = constant_evidence(seen, 0.03, len(forms))
+    share = expit(math.log(3.0 * len(forms)) + evidence - total)
+    mean = (1 - share) * mean + share * level * np.eye(len(mean))[0]
+    assert np.allclose(model.coefficients(noisy), mean * prior.width, rtol=1e-8, atol=1e-10)
+
+
+def test_without_the_prior_cosines_go_through_what_was_measured():
+    basis, prior = basis_of((6, 8)), ImagePrior(0.0, 2.0, (6, 8), (3, 4), shrunk=False)
+    model, noisy = ImageModel(prior, basis, 0.1), np.arange(12.0) / 7
+    values = basis.values_on_grid(model.coefficients(noisy)).ravel()
+    assert np.allclose(prior.matrix @ values, noisy, atol=1e-10)
+    assert np.allclose(model.linear(noisy[None]), model.coefficients(noisy)[None])
+
+
+def test_a_constant_image_is_found():
+    # Of the law of the box: the average of the cells has (M / 3)^(1/2) / S.
+    images = np.full((400, 32, 32), 0.4)
+    estimator = PrivateMean(50.0, bounds=(0, 1), basis=basis_of((32, 32)))
+    assert image_cells((32, 32), 20_000.0) == (11, 11)
+    draws = np.asarray(simulate_releases(estimator, images, 100, seed=4)) - 0.4
+    assert np.sqrt(np.mean(draws**2)) < 0.9 * (121 / 3) ** 0.5 / 20_000
+
+
+def test_the_default_beats_a_block_of_coefficients():
+    images = some_images(500, (16, 16))
+    truth = images.mean(axis=0).ravel()
+
+    def error(mechanism):
+        estimator = PrivateMean(2.0, bounds=(0, 1), basis=basis_of((16, 16)), mechanism=mechanism)
+        draws = np.asarray(simulate_releases(estimator, images, 60, seed=9))
+        return np.sqrt(np.mean((draws - truth) ** 2))
+
+    assert error("auto") < 0.7 * error("knorm")
+
+
+def test_expected_errors_fall_with_the_budget_and_state_the_scale():
+    plans = [
+        PrivateMean(epsilon, bounds=(0, 4), basis=basis_of((8, 8))).plan(n=500)
+        for epsilon in (0.1, 1.0, 10.0)
+    ]
+    errors = [plan.expected(quick=True) for plan in plans]
+    assert errors[0] > 1.5 * errors[1] > 3 * errors[2] > 0
+    assert plans[1].scale == (4.0, "the distance between the bounds")
+    assert "between the bounds" in plans[1].error_words
+    assert plans[1].limit() is None
+    assert 0 < plans[1].half_width(0.9) < 4
+
+
+def test_files_hold_it_and_refuse_noise_that_is_too_small(tmp_path):
+    release = PrivateMean(1.0, bounds=(0, 1), basis=basis_of()).fit(some_images(300)).release_
+    path = release.save(tmp_path / "image.json")
+    again = load(path)
+    assert again.on_grid((12, 16)).tobytes() == release.on_grid((12, 16)).tobytes()
+    written = json.loads(path.read_text())
+    assert written["hierarchy"]["kind"] == "images between bounds"
+    scales = written["noise"]["scales"]
+    for change in (
+        {"noise": {**written["noise"], "scales": [round(b / math.sqrt(2)) for b in scales]}},
+        {"hierarchy": {**written["hierarchy"], "cells": [1, 1]}},
+        {"hierarchy": {**written["hierarchy"], "shape": [8, 6]}},
+        {"hierarchy": {**written["hierarchy"], "version": 99}},
+    ):
+        path.write_text(json.dumps(written | change))
+        with pytest.raises(StorageError):
+            load(path)
+
+
+def test_streams_add_up_the_same_integers():
+    estimator, images = PrivateMean(1.0, bounds=(0, 1), basis=basis_of()), some_images(90)
+    first, second = (MeanStream(estimator.plan(n=90)) for _ in range(2))
+    for block in (images[:20], images[20:50]):
+        first.add(block)
+    prepared = first.merge(second.add(images[50:])).prepared()
+    assert prepared.total._total == estimator.prepare(images).total._total
+
+
+def test_what_says_more_of_the_mean_keeps_its_own_estimate():
+    images = some_images(200)
+    rough = BoxBasis.on_grid("cosine", SHAPE, DOMAIN, nu=0.5)
+    few = BoxBasis.on_grid("cosine", SHAPE, DOMAIN, components=20)
+    periodic = BoxBasis.on_grid("fourier", SHAPE, DOMAIN)
+    for basis in (rough, few, periodic):
+        assert PrivateMean(1.0, bounds=(0, 1), basis=basis).plan(200).images is None
+    assert PrivateMean(1.0, 1e-6, bounds=(0, 1), basis=basis_of()).plan(200).images is None
+    counted = PrivateMean(
+        1.0, bounds=(0, 1), basis=basis_of(), unit=PrivacyUnit(neighbours="add-remove")
+    )
+    assert counted.fit(images).release_.mechanism["name"] != "cells"
+
+
+def test_cells_follow_the_strength():
+    assert image_cells((7, 24), 20_000) == (7, 24)
+    assert image_cells((200, 200), 5000) == (8, 7)
+    assert image_cells((4, 1000), 5000) == (4, 14)
+    assert image_cells((10, 10, 10), 1.0) == (2, 2, 2)
+
+
+def test_parts_that_do_not_fit_are_refused():
+    with pytest.raises(ParameterError, match="bounds must be finite with lower < upper"):
+        ImagePrior(1.0, 1.0, (4, 4), (2, 2))
+    with pytest.raises(ParameterError, match="cells must be 1 to the points of each axis"):
+        ImagePrior(0.0, 1.0, (4, 4), (5, 2))
+    with pytest.raises(DataError, match="For the mean of images pass basis=BoxBasis"):
+        PrivateMean(1.0, bounds=(0, 1)).fit(np.zeros((5, 4, 4)))
