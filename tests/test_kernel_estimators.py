@@ -329,7 +329,11 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"features": "deep"}, ParameterError, "features must be one of 'auto', 'linear'"),
     ({"features": LinearFeatures.of_columns(3)}, ParameterError, "a feature map on the 2 columns of X"),
     ({"components": 0}, ParameterError, "components must be an integer of at least 1; found 0"),
-    ({"neighbours": "add-remove"}, ParameterError, "neighbours must be 'replace-one' for a kernel mach"),
+    (
+        {"neighbours": "add-remove"},
+        ParameterError,
+        "public_size must be given for a kernel machine under",
+    ),
     ({"invalid": "drop"}, ParameterError, "invalid must be one of 'refuse', 'repair'"),
     ({"labels": {"x": 1}}, ParameterError, "labels must have the keys 'domain' and 'value'"),
 ]

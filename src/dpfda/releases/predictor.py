@@ -79,7 +79,7 @@ class ReleasedPredictor(WordedPredictor):
     certificate : Certificate
         What it promises to whom, and what it cost: with the solver, the penalty and other public tuning.
     size : int
-        Public number of privacy units.
+        Public number of privacy units, or that sums were divided by under add/remove neighbours.
     noise : NoiseLaw or SymmetricNoise
         Law of the last noise that was added to the integers behind the coefficients.
     spread : array () or (K, K), optional

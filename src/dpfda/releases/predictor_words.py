@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as said
 from dpfda.records.features import FeatureMap
 from dpfda.releases.banded import Banded
@@ -72,7 +73,7 @@ class WordedPredictor(Banded):
 
     @property
     def public_units(self) -> int | None:
-        return self.size
+        return self.size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
     def value_label(self) -> str:
@@ -123,7 +124,9 @@ class WordedPredictor(Banded):
                 f"- the features: {self.features.describe()};",
                 f"- the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g});",
                 f"- how the noise is made: {self.mechanism['name']} solver, {self.noise.describe()};",
-                f"- the number of {self.unit}s: {self.size}.",
+                f"- the number of {self.unit}s: {self.size}."
+                if self.public_units is not None
+                else f"- the number that sums were divided by: {self.size}.",
             ],
             accurate=[
                 self._accuracy(),

@@ -90,7 +90,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         Its labels: public words for plots, "domain" and "value", with units.
     unit : str or PrivacyUnit, optional
         What to call the privacy unit in the release; "record" or "group" by default. One unit may be
-        replaced by another; their number is public.
+        replaced by another, their number being public; or added or removed, with a `public_size`.
     reading : Reading, optional
         Whether unusable records are refused, or count as a record without features and with target 0.
     ledger : ledger.of(dataset), optional

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.noise import gaussian_ratio
 from dpfda.numerics.parameters import choice
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import (
     GradientSolver,
@@ -90,7 +90,12 @@ def default_loss(solver: str, functions: int, components: int, signal: float) ->
 
 
 def default_solver(
-    loss: Loss, components: int, units: int, guarantee: PureDP | ApproximateDP, functions: int = 1
+    loss: Loss,
+    components: int,
+    units: int,
+    guarantee: PureDP | ApproximateDP,
+    functions: int | None = 1,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> str:
     """The sums for the square loss, the means for several classes with another one.
 
@@ -98,11 +103,15 @@ def default_solver(
 
     The objective's noise is damped by the curvature of the loss as well as by the penalty, but has
     deviation (K + 1)^(1/2) / epsilon a coordinate; under a delta the output's normal noise does not grow
-    with K. On public data the output is better from a ratio of about 1.7 of the two on.
+    with K. On public data the output is better from a ratio of about 1.7 of the two on. Under add/remove
+    neighbours a solver is taken that noises sums, where there is one for the loss.
     """
     if loss.lipschitz is None:
         return "sums"
-    if functions > 1:
+    added = neighbours is Neighbours.ADD_REMOVE
+    if added and functions is None and isinstance(guarantee, ApproximateDP):
+        return GradientSolver.name
+    if (functions or 1) > 1 or (added and loss.name == "hinge"):
         return "means"
     output = OutputSolver(Terms(components, units, loss, Fraction(1), guarantee, False))
     normal = math.sqrt(float(output.noise.variances()[0])) / output.width

@@ -112,12 +112,15 @@ class MachinePlan(Plan):
     about: Mapping[str, Any]
     classes: tuple[Any, ...]
     again: Callable[[Guarantee, int], MachinePlan] | None = None
-    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE  # type: ignore[misc]
     bounded: ClassVar[Mapping[str, Any]] = {"description": BOUND}  # type: ignore[misc]
 
     @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.solver.terms.neighbours
+
+    @property
     def size(self) -> int:  # type: ignore[override]
-        """Number of privacy units."""
+        """Number of privacy units; under add/remove the public number that sums are divided by."""
         return self.solver.terms.units
 
     @property
@@ -189,12 +192,13 @@ def machine_plan(
     classes: tuple[Any, ...],
     functions: int | None,
     about: Mapping[str, Any],
+    neighbours: Neighbours,
 ) -> MachinePlan:
     """The plan of a machine.
 
     Parameters
     ----------
-    guarantee, inputs, unit, classes, about
+    guarantee, inputs, unit, classes, about, neighbours
         As in `MachinePlan`.
     units : int
         Number of privacy units.
@@ -214,13 +218,14 @@ def machine_plan(
     again: Any = partial(
         machine_plan, loss=loss, inputs=inputs, features=features, solver=solver, penalty=penalty,
         unit=unit, grouped=grouped, classes=classes, functions=functions, about=about,
+        neighbours=neighbours,
     )  # fmt: skip
     descent = descends(solver, loss, guarantee, functions)
     if descent:
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     made = _features(features, inputs.lower.size, units, guarantee, functions is not None, descent)
-    worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions or 1)
+    worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions, neighbours)
     return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again)
 
 
@@ -269,16 +274,17 @@ def _solver(
     loss: Loss,
     guarantee: PureDP | ApproximateDP,
     grouped: bool,
-    functions: int,
+    decided: int | None,
+    neighbours: Neighbours,
 ) -> Solver:
-    count = features.components
+    count, functions = features.components, decided or 1
     if loss.name == "auto":
         signal = units * float(guarantee.epsilon)
         loss = read_loss(default_loss(name, functions, count, signal), ("hinge", "squared"))
     if name == "auto":
-        name = default_solver(loss, count, units, guarantee, functions)
+        name = default_solver(loss, count, units, guarantee, decided, neighbours)
     if penalty is None:
         penalty = default_penalty(name, loss, count, units, guarantee, functions)
-    terms = Terms(count, units, loss, check_penalty(penalty), guarantee, grouped, functions)
+    terms = Terms(count, units, loss, check_penalty(penalty), guarantee, grouped, functions, neighbours)
     made: Solver = SOLVERS[name](terms)
     return made

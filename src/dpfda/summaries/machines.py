@@ -38,7 +38,7 @@ from dpfda.records.features import (
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.summaries.arguments import Labels, Records
-from dpfda.summaries.choices import check_choices
+from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.machine_plan import Features, MachinePlan, machine_plan
@@ -88,7 +88,7 @@ class KernelMachine(Estimator):
         Parameters
         ----------
         n : int
-            Number of privacy units.
+            Number of privacy units; a public size counts instead of it.
         inputs : int, optional
             Number of inputs, where the bounds do not say it.
 
@@ -98,6 +98,7 @@ class KernelMachine(Estimator):
             If a public parameter is unusable, as in `fit`.
         """
         whole(n, "n", 2)
+        n = public_size(self.settings.unit, n) or n
         if inputs is None:
             ends = self.bounds if isinstance(self.bounds, Sequence | np.ndarray) else ()
             inputs = max((np.size(end) for end in ends), default=1)
@@ -129,11 +130,9 @@ class KernelMachine(Estimator):
         usable = curves.usable & np.isfinite(targets).reshape(shape[0], -1).all(axis=1)
         codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], invalid)
         units = int(codes.max()) + 1
-        if units < 2:
-            raise DataError(
-                f"There must be at least two privacy units; found {units} (n_samples = {shape[0]})."
-            )
-        plan = self._plan(guarantee, units, loss, inputs, groups, classes)
+        # Under add/remove neighbours another number stands for the units, which are not counted.
+        known = public_size(self.settings.unit, units, invalid) or units
+        plan = self._plan(guarantee, known, loss, inputs, groups, classes)
         points = inputs.scaled(np.where(usable[:, None], curves.values, inputs.lower))
         rows = embedded(plan.features, plan.solver.ball, points)
         # An unusable record counts as one without features and with target 0: a fixed public element.
@@ -144,13 +143,13 @@ class KernelMachine(Estimator):
     def _checked(self) -> tuple[PureDP | ApproximateDP, Loss]:
         check_choices(self)
         settings = self.settings
-        if Neighbours.parse(settings.unit.neighbours) is not Neighbours.REPLACE_ONE:
+        if self._neighbours is Neighbours.ADD_REMOVE and settings.unit.public_size is None:
             raise ParameterError(
-                "neighbours",
-                "be 'replace-one' for a kernel machine",
-                repr(settings.unit.neighbours),
-                "Penalty, features and the average in the objective use the number of units, which is "
-                "private under add/remove.",
+                "public_size",
+                "be given for a kernel machine under add/remove neighbours",
+                "None",
+                "Penalty, features and steps follow from a number of units, and theirs is private: "
+                'PrivacyUnit("person", "add-remove", public_size=...), such as the size planned.',
             )
         if settings.domain != Domain(labels=settings.domain.labels):
             raise ParameterError(
@@ -181,7 +180,12 @@ class KernelMachine(Estimator):
             classes=classes,
             functions=self._functions(classes),
             about=read_labels(settings.domain.labels),
+            neighbours=self._neighbours,
         )
+
+    @property
+    def _neighbours(self) -> Neighbours:
+        return Neighbours.parse(self.settings.unit.neighbours)
 
     def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
         """Targets as in `Labelled`, private, not finite for unusable records; and public classes."""

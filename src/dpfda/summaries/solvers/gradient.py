@@ -51,10 +51,10 @@ class GradientSolver:
 
            step width = 2^21 R,
 
-       which two opposite rows reach up to rounding. What a unit adds depends on its own rows
-       and on b alone, to the last bit: values are exact integers in floats, sums over classes are taken
-       one after another, exponentials are made of additions, multiplications and powers of two, which
-       are correctly rounded wherever in an array they stand.
+       which two opposite rows reach up to rounding; under add/remove it is half of that. What a unit
+       adds depends on its own rows and on b alone, to the last bit: values are exact integers in floats,
+       sums over classes are taken one after another, exponentials are made of additions,
+       multiplications and powers of two, which are correctly rounded wherever in an array they stand.
     2. *All steps.* b is a function of what was released before. Normal noise of one deviation in T
        steps, each with sums at most the step width apart given all earlier releases, has at most the
        profile of one step with T^(1/2) times the width: `dpfda.noise.repeated_width` has the proof.
@@ -121,7 +121,7 @@ class GradientSolver:
     @property
     def step_width(self) -> int:
         """Largest distance of the integers of neighbouring data sets in one step."""
-        return 2 << (SLOPE_BITS + FEATURE_BITS)
+        return self.terms.neighbours.differences(1 << (SLOPE_BITS + FEATURE_BITS))
 
     @property
     def width(self) -> int:

@@ -41,6 +41,7 @@ class MeansSolver:
     With two classes there is one block, y z with y = -1 or 1, which moves by 2 R at most likewise.
 
     With several rows a unit contributes their average, rounded down, which adds at most C ceil(K^(1/2)).
+    Under add/remove neighbours R takes the place of 2 R.
 
     Parameters
     ----------
@@ -74,7 +75,9 @@ class MeansSolver:
     def width(self) -> int:
         """Largest sum of the lengths of the blocks of a difference, and of its length."""
         rounding = self.terms.functions * ceil_root(self.terms.components)
-        return 2 * self.ball.radius + (rounding if self.terms.grouped else 0)
+        return self.terms.neighbours.differences(self.ball.radius) + (
+            rounding if self.terms.grouped else 0
+        )
 
     @property
     def noise(self) -> NoiseLaw:

@@ -75,6 +75,7 @@ class ObjectiveSolver:
 
     def __post_init__(self) -> None:
         self.terms.one_function(self.name)
+        self.terms.replaced(self.name)
         if self.terms.loss.lipschitz is None:
             raise RefusedMechanismError(
                 "solver",

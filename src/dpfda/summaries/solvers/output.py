@@ -53,6 +53,7 @@ class OutputSolver:
 
     def __post_init__(self) -> None:
         self.terms.one_function(self.name)
+        self.terms.replaced(self.name)
 
     @property
     def ball(self) -> IntegerBall:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dpfda.bounds import IntegerBall
 from dpfda.errors import RefusedMechanismError
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric, triangle
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
 
 Floats = NDArray[np.float64]
@@ -42,7 +41,8 @@ class SumsSolver:
 
     With several rows a unit contributes the average of its rows, which lies in their convex hull, where
     distances are no longer. Rounded down, the difference of two units moves by a symmetric matrix E of
-    M = K + 1 (K + C) rows with entries between -1 and 1: |E|_F <= M and tr|E| <= M^(3/2).
+    M = K + 1 (K + C) rows with entries between -1 and 1: |E|_F <= M and tr|E| <= M^(3/2). Under
+    add/remove neighbours the sum moves by what one unit adds, and that is all that changes.
 
     The sums are exact. What follows is post-processing: the matrix of z z^T is made positive
     semidefinite by dropping negative eigenvalues, then b = (S / n + penalty)^-1 (noisy sum of y z) / n.
@@ -84,7 +84,7 @@ class SumsSolver:
     def width(self) -> OuterDifference:
         """How far the sums of neighbouring data sets are apart."""
         square = (LIFT**2 + TARGET**2) * self.ball.radius**2
-        plain = OuterDifference.of_square(self.rows, square, Neighbours.REPLACE_ONE)
+        plain = OuterDifference.of_square(self.rows, square, self.terms.neighbours)
         if not self.terms.grouped:
             return plain
         nuclear = ceil_root(self.rows**3)

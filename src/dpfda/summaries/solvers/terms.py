@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpfda.errors import RefusedMechanismError
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.parameters import real
-from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.summaries.minimiser import Examples, Loss
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ class Terms:
     components : int
         Number K of features.
     units : int
-        Number n of privacy units.
+        Number n of privacy units; under add/remove a public number to divide by.
     loss : Loss
     penalty : Fraction
         Penalty; exactly a float.
@@ -75,6 +75,7 @@ class Terms:
         Whether a unit may have several rows.
     functions : int
         Number of functions: 1, or that of the classes where there are more than two.
+    neighbours : Neighbours
     """
 
     components: int
@@ -84,6 +85,17 @@ class Terms:
     guarantee: Budget
     grouped: bool
     functions: int = 1
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
+
+    def replaced(self, solver: str) -> None:
+        """Refuse add/remove neighbours for a solver whose proof compares averages over one number."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            raise RefusedMechanismError(
+                "solver",
+                "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'",
+                repr(solver),
+                "Use loss='squared'; or for classes the hinge; or set delta and use 'gradient'.",
+            )
 
     def one_function(self, solver: str) -> None:
         """Refuse several functions for a solver that makes one."""
