@@ -44,7 +44,8 @@ def life_table(
 ) -> LifeTable:
     """Product-limit estimates of tables (draws, each), grouped in cells (Cutler & Ederer 1958).
 
-    Whoever is censored, or begins, within a cell counts there for half a person.
+    Whoever is censored, or begins, within a cell counts there for half a person. Of two cells of events
+    in one of censoring each has the censored of one constant rate: by its width and those at risk.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def life_table(
         end: the Kaplan-Meier curve of no follow-ups with these counts is lower at an edge. With 1 the
         other way round: none is higher.
     """
-    events, exposure, at_risk = _parts(table, cells, leaving)
+    events, exposure, at_risk = _parts(table, cells, leaving, steady=True)
     if sampled is None:
         shares = events / np.maximum(exposure, FEWEST)[:, None]
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
@@ -74,7 +75,9 @@ def life_table(
     return LifeTable(at_risk, survival, incidence)
 
 
-def _parts(table: Floats, cells: LifeCells, leaving: int = 0) -> tuple[Floats, Floats, Floats]:
+def _parts(
+    table: Floats, cells: LifeCells, leaving: int = 0, steady: bool = False
+) -> tuple[Floats, Floats, Floats]:
     """Events (.., causes, count), persons exposed in each cell (.., count), at risk at edges."""
     kinds, lead = len(cells.causes), table.shape[:-1]
     last = kinds * cells.count
@@ -86,12 +89,35 @@ def _parts(table: Floats, cells: LifeCells, leaving: int = 0) -> tuple[Floats, F
     new = np.zeros_like(censored)
     if cells.late:
         new = cells.spread(table[..., cells.exits + 1 :], -leaving)
+    if steady and not leaving and cells.ratio == 2:
+        censored = _steadily(change - new, censored, beyond, cells)
+        change = events.sum(axis=-2) + censored
     after = np.cumsum((change - new)[..., ::-1], axis=-1)[..., ::-1]
     at_risk = np.concatenate([after + beyond, beyond], axis=-1)
     if cells.late:
         at_risk = np.maximum(at_risk, 0.0)
     exposure = at_risk[..., :-1] + new * (1 + leaving) / 2 - censored * (1 - leaving) / 2
     return events, np.maximum(exposure, events.sum(axis=-2)), at_risk
+
+
+def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells) -> Floats:
+    """Censored persons (.., count), each pair of cells with those of one constant rate.
+
+    At risk are A when the pair begins, R at its end, and B - x between the cells, where x of C are
+    censored in the first. At one rate x : C - x is as the areas u (A + B - x) : v (B - x + R) under
+    straight lines, for widths u and v: a quadratic equation, of which the smaller root is meant.
+    """
+    pairs = (*change.shape[:-1], cells.coarse, 2)
+    both = change.reshape(pairs)
+    end = np.cumsum(both.sum(axis=-1)[..., ::-1], axis=-1)[..., ::-1] + beyond
+    start, end = end, np.concatenate([end[..., 1:], beyond], axis=-1)
+    total = censored.reshape(pairs).sum(axis=-1)
+    middle = end + both[..., 1] + censored.reshape(pairs)[..., 0]
+    u, v = cells.widths.reshape(cells.coarse, 2).T
+    half = (u * (total + start + middle) + v * (middle + end)) / 2
+    root = np.sqrt(np.maximum(half**2 - (u + v) * u * total * (start + middle), 0.0))
+    first = np.clip((half - root) / (u + v), 0.0, total)
+    return np.stack([first, total - first], axis=-1).reshape(change.shape)
 
 
 def equality(

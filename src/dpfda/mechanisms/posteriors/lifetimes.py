@@ -29,8 +29,8 @@ EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
 LENGTH, LEVEL, SLOPE = 0.5, 4.0, 2.0
 LOWEST, HIGHEST = -12.0, 8.0
 STEPS, SHORTEST, ENOUGH = 60, 1e-3, 1e-6
-# Variance of a count beside its mean, so that an empty cell has some.
-SPARE = 0.05
+# Variance of a count beside its mean: an empty cell has some, and no hazard is quite smooth.
+SPARE = 0.5
 # Weight of a fit below which it is not drawn from.
 NEGLIGIBLE = 1e-3
 
