@@ -23,9 +23,11 @@ import xarray as xr
 from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import (
+    Domain,
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateFunctionalRegression,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
@@ -431,6 +433,20 @@ def comparison(X: Any) -> Outcome:
     return Outcome(sum(part.total._count for part in parts), total=tuple(totals))
 
 
+def effects(X: Any) -> Outcome:
+    """Curves at the corners of a covariate."""
+    estimator = PrivateFunctionalRegression(
+        1.0,
+        bounds=(-1, 1),
+        covariates={"age": (0, 1)},
+        cells=2,
+        domain=Domain(GRID),
+        reading=Reading(invalid="repair"),
+    )
+    prepared = estimator.prepare(X, {"age": [0.25] * RECORDS})
+    return Outcome(prepared.plan.size, total=tuple(prepared.total._total))
+
+
 def density(X: Any) -> Outcome:
     """Points of a box of as many sides as a record has cells."""
     box = ((-1.0, 1.0),) * POINTS
@@ -468,6 +484,7 @@ MODES: dict[str, Callable[[Any], Outcome]] = {
     "two stages": two_stages,
     "comparison": comparison,
     "density": density,
+    "effects": effects,
     "kernel machine": machine,
 }
 
@@ -520,6 +537,15 @@ def targets(y: Any) -> Any:
     return PrivateKernelRegressor(
         1.0, target_bounds=(-1, 1), reading=Reading(invalid="repair")
     )._targets(y, RECORDS)[0]
+
+
+def covariate(y: Any) -> Any:
+    """A number that explains curves, and which records have it."""
+    estimator = PrivateFunctionalRegression(
+        1.0, bounds=(-1, 1), covariates={"age": (-1, 1)}, reading=Reading(invalid="repair")
+    )
+    (numbers,), usable = estimator._read(estimator._corners(), [y], RECORDS)
+    return np.where(usable, numbers, np.nan)
 
 
 def classes(y: Any) -> Any:

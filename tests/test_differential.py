@@ -27,6 +27,7 @@ from doors import (
     classes,
     codes_of,
     columns,
+    covariate,
     images,
     long_curves,
     targets,
@@ -168,7 +169,7 @@ def test_who_is_one_unit_with_whom_does_not_depend_on_others():
         assert len(partitions) == 1
 
 
-@pytest.mark.parametrize("read", [targets, classes])
+@pytest.mark.parametrize("read", [targets, classes, covariate])
 def test_the_other_targets_stay_as_they_are(read):
     rng = random.Random(SEED)
     for _ in range(COLUMNS // 6):

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import stats
 from skfda import FDataGrid
 from skfda.ml.regression import LinearRegression
 from skfda.representation.basis import BSplineBasis
@@ -30,9 +31,9 @@ def people(n: int, seed: int = 0) -> tuple[np.ndarray, pd.DataFrame]:
     """Curves in [0, 1] that depend on age and sex."""
     random = np.random.default_rng(seed)
     age, sex = random.uniform(20, 80, n), random.choice(["f", "m"], n)
-    mean = 0.5 + 0.15 * np.sin(6 * T) + np.outer((age - 50) / 30, 0.1 * np.cos(3 * T))
     own = random.normal(0, 0.05, (n, 1)) + random.normal(0, 0.03, (n, 1)) * np.cos(9 * T)
-    return mean + np.outer(sex == "m", 0.08 * T) + own, pd.DataFrame({"age": age, "sex": sex})
+    Z = pd.DataFrame({"age": age, "sex": sex})
+    return population(Z)[0] + own, Z
 
 
 def least_squares(curves: np.ndarray, Z: pd.DataFrame, weights: Any = 1.0) -> np.ndarray:
@@ -76,6 +77,41 @@ def test_scans_give_the_coefficients_of_scikit_fda(data_dir: Path) -> None:
         assert np.max(np.abs(found)) > 0.005
 
 
+# Coefficient functions of the scans at points 1, 6, ..., by refund 0.1-40 (839bb35; mgcv 1.8.41):
+# pffr(Y ~ case + visit, algorithm = "bam"), visit less 4.5, P-splines of 18 functions, order (2, 1).
+REFUND = {
+    "baseline": [
+        0.46838, 0.56808, 0.61913, 0.57754, 0.52935, 0.52429, 0.52115, 0.52763, 0.52851,
+        0.52857, 0.53102, 0.52880, 0.51513, 0.49301, 0.50487, 0.54951, 0.60580, 0.64346, 0.63747,
+    ],
+    "case=1": [
+        -0.03545, -0.03206, -0.04497, -0.06056, -0.06253, -0.05532, -0.05134, -0.04988,
+        -0.04933, -0.04856, -0.04939, -0.05324, -0.05946, -0.06920, -0.07946, -0.08555,
+        -0.08032, -0.06348, -0.04708,
+    ],
+    "visit": [
+        -0.00152, -0.00074, -0.00048, -0.00122, -0.00261, -0.00368, -0.00378, -0.00338,
+        -0.00318, -0.00327, -0.00347, -0.00374, -0.00418, -0.00448, -0.00421, -0.00294,
+        -0.00070, 0.00153, 0.00263,
+    ],
+}  # fmt: skip
+
+
+def test_scans_give_the_coefficients_of_refund_but_for_its_smoothing(data_dir: Path) -> None:
+    table = pd.read_csv(data_dir / "dti_cca.csv").dropna()
+    curves = table.filter(like="cca_").to_numpy()[:, ::5]
+    terms = np.column_stack([np.ones(len(table)), table.case, table.visit - 4.5]).astype(float)
+    residual = curves - terms @ np.linalg.lstsq(terms, curves, rcond=None)[0]
+    errors = np.sqrt(np.outer(np.diag(np.linalg.inv(terms.T @ terms)), np.mean(residual**2, axis=0)))
+    covariates = {"case": ["0", "1"], "visit": (1, 8)}
+    release = fitted(1e8, curves, table[["case", "visit"]], covariates=covariates)
+    for term, error in zip(release.terms, errors, strict=True):
+        apart = (release[term](np.linspace(0, 1, 19)) - REFUND[term]) / error
+        # It smooths by a quarter of what sampling moves; the wrong sign would be 4 standard errors.
+        assert np.sqrt(np.mean(apart**2)) < 1
+        assert np.max(np.abs(apart)) < 2.5
+
+
 def test_records_of_a_person_weigh_one_together() -> None:
     curves, Z = people(300)
     person = np.sort(np.random.default_rng(3).integers(0, 120, 300))
@@ -99,6 +135,59 @@ def test_bands_hold_least_squares() -> None:
         held.append(at.band().contains(expected[0] - 15 * expected[1] + expected[2]))
     # Of 48 that hold with .94 each, four of one release together, fewer than 36 would be an accident.
     assert np.sum(held) >= 36
+
+
+def test_confidence_bands_hold_the_populations_coefficients() -> None:
+    """Where noise is little, and the variance of residuals is stated; twice for every law of people."""
+    random, held, size = np.random.default_rng(6), [], (400, 2)
+    laws = {
+        "gaussian": lambda: random.standard_normal(size),
+        "skewed": lambda: random.exponential(size=size) - 1,
+        "heavy-tailed": lambda: random.standard_t(3, size) / np.sqrt(3),
+        "clustered": lambda: random.standard_normal(size),
+    }
+    for law in [*laws] * 2:
+        who = np.repeat(np.arange(400), 4 if law == "clustered" else 1)
+        own, Z = laws[law]()[who], people(len(who), int(random.integers(1 << 30)))[1]
+        mean, truth = population(Z)
+        curves = mean + 0.05 * own[:, :1] + 0.04 * own[:, 1:] * np.cos(9 * T)
+        release = fitted(2000, curves, Z, groups=who)
+        for term, expected in zip(release.terms, truth, strict=True):
+            one = release[term]
+            bands = [one.band(), one.band(kind="confidence", variance=0.0041)]
+            held.append([band.contains(expected) for band in bands])
+    # Those of one release may miss together: five of eight releases, with a chance of .02 each, in 2e-7.
+    noise_alone, population_held = np.sum(held, axis=0)
+    assert population_held >= 12
+    assert noise_alone < 12
+
+
+def population(Z: pd.DataFrame) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Mean curves at covariates, and coefficient functions: of the middle age and f, a year, and m."""
+    base, year, male = 0.5 + 0.15 * np.sin(6 * T), 0.1 * np.cos(3 * T) / 30, 0.08 * T
+    return base + np.outer(Z.age - 50, year) + np.outer(Z.sex == "m", male), [base, year, male]
+
+
+def test_a_confidence_band_adds_the_sampling_of_least_squares() -> None:
+    curves, Z = people(1200)
+    release = fitted(1e6, curves, Z)
+    terms = np.column_stack([np.ones(1200), Z.age - 50, Z.sex == "m"]).astype(float)
+    errors = np.sqrt(np.diag(np.linalg.inv(terms.T @ terms)) * 0.01)
+    quantile = stats.norm.ppf((1 + 0.95 ** (1 / T.size)) / 2)
+    for term, error in zip(release.terms, errors, strict=True):
+        band = release[term].band(kind="confidence", variance=0.01)
+        assert np.mean(band.upper - band.lower) / 2 == pytest.approx(quantile * error, rel=0.02)
+        assert "stated" in band.covers
+        free = release[term].band(kind="confidence")
+        # Bounds allow five times the deviation that was stated.
+        assert np.mean(free.upper - free.lower) > 4 * np.mean(band.upper - band.lower)
+        assert "bounds allow" in free.covers
+    wide = release.table(kind="confidence").columns
+    assert np.all(wide["upper"] >= release.table().columns["upper"])
+    with pytest.raises(ParameterError, match="variance must be for kind='confidence'"):
+        release["age"].band(variance=1.0)
+    with pytest.raises(ParameterError, match="kind must be one of 'mean', 'confidence'"):
+        release.band(kind="measured")
 
 
 def test_with_two_groups_it_is_no_worse_than_the_comparison_of_groups() -> None:

@@ -21,6 +21,7 @@ from dpfda.publication.corners import EXPONENT
 from dpfda.records.covariates import columns_named
 from dpfda.summaries.levels import members
 from statistical import fits_only_at_its_scale
+from test_privacy import cut_noise, epsilon_bound
 
 ONE = 1 << EXPONENT
 COVARIATES: dict[str, Any] = {"age": (20, 80), "sex": ["f", "m", "x"]}
@@ -152,6 +153,30 @@ def test_released_counts_have_the_stated_law_and_no_other() -> None:
 def _marginal(x: float) -> float:
     """Density of R U at x, for R ~ Gamma(4) and U uniform on (-1, 1): int_x^oo r^2 e^-r / 12 dr."""
     return math.exp(-x) * (x * x + 2 * x + 2) / 12
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["as stated", "cut"])
+def test_an_audit_through_fit(cut: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole fits with a person at each of 64 corners, whose curve is one bound or the other.
+
+    Corners have independent noise, so each is a trial by itself: neighbours differ in its person alone.
+    The event is that its curve's noise is the larger one, and on the side of the upper bound.
+    """
+    if cut:
+        cut_noise(monkeypatch, BoxNoise)
+    levels = [f"arm {i}" for i in range(64)]
+    made = estimator(epsilon=1.5, covariates={"arm": levels}, cells=1)
+    fits, hits = 230 if cut else 80, []
+    for side in (9.0, -9.0):
+        count = 0
+        for _ in range(fits):
+            release = made.fit(np.full((64, 2), side), {"arm": levels}).release_
+            people, curve = np.array(release.noisy_sum, dtype=float).reshape(64, 2).T / ONE
+            count += int(np.sum(curve - 1 >= np.abs(people - 1)))
+        hits.append(count)
+    bound = epsilon_bound((hits[0], hits[1]), 64 * fits, 0.0)
+    assert (bound > 1.5) == cut
+    assert bound >= 1.5 / 2
 
 
 def test_the_ledger_is_charged_before_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

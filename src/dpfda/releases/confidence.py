@@ -9,6 +9,9 @@ are independent, and the band reaches (h^2 + z^2 s^2)^(1/2) to each side.
 Of the variance v of a unit's value at a point there are two sources here: one that is *stated*, known to
 be public; and the *bounds*, free: a value between L and U with mean mu has a variance of at most
 (U - mu)(mu - L) (Bhatia & Davis 2000), for which the largest in the band for mu is taken.
+
+A regression's coefficients deviate likewise, with the variance of residuals in the place of v; around a
+mean that is not known for each unit's covariates bounds allow ((U - L) / 2)^2.
 """
 
 from __future__ import annotations
@@ -71,13 +74,28 @@ def for_population(
         allowed = _allowed(band, limits)
         largest = allowed if largest is None else np.minimum(largest, allowed)
     assert largest is not None  # noqa: S101
+    return replace(sampled(band, values, np.sqrt(largest / size), places, limits), covers=said)
+
+
+def sampled(
+    band: Band, values: Floats, deviation: Floats, places: int, limits: Limits | None = None
+) -> Band:
+    """Widen a band by sampling.
+
+    Parameters
+    ----------
+    band, values, places, limits
+        As in `for_population`.
+    deviation : array (k,)
+        At most that of the sampling error at the points.
+    """
     from scipy.special import ndtri
 
     level = band.level ** (1 / places) if band.simultaneous else band.level
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt(largest / size)
+    reach = float(ndtri((1 + level) / 2)) * deviation
     lower = values - np.hypot(values - np.minimum(band.lower, values), reach)
     upper = values + np.hypot(np.maximum(band.upper, values) - values, reach)
-    return replace(settled(replace(band, lower=lower, upper=upper), values, limits), covers=said)
+    return settled(replace(band, lower=lower, upper=upper), values, limits)
 
 
 def _allowed(band: Band, limits: Limits) -> Floats:

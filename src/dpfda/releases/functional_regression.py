@@ -25,11 +25,12 @@ from dpfda.numerics.encoding import (
     mapping,
     text,
 )
-from dpfda.numerics.parameters import label
+from dpfda.numerics.parameters import choice, label, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Band, check_level, check_places
 from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
 from dpfda.releases.costs import certified
 from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, noise_line, without_noise
@@ -92,6 +93,7 @@ class ReleasedFunctionalRegression(Release):
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
     arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
+    band_kinds: ClassVar[tuple[str, ...]] = ("mean", "confidence")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -217,9 +219,14 @@ class ReleasedFunctionalRegression(Release):
         return float(found[0]) if np.ndim(points) == 0 else found
 
     def band(
-        self, level: float = LEVEL, simultaneous: bool = True, points: ArrayLike | None = None
+        self,
+        level: float = LEVEL,
+        simultaneous: bool = True,
+        points: ArrayLike | None = None,
+        kind: str | None = None,
+        variance: Variance | None = None,
     ) -> Band:
-        """Band for what least squares on the same bounded records would have given, without noise.
+        """Band for what least squares gives without noise: of these records, or of a population.
 
         Parameters
         ----------
@@ -229,22 +236,53 @@ class ReleasedFunctionalRegression(Release):
             Whether it is for the whole domain at once, or for each point by itself.
         points : array (q,), optional
             By default the grid.
+        kind : {"mean", "confidence"}
+            "mean" is meant to hold what least squares on the same bounded records would have given;
+            "confidence" that of the population of which the units are a sample, where its mean curves
+            are linear in the covariates.
+        variance : float or callable, optional
+            For kind "confidence": variance of a unit's residual, the largest at any covariates, in
+            squared units of the data and known to be public. By default what the bounds allow.
 
         Notes
         -----
-        About the privacy noise, in curves and in counts alike (`dpfda.mechanisms.posteriors.effects`);
-        nothing on sampling. How often it holds was measured: docs/effects.md.
+        "mean" is about the privacy noise, in curves and in counts alike
+        (`dpfda.mechanisms.posteriors.effects`). "confidence" adds sampling: with residuals of variance
+        v(t) at most, a combination c of coefficients has at most v(t) c' G^-1 c, G the sums of products
+        of the terms, and the band is widened as that of a mean (`dpfda.releases.confidence`). A unit of
+        several records has the average of what they add, whose square is at most their mean square. How
+        often both hold was measured: docs/effects.md.
+
+        Raises
+        ------
+        ParameterError
+            If the level, kind or variance is unusable, or a point is outside the domain.
         """
         level = check_level(level, simultaneous)
+        wide = kind is not None and choice(kind, "kind", self.band_kinds) == "confidence"
+        if variance is not None and not wide:
+            raise ParameterError("variance", "be for kind='confidence'", shown(variance))
         at = check_points(self.grid_points if points is None else points, self.domain_range)
         check_places(at)
         half = self._half * self._effects.half_widths(self._form, self._most, level, simultaneous)
         values, reach = self(at), np.interp(at, self.grid_points, half)
         band = Band(at, values - reach, values + reach, level, simultaneous)
-        if self.is_effect:
+        limits = None
+        if not self.is_effect:
+            lower, upper = (np.interp(at, self.grid_points, end) for end in self.bounds)
+            limits = lower, upper
+            band = settled(band, values, limits)
+        if not wide:
             return band
-        lower, upper = (np.interp(at, self.grid_points, end) for end in self.bounds)
-        return settled(band, values, (lower, upper))
+        residual, stated = (
+            np.interp(at, self.grid_points, self._half) ** 2,
+            stated_variance(variance, at),
+        )
+        if stated is not None:
+            residual = np.minimum(residual, stated)
+        deviation = np.sqrt(residual * self._effects.sampling(self._form, level))
+        widened = sampled(band, values, deviation, self.grid_points.size, limits)
+        return replace(widened, covers=BOUNDED if stated is None else STATED)
 
     @property
     def shown(self) -> dict[str, Self]:

@@ -52,6 +52,8 @@ CURVE, EFFECT = 2.0, 4.0
 # What draws of the noise in the counts start from; a band takes as many as others at this level, since
 # where counts are small a few draws are far out.
 KEY, DRAWN = 1000, 0.99
+# Draws of the counts alone.
+COUNTS = 1000
 # Where a coefficient is small the evidence for its size is weak, and now and then far off: on real
 # curves its band would hold in .88 of releases in the worst of six settings without this factor.
 WIDER = 1.4
@@ -223,15 +225,24 @@ class Effects:
         """Combinations (draws, k) that there may be, at the places that are looked at."""
         drawn = [each.drawn(mixture, DRAWN, key) for key, each in enumerate(self.widths, 1)]
         curves = (np.stack(drawn, axis=1) - 0.5) * self.scales[:, None]
-        generator = np.random.Generator(np.random.Philox(key=KEY))
-        rows = [
-            self.law.simulate(generator, len(curves))[:, : self._split] for _ in range(self.corners.size)
-        ]
-        others = self.grams(self.table[:, : self._split] - np.stack(rows, axis=1) * self.unit)
         # form' G*^-1 G L, for every draw.
-        weights = np.linalg.solve(others, np.broadcast_to(form[:, None], (*others.shape[:2], 1)))
-        weights = weights[..., 0] @ self.gram @ self._turned[0]
+        weights = self._solved(form, len(curves)) @ self.gram @ self._turned[0]
         return np.asarray(np.einsum("dp,dpk->dk", weights, curves))
+
+    def _solved(self, form: Floats, draws: int) -> Floats:
+        """Form' G*^-1 (draws, P) for matrices of counts that there may be."""
+        generator = np.random.Generator(np.random.Philox(key=KEY))
+        rows = [self.law.simulate(generator, draws)[:, : self._split] for _ in range(self.corners.size)]
+        others = self.grams(self.table[:, : self._split] - np.stack(rows, axis=1) * self.unit)
+        weights = np.linalg.solve(others, np.broadcast_to(form[:, None], (*others.shape[:2], 1)))
+        return np.asarray(weights[..., 0], dtype=np.float64)
+
+    def sampling(self, form: Floats, level: float) -> float:
+        """What a combination (P,) has, by sampling, of the variance of a unit's residual.
+
+        It is form' G^-1 form; of what G may be a quantile at `level` is taken.
+        """
+        return float(np.quantile(self._solved(form, COUNTS) @ form, level))
 
 
 def nearest_shares(shares: Floats) -> Floats:
