@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic, WhiteKernel
 
+from dpfda import PrivateMean
 from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis, SineBasis
 from dpfda.bases.grids import quadrature_weights
 from dpfda.bases.kernel import fix_signs
-from dpfda.bases.kernels import kernel_decay, kernel_from_json, kernel_to_json, parse_kernel
+from dpfda.bases.kernels import (
+    default_kernel,
+    kernel_decay,
+    kernel_from_json,
+    kernel_function,
+    kernel_to_json,
+    parse_kernel,
+)
+from dpfda.bases.matern import MaternSum, MaternTerm
 from dpfda.errors import ParameterError
 
 RNG = np.random.default_rng(20)
@@ -613,3 +622,50 @@ def test_eigenfunctions_on_a_grid_that_is_its_own_image_are_exactly_even_or_odd(
     np.testing.assert_allclose(image, basis.values * basis.eigenvalues, atol=1e-13 * length)
     inner = basis.values.T @ (basis.weights[:, None] * basis.values)
     np.testing.assert_allclose(inner, np.eye(basis.eigenvalues.size), atol=1e-12)
+
+
+class TestOwnMatern:
+    """The default kernel does without scikit-learn, and is its kernel to the last digit."""
+
+    own = default_kernel((2.0, 26.0))
+    theirs = Matern(0.3 * 24.0, nu=2.5) + ConstantKernel(0.01) * Matern(0.3 * 24.0, nu=1.5)
+
+    @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+    def test_values_are_those_of_scikit_learn(self, nu: float) -> None:
+        at = 24 * np.sort(np.random.default_rng(1).uniform(size=60))
+        for own, theirs in (
+            (MaternSum((MaternTerm(2.0, 3.0, nu),)), ConstantKernel(2.0) * Matern(3.0, nu=nu)),
+            (self.own, self.theirs),
+        ):
+            found = kernel_function(own)(at, at[:9])
+            assert np.array_equal(found, kernel_function(theirs)(at, at[:9]))
+            assert str(own) == str(theirs)
+            assert kernel_to_json(own) == kernel_to_json(theirs)
+            assert MaternSum.from_json(kernel_to_json(theirs)) == own
+            assert kernel_decay(own) == kernel_decay(theirs)
+
+    def test_a_mean_with_either_is_planned_alike(self) -> None:
+        grid = np.linspace(0, 1, 30)
+        same = Matern(0.3, nu=2.5) + ConstantKernel(0.01) * Matern(0.3, nu=1.5)
+        plans = [
+            PrivateMean(1, bounds=(0, 1), kernel=each, grid_points=grid).plan(90)
+            for each in (None, same)
+        ]
+        assert plans[0].describe() == plans[1].describe()
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            {"name": "RBF", "length_scale": 1.0},
+            {"name": "Matern", "length_scale": 1.0, "nu": 0.7},
+            {"name": "Matern", "length_scale": -1.0, "nu": 1.5},
+            {
+                "name": "Sum",
+                "k1": {"name": "Matern", "length_scale": 1.0, "nu": 0.5},
+                "k2": {"name": "RBF"},
+            },
+            {"name": "Product", "k1": {"name": "RBF"}, "k2": {"name": "Matern"}},
+        ],
+    )
+    def test_others_are_left_to_scikit_learn(self, written: dict[str, object]) -> None:
+        assert MaternSum.from_json(written) is None

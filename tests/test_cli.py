@@ -972,7 +972,7 @@ def test_decimal_commas_where_they_are_stated(days, folder):
     (folder / "comma.csv").write_text(text.replace("\n", "\n", 1))
     refused = mean_of("comma.csv")
     assert refused.exit_code == 2
-    assert "--decimal ," in refused.stderr
+    assert "--decimal ','" in refused.stderr
     assert "Line 2, column '0'" in refused.stderr
     assert mean_of("comma.csv", "--decimal", ",", "--out", "comma.json").exit_code == 0
     assert mean_of(days).exit_code == 0

@@ -59,6 +59,7 @@ def test_letters_do_what_the_words_do(folder):
         ("dpfda fp", {"fpca"}),
         ("dpfda mean --eps", {"--epsilon"}),
         ("dpfda plan den", {"density"}),
+        ("dpfda plan --cu", {"--curves"}),
         ("dpfda plan classify --cla", {"--classes"}),
         ("dpfda ledger cr", {"create"}),
     ],

@@ -423,6 +423,16 @@ def test_cases_and_controls(dti):
     np.testing.assert_allclose(release.difference("cases", "controls")(points), direct, atol=0.01)
 
 
+def test_the_name_of_a_series_says_what_the_groups_are():
+    import pandas as pd
+
+    X, y = two_groups()
+    arms = pd.Series(y, name="treatment arm")
+    assert compared(X, arms).about["group"] == "treatment arm"
+    assert compared(X, arms, labels={"group": "cohort"}).about["group"] == "cohort"
+    assert "group" not in compared(X, pd.Series(y)).about
+
+
 def test_groups_are_named_as_the_user_wrote_them():
     X, y = two_groups(20, 20)
     release = compared(X, (y == "case").astype(int), epsilon=100.0)

@@ -47,3 +47,21 @@ def test_a_pickled_estimator_finds_its_base_where_none_was_made_before() -> None
     pickled = pickle.dumps(PrivateMean(2.0, bounds=(0, 1)))
     code = f"import pickle\nprint(pickle.loads({pickled!r}).get_params()['epsilon'])"
     assert run(code) == "2.0"
+
+
+PLAN = """
+import sys
+from dpfda.front.command import main
+sys.argv = ["dpfda", "plan", "--curves", "500", "--epsilon", "1", "--bounds", "0", "1"]
+try:
+    main()
+finally:
+    print(sorted({unwanted} & set(sys.modules)))
+"""
+
+
+def test_a_plan_loads_nothing_that_only_others_need() -> None:
+    unwanted = {*HEAVY, "sklearn", *(f"scipy.{part}" for part in SCIPY)} - {"typer"}
+    written = run(PLAN.format(unwanted=unwanted))
+    assert "Mean curve of 500 units" in written
+    assert written.splitlines()[-1] == "[]"

@@ -153,6 +153,9 @@ def test_derivative_is_named():
     words = flat(released().derivative().describe())
     assert "the derivative (of order 1) of a mean curve" in words
     assert "per unit of the axis" in words
+    named = released(labels={"domain": "age (years)"})
+    assert named.derivative().value_label == "derivative of value, per year"
+    assert "per year^2" in named.derivative().derivative().value_words
 
 
 def test_two_releases_add_up():

@@ -10,49 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from dpfda.bases.kernels import kernel_function
+from dpfda.bases.matern import POLYNOMIALS, MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 
-# Matern kernels as exp(-r) times a polynomial in r = (2 nu)^(1/2) |s - t| / length_scale.
-_POLYNOMIALS = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
 # Deviation of a grid from equal steps, relative to its length, that is taken for rounding.
 _UNEVEN = 1e-12
 # Entries of the states that one step of a product holds.
 _LARGEST_STATE = 2**25
-
-
-class MaternTerm(NamedTuple):
-    """variance * Matern(length_scale, nu) with nu 0.5, 1.5 or 2.5."""
-
-    variance: float
-    length_scale: float
-    nu: float
-
-
-def matern_terms(kernel: Any) -> tuple[MaternTerm, ...] | None:
-    """Read a kernel as a sum of Matern kernels of the three orders; None where it is another one."""
-    from sklearn.gaussian_process import kernels as sk
-
-    if type(kernel) is sk.Matern and kernel.nu in _POLYNOMIALS and np.ndim(kernel.length_scale) == 0:
-        return (MaternTerm(1.0, float(kernel.length_scale), float(kernel.nu)),)
-    if type(kernel) is sk.Sum:
-        first, second = matern_terms(kernel.k1), matern_terms(kernel.k2)
-        return None if first is None or second is None else first + second
-    if type(kernel) is sk.Product:
-        for factor, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
-            terms = matern_terms(other)
-            if type(factor) is sk.ConstantKernel and terms is not None:
-                value = float(factor.constant_value)
-                return tuple(term._replace(variance=value * term.variance) for term in terms)
-    return None
 
 
 def gram_product(kernel: Any, grid: Floats) -> Product | None:
@@ -61,7 +34,7 @@ def gram_product(kernel: Any, grid: Floats) -> Product | None:
     Parameters
     ----------
     kernel : scikit-learn kernel or callable
-        Only scikit-learn's own are recognised: they are known to be positive semidefinite.
+        Only scikit-learn's and `MaternSum` are recognised: they are known to be positive semidefinite.
     grid : array (m,)
         Sorted points.
 
@@ -70,9 +43,10 @@ def gram_product(kernel: Any, grid: Floats) -> Product | None:
     callable or None
         Takes arrays (m,) or (m, n).
     """
-    from sklearn.gaussian_process.kernels import Kernel
-
-    if is_uniform(grid) and isinstance(kernel, Kernel) and kernel.is_stationary():
+    stationary = isinstance(kernel, MaternSum) or (
+        is_scikit_learn_kernel(kernel) and kernel.is_stationary()
+    )
+    if stationary and is_uniform(grid):
         row = kernel_function(kernel)(grid[:1], grid)[0]
         return toeplitz_product(row) if row[0] > 0 else None
     terms = matern_terms(kernel)
@@ -127,7 +101,7 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
     z_k(i) = exp(-h) sum_l C(k, l) h^(k-l) z_l(i - 1), plus v_i for k = 0.
     The part above the diagonal is the transpose.
     """
-    polynomial = np.array(_POLYNOMIALS[term.nu])
+    polynomial = np.array(POLYNOMIALS[term.nu])
     states = polynomial.size
     steps = math.sqrt(2 * term.nu) / term.length_scale * np.diff(points)
     band = np.zeros((2 * states, points.size * states), order="F")

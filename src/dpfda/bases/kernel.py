@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.bases.fast_products import Product, cross_product, gram_product, matern_terms
+from dpfda.bases.fast_products import Product, cross_product, gram_product
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.bases.kernels import (
+    default_kernel,
     is_differentiable,
     kernel_decay,
     kernel_from_json,
@@ -21,6 +21,7 @@ from dpfda.bases.kernels import (
     kernel_to_json,
 )
 from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
+from dpfda.bases.matern import MaternSum, is_scikit_learn_kernel, matern_terms
 from dpfda.errors import ParameterError, StorageError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
@@ -114,10 +115,9 @@ class KernelBasis:
         >>> basis.eigenvalues.shape
         (5,)
         """
-        from sklearn.base import clone
-        from sklearn.gaussian_process.kernels import Kernel
+        if is_scikit_learn_kernel(kernel):
+            from sklearn.base import clone
 
-        if isinstance(kernel, Kernel):
             # A copy: the caller's object may change later, the basis must not.
             kernel = clone(kernel)
         grid = check_grid(grid_points)
@@ -242,8 +242,11 @@ class KernelBasis:
     @classmethod
     def from_json(cls, written: dict[str, Any], kernel: Any = None) -> KernelBasis:
         """Build the basis again; `kernel` is needed where the file's own is not a known one."""
+        start, end = map(number, written["domain_range"])
         if written["kernel"] is not None:
-            kernel = kernel_from_json(written["kernel"])
+            own = MaternSum.from_json(written["kernel"])
+            is_default = own == default_kernel((start, end))
+            kernel = own if is_default else kernel_from_json(written["kernel"])
         elif kernel is None:
             raise StorageError(
                 "The release was made with a custom kernel, which a file cannot hold. "
@@ -251,7 +254,6 @@ class KernelBasis:
             )
         arrays = (floats(written[k]) for k in ("grid_points", "weights"))
         grid, weights = (frozen(array) for array in arrays)
-        start, end = map(number, written["domain_range"])
         eigenvalues = frozen(floats(written["eigenvalues"]))
         values = frozen(array_from_json(written["values"]))
         if not values.shape == (grid.size, eigenvalues.size) or weights.shape != grid.shape:
@@ -295,7 +297,7 @@ def _all_pairs(kernel: Any, grid: Floats, weights: Floats) -> EigenPairs:
 
 def _eigenpairs(matrix: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues, the largest first, and eigenvectors of a symmetric matrix."""
-    values, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False)
+    values, vectors = np.linalg.eigh(matrix)
     return values[::-1], vectors[:, ::-1]
 
 

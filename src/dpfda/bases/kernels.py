@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.bases.matern import MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
 from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import number
 
@@ -62,16 +63,14 @@ def parse_kernel(text: str, domain_range: tuple[float, float]) -> Any:
     return sk.RBF(length) if name == "rbf" else sk.Matern(length, nu=nu)
 
 
-def default_kernel(domain_range: tuple[float, float]) -> Any:
+def default_kernel(domain_range: tuple[float, float]) -> MaternSum:
     """Matern 5/2 with a range of three tenths of the domain, and a hundredth of Matern 3/2.
 
     Its leading functions suit smooth curves, and its eigenvalues fall slowly enough for all that a grid
     can tell apart to stay above rounding.
     """
-    from sklearn.gaussian_process import kernels as sk
-
     width = 0.3 * (domain_range[1] - domain_range[0])
-    return sk.Matern(width, nu=2.5) + sk.ConstantKernel(0.01) * sk.Matern(width, nu=1.5)
+    return MaternSum((MaternTerm(1.0, width, 2.5), MaternTerm(0.01, width, 1.5)))
 
 
 def kernel_function(kernel: Any) -> KernelFunction:
@@ -82,13 +81,13 @@ def kernel_function(kernel: Any) -> KernelFunction:
     ParameterError
         If it is neither.
     """
-    from sklearn.gaussian_process import kernels as sk
-
     if isinstance(kernel, type):
         raise ParameterError(
             "kernel", "be an instance", f"the class {kernel.__name__}", "Add parentheses."
         )
-    if isinstance(kernel, sk.Kernel):
+    if isinstance(kernel, MaternSum):
+        return lambda s, t: kernel(s[:, None], t)
+    if is_scikit_learn_kernel(kernel):
         return lambda s, t: np.asarray(kernel(s[:, None], t[:, None]), dtype=np.float64)
     if not callable(kernel):
         raise ParameterError(
@@ -117,19 +116,23 @@ def kernel_function(kernel: Any) -> KernelFunction:
 
 def kernel_decay(kernel: Any) -> float | None:
     """Exponent a of lambda_j ~ j^-a on an interval: 2 nu + 1 for Matern; None where unknown."""
+    terms = matern_terms(kernel)
+    if terms is not None:
+        # The slowest: with A and B positive, A + B has at least the eigenvalues of each.
+        return min(2 * term.nu + 1 for term in terms)
+    if not is_scikit_learn_kernel(kernel):
+        return None
     from sklearn.gaussian_process import kernels as sk
 
-    if isinstance(kernel, sk.Matern):
-        return math.inf if math.isinf(kernel.nu) else 2 * float(kernel.nu) + 1
     if isinstance(kernel, sk.RBF):
-        return math.inf
+        # Matern is derived from it.
+        return 2 * float(getattr(kernel, "nu", math.inf)) + 1
     if isinstance(kernel, sk.Product):
         parts = {type(kernel.k1): kernel.k1, type(kernel.k2): kernel.k2}
         if sk.ConstantKernel in parts and len(parts) == 2:
             other = kernel.k2 if isinstance(kernel.k1, sk.ConstantKernel) else kernel.k1
             return kernel_decay(other)
     if isinstance(kernel, sk.Sum):
-        # The slower of the two: with A and B positive, A + B has at least the eigenvalues of each.
         decays = [kernel_decay(part) for part in (kernel.k1, kernel.k2)]
         known = [decay for decay in decays if decay is not None]
         return min(known) if len(known) == len(decays) else None
@@ -138,15 +141,17 @@ def kernel_decay(kernel: Any) -> float | None:
 
 def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
     """Write a known kernel as its name and numbers; None for any other callable."""
-    from sklearn.gaussian_process.kernels import Kernel
-
+    if isinstance(kernel, MaternSum):
+        return kernel.to_json()
+    if not is_scikit_learn_kernel(kernel):
+        return None
     names = _parameters().get(type(kernel))
     if names is None:
         return None
     written: dict[str, Any] = {"name": type(kernel).__name__}
     for name in names:
         value = getattr(kernel, name)
-        if isinstance(value, Kernel):
+        if is_scikit_learn_kernel(value):
             value = kernel_to_json(value)
             if value is None:
                 return None

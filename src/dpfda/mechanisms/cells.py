@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
@@ -215,9 +214,7 @@ def _conditional(forms: Floats, prior: Floats, power: Floats) -> Floats:
     """P T' (T P T' + V)^(-1)."""
     inside = forms * prior @ forms.T
     if np.trace(inside) < WELL_CONDITIONED * power.min():
-        return np.asarray(
-            scipy.linalg.cho_solve(scipy.linalg.cho_factor(inside + np.diag(power)), forms * prior).T
-        )
+        return np.ascontiguousarray(np.linalg.solve(inside + np.diag(power), forms * prior).T)
     # By singular values of V^(-1/2) T P^(1/2), signal-to-noise ratios: no small number is divided by.
     whitened = forms * np.sqrt(prior) / np.sqrt(power)[:, None]
     left, ratios, right = np.linalg.svd(whitened, full_matrices=False)

@@ -268,7 +268,8 @@ def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
         raise OrientationError(
             "The header must hold one delimiter: comma, semicolon or tab; found "
             f"{' and '.join(names[delimiter] for delimiter in found)}. Put labels that hold a "
-            "delimiter in quotes; where commas are decimal signs, say so with decimal=',' (--decimal ,)."
+            "delimiter in quotes; where commas are decimal signs, say so with "
+            "decimal=',' (--decimal ',')."
         )
     return found[0] if found else candidates[0]
 
@@ -403,7 +404,9 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
 def _remedy(kind: str) -> str:
     """What to state where the file is written in another way."""
     return (
-        " If commas are decimal signs, use decimal=',' (--decimal ,)." if "decimal comma" in kind else ""
+        " If commas are decimal signs, use decimal=',' (--decimal ',')."
+        if "decimal comma" in kind
+        else ""
     )
 
 

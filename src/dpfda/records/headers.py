@@ -332,7 +332,7 @@ def _columns_are(labels: Sequence[str]) -> str:
     if len(words) == len(labels):
         return f"The columns are {_described(labels)}."
     where = f"in {_ranges(words)} only" if words else "in no column"
-    return f"The labels are words {where}; if the header line is missing, add it."
+    return f"Check the spelling: the labels are words {where}; if the header line is missing, add it."
 
 
 def _selection_hint(labels: Sequence[str]) -> str:

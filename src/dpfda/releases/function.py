@@ -39,7 +39,7 @@ from dpfda.releases.lines import (
     verdict,
 )
 from dpfda.releases.plain import ON_LINE, thinned
-from dpfda.releases.words import NOISE_ALONE, Words
+from dpfda.releases.words import NOISE_ALONE, Words, per_axis
 from dpfda.views import Curve
 
 Floats = NDArray[np.float64]
@@ -305,12 +305,12 @@ class ReleasedFunction(Expansion):
     @property
     def value_label(self) -> str:
         said = super().value_label
-        return f"derivative of {said}, per unit of the axis" if self.order else said
+        return f"derivative of {said}, {per_axis(self.about, self.order)}" if self.order else said
 
     @property
     def value_words(self) -> str:
         said = super().value_words
-        return f"{said}, per unit of the axis" if self.order else said
+        return f"{said}, {per_axis(self.about, self.order)}" if self.order else said
 
     def words(self) -> Words:
         grid, (start, end) = self.grid_points, self.domain_range
@@ -355,7 +355,7 @@ class ReleasedFunction(Expansion):
         found = self.accuracy()
         units = self.about.get("value", "units of the data")
         units = "standardised" if self.about.get("standardized") else units
-        units = f"{units}, per unit of the axis" if self.order else units
+        units = f"{units}, {per_axis(self.about, self.order)}" if self.order else units
         within = f"within {number(found.typical)} typically, {number(found.largest)} at most"
         if not is_line(self):
             often = f"with probability {found.level:.0%}"

@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 LINE = 88
 # The unit at the end of a label such as "age (years)".
 UNIT = re.compile(r"\(([^()]+)\)$")
+TIMES = re.compile(r"^(year|month|week|day|hour|minute|second)s$")
 NOISE_ALONE = (
     "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
     "off, what smoothing left out, or how far these data are from a wider population."
@@ -60,6 +61,14 @@ def noise_line(band: Band, values: Floats, units: str) -> str:
         f"without it everywhere within {number(float(np.median(far)))} typically, "
         f"{number(float(far.max()))} at most, with probability {band.level:.0%}; {units}"
     )
+
+
+def per_axis(about: Mapping[str, object], order: int) -> str:
+    """What a derivative is one over: the unit in brackets in the label of the axis, where it has one."""
+    unit = UNIT.search(str(about.get("domain", "")))
+    if unit is None:
+        return "per unit of the axis"
+    return "per " + TIMES.sub(r"\1", unit[1]) + (f"^{order}" if order > 1 else "")
 
 
 def density_label(about: Mapping[str, object], dimensions: int) -> str:

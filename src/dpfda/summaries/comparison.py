@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -143,7 +144,7 @@ class PrivateComparison(Estimator):
             One curve a row, in the units of the data. Private.
         y : array (n,)
             The group of each record (of each observation for LongCurves). Public under replace-one
-            neighbours, private under add/remove.
+            neighbours, private under add/remove. The name of a Series says what the groups are.
         groups : array (n,), optional
             Privacy unit of each record, for example the person. Private under add/remove.
 
@@ -255,7 +256,11 @@ class PrivateComparison(Estimator):
         if is_dask(X):
             pool = self.pooled_on(sample(X), groups)
             return list(pool.plan.parts), pool.prepared(total_on_cluster(pool, X, groups, y))
-        settings = self.settings_for(X, groups)
+        settings, named = self.settings_for(X, groups), getattr(y, "name", None)
+        if isinstance(named, str) and named:
+            # What y calls the groups, where no other word is stated: the label of a column.
+            words = {"group": named} | dict(settings.domain.labels or {})
+            settings = replace(settings, domain=settings.domain.but(labels=words))
         reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
         # One basis for all, from the public side of X: it may not depend on who is in a group.
         values, basis, groups = read_curves(settings, self.basis, X, groups)

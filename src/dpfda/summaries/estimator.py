@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from inspect import Signature, signature
@@ -29,6 +31,19 @@ else:
 
     class _Base:
         """In the place of scikit-learn's `BaseEstimator`, slow to load, until an estimator is made."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]:
+            return sorted(cls.__signature__.parameters)
+
+        def set_params(self, **params: Any) -> Self:
+            for name, value in params.items():
+                setattr(self, name, value)
+            return self
+
+
+# Whether an estimator is made that scikit-learn will never see.
+_ALONE = ContextVar("_ALONE", default=False)
 
 
 class Estimator(_Base):  # type: ignore[misc]
@@ -82,7 +97,7 @@ class Estimator(_Base):  # type: ignore[misc]
         return asked(self.epsilon, self.delta, self.rho)
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        if Estimator.__bases__ == (_Base,):
+        if Estimator.__bases__ == (_Base,) and ("sklearn.base" in sys.modules or not _ALONE.get()):
             _load_base()
         made: Self = super().__new__(cls)
         return made
@@ -171,6 +186,16 @@ class Estimator(_Base):  # type: ignore[misc]
             )
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """For programs that hand an estimator to nobody: it is made without waiting for scikit-learn."""
+    token = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
 def _load_base() -> None:
     """Give the estimators scikit-learn's base: parameters, clones, tags, requests for metadata."""
     from sklearn.base import BaseEstimator
@@ -254,4 +279,4 @@ def _meant(name: str, known: list[str]) -> str:
     return f"Did you mean {close[0]}?" if close else ""
 
 
-__all__ = ["Estimator", "addressed", "read_ledger"]
+__all__ = ["Estimator", "addressed", "alone", "read_ledger"]

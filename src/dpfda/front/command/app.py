@@ -50,6 +50,16 @@ class Verbs(TyperGroup):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What may follow; also the options of the default verb, which need not be named."""
+        found = super().shell_complete(ctx, incomplete)
+        if self.default is None or incomplete[:1] != "-":
+            return found
+        meant = _with_options(self.declared[self.default])
+        known = {item.value for item in found}
+        more = meant.shell_complete(ctx, incomplete)
+        return [*found, *(item for item in more if item.value not in known)]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that is named, with its options."""
         name, command, rest = super().resolve_command(ctx, args)

@@ -154,6 +154,7 @@ class Publication:
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
         from dpfda.front.command.checks import bound_from, budget_of
+        from dpfda.summaries.estimator import alone
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
@@ -164,7 +165,9 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         # What was not given has the estimator's default.
         known = {name: value for name, value in stated.items() if value is not None}
-        return make(self.estimators[0])(**known)
+        kind = make(self.estimators[0])
+        with alone():
+            return kind(**known)
 
     def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
         special = [

@@ -29,11 +29,12 @@ SET_BY = {
     "grid_points": ("--grid",),
     "kernel": ("--kernel",),
     "bounds": ("--input",),
+    "column": ("--column",),
 }
 WORDED = (
     # Another value of the option that was just named; and what a message says in both ways.
     (re.compile(r"(--[\w-]+ [\w-]+ or) '([\w-]+)'"), r"\1 \2"),
-    (re.compile(r"(--[\w-]+ [\w-]+) \(\1\)"), r"\1"),
+    (re.compile(r"(--[\w-]+ \S+) \(\1\)"), r"\1"),
     (re.compile(r"^path(?= must name an existing file)"), "FILE"),
     (re.compile(r"\braise_budget\b"), "dpfda ledger raise"),
     (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),

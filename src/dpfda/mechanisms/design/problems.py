@@ -10,6 +10,7 @@ from dpfda.bases import Basis, BernsteinBasis, KernelBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
+from dpfda.bases.matern import matern_terms
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, on_grid
 from dpfda.errors import ParameterError
@@ -83,10 +84,7 @@ def public_mixture(basis: Basis, norm: str) -> Prior | None:
 def _of_default_kernel(basis: Basis) -> bool:
     if not isinstance(basis, KernelBasis):
         return False
-    from sklearn.gaussian_process.kernels import Kernel
-
-    kernel = basis.kernel
-    return isinstance(kernel, Kernel) and bool(kernel == default_kernel(basis.domain_range))
+    return matern_terms(basis.kernel) == default_kernel(basis.domain_range).terms
 
 
 def adapted(
