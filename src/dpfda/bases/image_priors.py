@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import integer, integers, number

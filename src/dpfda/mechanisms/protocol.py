@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
@@ -180,7 +179,8 @@ class Measurement:
     released: int = 0
 
     def __post_init__(self) -> None:
-        matrix = self.matrix if scipy.sparse.issparse(self.matrix) else np.asarray(self.matrix)
+        # What is no list is an array, or a sparse one: scipy.sparse is loaded by what makes one.
+        matrix = self.matrix if hasattr(self.matrix, "dtype") else np.asarray(self.matrix)
         whole = matrix.dtype == np.int64 and matrix.ndim == 2
         if self.synthesis is None:
             if not whole or self.released < 1:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy.sparse
+import scipy
 from numpy.typing import NDArray
 
 from dpfda.errors import CustodyError, DpfdaError
@@ -166,7 +166,7 @@ def exact_product(matrix: Any, vector: Sequence[int]) -> list[int]:
 
 def _parts(matrix: Any, bits: int) -> list[Any]:
     """Digits of a matrix, each in its own form."""
-    if not scipy.sparse.issparse(matrix):
+    if isinstance(matrix, np.ndarray):
         return _digits(matrix, bits)
     made = scipy.sparse.csr_array(matrix)
     parts = _digits(made.data, bits)
