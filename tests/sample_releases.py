@@ -168,6 +168,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "density of a private number": lambda: _density(PLACES, neighbours="add-remove", cells=8),
     "density by a kernel": lambda: _density(PLACES, mechanism=DensityKernel(components=8)),
     "density in the plane": lambda: _density(PLANE, cells=8),
+    "conditional density": lambda: _density(PLANE, cells=8).conditional(0.4, axis=1),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
     "covariance": lambda: _second(PrivateCovariance, unit="person"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -15,7 +15,7 @@ from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.errors import ParameterError
-from dpfda.numerics.parameters import MOST_NUMBERS, choice, reals, seeded, shown, whole, wholes
+from dpfda.numerics.parameters import MOST_NUMBERS, choice, real, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import KINDS, MEASURED, Band
@@ -30,6 +30,9 @@ from dpfda.releases.proper import PROPER, levelled_band, probabilities
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
+
+if TYPE_CHECKING:
+    from dpfda.releases.conditional import ReleasedConditionalDensity
 
 Floats = NDArray[np.float64]
 
@@ -420,6 +423,36 @@ class ReleasedDensity(Banded):
             )
         return replace(self, raw=self.raw.smoothed(smoothing))
 
+    def conditional(self, value: float, axis: int = 0) -> ReleasedConditionalDensity:
+        """The density of one variable of a plane where the other has a value. Costs no privacy.
+
+        Parameters
+        ----------
+        value : float
+            Of the variable that is given, in its units and inside its domain.
+        axis : {0, 1}
+            Number of the variable that is given, from 0.
+
+        Returns
+        -------
+        ReleasedConditionalDensity
+            With values, `cdf`, `quantile`, `sample` and `band` of the other variable.
+
+        Raises
+        ------
+        ParameterError
+            If the release is not made of counts in the plane, or the value is outside the domain.
+        """
+        from dpfda.releases.conditional import ReleasedConditionalDensity
+
+        if not isinstance(self.raw, ReleasedHistogram) or self.dimensions != 2:
+            found = f"a density of {self.dimensions} variable(s), {self.raw.mechanism['name']}"
+            raise ParameterError("conditional", "be asked of counts of two variables", found)
+        axis = whole(axis, "axis", 0, 1)
+        a, b = self.domain_range[axis]
+        given = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
+        return ReleasedConditionalDensity(self.raw, axis=axis, place=given)
+
     # Its file: what the mechanism gave, from which the density is made again.
 
     def to_entries(self) -> dict[str, Any]:
@@ -499,7 +532,8 @@ class ReleasedDensity(Banded):
         moved, rest = without_noise(band, self(band.points), hidden, "per unit of the domain")
         return Words(
             published=[
-                f"A probability density over {self.spoken_domain}: nowhere negative, with integral one. "
+                f"A probability {self.subject} over {self.spoken_domain}: nowhere negative, with "
+                "integral one. "
                 f"Random noise was added to protect every {self.unit} behind it.",
                 "It can be evaluated at any point, integrated, drawn, and used to draw synthetic data, "
                 "as often as anyone likes. That costs no further privacy, because it uses the published "

@@ -190,6 +190,11 @@ OVERWRITE = Option(
 )  # fmt: skip
 
 
+GIVEN = Option(
+    "given", "--given", "X,..",
+    "Of a density of two variables: the density of the other where one has this value: 40, or "
+    "NAME=VALUE by the name of an axis. Several only in a picture.", default=None,
+)  # fmt: skip
 AGREEMENT = Option(
     "agreement", "--agreement", "agreed.json", "What all custodians agreed on, as dpfda agree wrote it.",
     type=Path, default=REQUIRED,

@@ -44,6 +44,7 @@ OPTIONS = (
     Option("quantiles", "--quantiles", "P,P,...",
            "Of a density on an interval: the values below which these shares lie. Example: "
            "--quantiles 0.1,0.5,0.9", default=None),
+    o.GIVEN,
     Option("sample", "--sample", "N", "Of a density: this many synthetic points, drawn from it.",
            type=int, default=None),
     o.output("csv", "F.csv", "Write the table."),
@@ -62,7 +63,7 @@ def evaluate(given: Given) -> None:
     itself. What has no band (components, a covariance of a private number of units, some predictors)
     is given without, and standard error says why. A classifier says which class it predicts, too.
     """
-    from dpfda.front.command.opening import opened
+    from dpfda.front.command.opening import conditional, opened
     from dpfda.front.command.outputs import check_outputs
     from dpfda.records.curves import check_choice
     from dpfda.releases.files import write_text
@@ -76,6 +77,8 @@ def evaluate(given: Given) -> None:
     inputs = {name: path for name, path in read.items() if path is not None}
     check_outputs({"--csv": given.csv}, inputs, given.overwrite)
     release = opened(given.file)
+    if given.given is not None:
+        release = conditional(release, given.given)
     if given.points_file is not None:
         points = _read(given.points_file, release)
     if given.derivative:
@@ -179,5 +182,12 @@ def _points(text: str) -> list[list[float]]:
 
 
 VERB = Verb(
-    "eval", evaluate, OPTIONS, ("dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv",), o.RELEASED
+    "eval",
+    evaluate,
+    OPTIONS,
+    (
+        "dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv",
+        "dpfda eval incomes.json --given age=40 --quantiles 0.1,0.5,0.9",
+    ),
+    o.RELEASED,
 )

@@ -33,7 +33,7 @@ def plot(given: Given) -> None:
     Of several files the curves come into one picture. What two releases of one data set promise together
     is said by dpfda compose.
     """
-    from dpfda.front.command.opening import opened
+    from dpfda.front.command.opening import conditional, opened
     from dpfda.front.command.outputs import check_outputs, save_picture
     from dpfda.views import draw
 
@@ -42,6 +42,14 @@ def plot(given: Given) -> None:
     releases = {file.stem: opened(file) for file in given.files}
     if len(releases) != len(given.files):
         raise ParameterError("F.json", "have names of their own", "two of one name")
+    if given.given is not None:
+        if len(releases) > 1:
+            raise ParameterError(
+                "--given", "be of one density of two variables", f"{len(releases)} files"
+            )
+        ((_, release),) = releases.items()
+        each = [place.strip() for place in given.given.split(",")]
+        releases = {place: conditional(release, place) for place in each}
     view = _difference(releases) if given.difference else _together(releases)
     save_picture(lambda: draw(view), given.plot)
     typer.echo(f"drawn in {given.plot}")
@@ -101,11 +109,12 @@ def _difference(releases: dict[str, Release]) -> View:
 VERB = Verb(
     "plot",
     plot,
-    (FILES, o.output("plot", "F.png", o.PLOT.help, required=True), DIFFERENCE, o.OVERWRITE),
+    (FILES, o.output("plot", "F.png", o.PLOT.help, required=True), o.GIVEN, DIFFERENCE, o.OVERWRITE),
     (
         "dpfda plot fa.json --plot fa.png",
         "dpfda plot before.json after.json --plot both.png",
         "dpfda plot after.json before.json --difference --plot change.png",
+        "dpfda plot incomes.json --given age=30,age=60 --plot two-ages.png",
     ),
     o.RELEASED,
 )
