@@ -293,6 +293,8 @@ OWN: dict[str, dict[str, Any]] = {
     "field": {"points": [[0.2, 0.3]]},
     "two-dimensional density": {"points": [[0.2, 0.3]]},
     "two-dimensional density.cdf": {"points": [0.2]},
+    "two-dimensional density.conditional": {"value": 0.2},
+    "conditional density": {"value": 0.2},
     "box basis": {
         "points": [[0.2, 0.3]], "values": np.ones((4, 4)), "coefficients": np.ones(2),
         "kinds": "cosine", "domain_range": [(0, 1), (0, 1)],
@@ -305,6 +307,7 @@ OWN: dict[str, dict[str, Any]] = {
     "bernstein basis": {"components": 4},
     "classifier": {"X": INPUTS, "y": CLASSES},
     "regressor": {"X": INPUTS, "y": POINTS},
+    "density.conditional": {"value": 0.2},
     "density estimator": {"X": POINTS, "counts": [3, 4, 0, 1, 5, 2], "edges": np.linspace(0, 1, 7)},
     "comparing estimator": {"X": CURVES, "y": GROUPS},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
@@ -326,6 +329,8 @@ NEVER = {
     "memory ledger.raise_budget", "file ledger.raise_budget",
     "field.to_basis", "covariance.to_basis", "two-dimensional density.to_basis", "machine.to_basis",
     "two-dimensional density.quantile_interval", "regression.to_basis",
+    # Of one variable already, and out of cells in the plane.
+    "density.conditional", "conditional density.conditional", "conditional density.quantile_interval",
 }  # fmt: skip
 
 
@@ -363,6 +368,7 @@ def objects() -> dict[str, Any]:
         "comparison": comparison.release_,
         "difference": comparison.release_.difference("a", "b"),
         "density": density.release_,
+        "conditional density": plane.release_.conditional(0.4),
         "two-dimensional density": plane.release_,
         "histogram": density.release_.raw,
         "machine": classes.fit(INPUTS, CLASSES).release_,

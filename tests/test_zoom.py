@@ -216,18 +216,20 @@ def test_the_first_of_equal_scores_wins_and_nothing_else_leaves() -> None:
     "guarantee", [PureDP(1), ApproximateDP(1, Fraction(1, 10**6)), ZeroConcentratedDP("1/2")]
 )
 def test_parts_add_up_to_what_was_asked_for(guarantee: object) -> None:
-    zoom, rest = zoom_for(ENDS, 5000, guarantee, REPLACE)  # type: ignore[arg-type]
-    assert zoom.part == PureDP("1/100")
+    zoom, rest = zoom_for(ENDS, 3000, guarantee, REPLACE)  # type: ignore[arg-type]
+    assert zoom.part == PureDP("1/50")
     assert added([zoom.part, zoom.part, rest]) == guarantee
     few, _ = zoom_for(ENDS, 10, PureDP(1), REPLACE)
-    assert few.part == PureDP("1/8")
+    assert few.part == PureDP("1/10")
+    many, _ = zoom_for(ENDS, 10**6, PureDP(1), REPLACE)
+    assert many.part == PureDP("1/80")
 
 
 def test_the_default_follows_from_public_numbers() -> None:
-    assert zooms(2000, PureDP(1))
-    assert not zooms(1999, PureDP(1))
-    assert PrivateDensity(1, domain=ENDS).plan(2000).zoom is not None
-    assert PrivateDensity(1, domain=ENDS).plan(1999).zoom is None
+    assert zooms(500, PureDP(1))
+    assert not zooms(499, PureDP(1))
+    assert PrivateDensity(1, domain=ENDS).plan(500).zoom is not None
+    assert PrivateDensity(1, domain=ENDS).plan(499).zoom is None
     for other in ({"cells": 20}, {"bandwidth": 2.0}, {"scale": "linear"}):
         assert PrivateDensity(1, domain=ENDS, **other).plan(9000).zoom is None
     assert PrivateDensity(1, domain=[ENDS, ENDS]).plan(9000).zoom is None
@@ -244,7 +246,7 @@ def test_all_is_charged_before_the_first_choice(tmp_path, monkeypatch) -> None:
     )
     assert release.certificate.stages == ("width of an interval", "place of the interval", "counts")
     assert [cost.guarantee for cost in release.certificate.costs] == [
-        PureDP("1/60"), PureDP("1/60"), PureDP("29/30")
+        PureDP("1/50"), PureDP("1/50"), PureDP("24/25")
     ]  # fmt: skip
     assert release.guarantee == PureDP(1)
     assert within(release.certificate.achieved, PureDP(1))

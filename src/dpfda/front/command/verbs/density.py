@@ -24,7 +24,7 @@ VERB = Publication(
             "scale", "--scale", "auto|linear|log|zoom",
             "What cells of an interval are equal on: the axis, its logarithm, or a scale chosen "
             "privately that is even around half of the units and logarithmic far from it. By default "
-            "the last where it costs a twentieth of epsilon or less, else the axis.",
+            "the last where n epsilon is at least 500, else the axis.",
             o.DENSITY,
         ),
         Option(
