@@ -159,9 +159,10 @@ class ReleasedConditionalDensity(ReleasedDensity):
         The counts without noise are made a conditional density by the same steps, with the weights
         of smoothing, w and V as they are. Noise is simulated, all steps are run on the noisy counts
         without it, and the band reaches as far to both sides as a share `level` of these densities
-        does: by a multiple of the deviation before the last step, or point by point. That is
-        approximate; measured coverage is in the docs on densities. It is about the privacy noise
-        alone, not smoothing or sampling.
+        does: by a multiple of the deviation before the last step, or point by point. Where noise made
+        the divisor f too large all of these are too close, so the band is widened by what a deviation
+        of f does. That is approximate; measured coverage is in the docs on densities. It is about
+        the privacy noise alone, not smoothing or sampling.
         """
         where, middle = at[:, 0], self._before(self.raw.coefficients)
         generator = np.random.Generator(np.random.Philox(key=4))
@@ -169,11 +170,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
         a, b = self.domain_range[0]
         nodes = a + (b - a) * _middles(own.size)
         errors, before = np.empty((2, DRAWN, len(at)))
+        shares = np.empty(DRAWN)
         for draw in range(DRAWN):
             noise = self.raw.noise.simulate(generator, 1)[0].reshape(self.raw.cells.shape) * step
-            other = self._before(
-                self.raw.smoother.coefficients((self.raw.counts - noise) / self.raw.size)
-            )
+            exact = self.raw.smoother.coefficients((self.raw.counts - noise) / self.raw.size)
+            other, shares[draw] = self._before(exact), self._parts(exact)[2]
             errors[draw] = np.interp(where, nodes, self._made(other) - own)
             before[draw] = np.interp(where, nodes, other - middle)
         if simultaneous:
@@ -183,6 +184,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
             width = np.quantile(reached, level, method="higher") * deviation
         else:
             width = np.quantile(np.abs(errors), level, axis=0, method="higher")
+        share, (_, least) = self._parts(self.raw.coefficients)[2], self._reliable
+        width = width * (max(share, least) / max(share - float(np.std(shares)), least))
         values = np.asarray(self(where))
         return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
 

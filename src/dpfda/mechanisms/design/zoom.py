@@ -45,9 +45,9 @@ FINE = 2 ** (DEEPEST + 1)
 # Domains are not looked at more closely for intervals wider than 2^-i.
 NARROW = 4
 # What is spent is SPENT / n, on both choices together: of 8000 trials with each of ten densities 1 in
-# 80 (a peak of a thousandth of the domain) and else at most 1 in 500 chose an interval with less than a
-# fifth of the units; with 80 / n up to 1 in 4. And never more than the largest share of epsilon, nor less
-# than the least, with which choices do not fail where n epsilon is large.
+# 80 (a peak of a thousandth of the domain) and else at most 1 in 500 chose an interval with less than
+# a fifth of the units; with 80 / n up to 1 in 4. It is never more than the largest share of epsilon,
+# nor less than the least, with which choices do not fail where n epsilon is large.
 SPENT = 120
 LARGEST_SHARE = Fraction(1, 5)
 LEAST_SHARE = Fraction(1, 40)
