@@ -27,6 +27,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateEqualityTest,
     PrivateFPCA,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
@@ -75,6 +76,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         lambda made: made.fit(CURVES),
     ),
     "PrivateComparison": (
+        {"epsilon": 1.0, "bounds": (-1, 1)},
+        lambda made: made.fit(CURVES, GROUPS),
+    ),
+    "PrivateEqualityTest": (
         {"epsilon": 1.0, "bounds": (-1, 1)},
         lambda made: made.fit(CURVES, GROUPS),
     ),
@@ -310,6 +315,8 @@ OWN: dict[str, dict[str, Any]] = {
     "density.conditional": {"value": 0.2},
     "density estimator": {"X": POINTS, "counts": [3, 4, 0, 1, 5, 2], "edges": np.linspace(0, 1, 7)},
     "comparing estimator": {"X": CURVES, "y": GROUPS},
+    "testing estimator": {"X": CURVES, "y": GROUPS},
+    "plan of a test.least_n": {"error": 0.05}, "plan of a test.least_epsilon": {"error": 0.05},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
     "mean estimator": {"X": CURVES},
     "memory ledger.create": {"dataset": "b"},
@@ -344,6 +351,7 @@ def objects() -> dict[str, Any]:
         1.0, center=Center(0.0, radius=0.5), mechanism=MatrixNoise(functions=3)
     ).fit(CURVES)
     comparison = PrivateComparison(1.0, bounds=(-1, 1), levels=["a", "b"]).fit(CURVES, GROUPS)
+    tested = PrivateEqualityTest(1.0, bounds=(-1, 1), levels=["a", "b"]).fit(CURVES, GROUPS)
     components = PrivateFPCA(
         1.0, n_components=1, center=Center(0.0, radius=0.5), mechanism=MatrixNoise(functions=3)
     ).fit(CURVES)
@@ -367,6 +375,9 @@ def objects() -> dict[str, Any]:
         "eigenfunction": components.release_.function(0),
         "comparison": comparison.release_,
         "difference": comparison.release_.difference("a", "b"),
+        "test of equality": tested.release_,
+        "plan of a test": tested.plan(40),
+        "testing estimator": tested,
         "density": density.release_,
         "conditional density": plane.release_.conditional(0.4),
         "two-dimensional density": plane.release_,

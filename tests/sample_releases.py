@@ -13,6 +13,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateEqualityTest,
     PrivateFPCA,
     PrivateFunctionalRegression,
     PrivateKernelClassifier,
@@ -119,6 +120,12 @@ def _compared() -> Any:
     return made.fit(CURVES, GROUPS).release_
 
 
+def _tested(**given: Any) -> Any:
+    domain = Domain(grid_points=GRID, labels=LABELS)
+    made = PrivateEqualityTest(1.0, bounds=(-3, 3), domain=domain, unit="home", **given)
+    return made.fit(CURVES, GROUPS).release_
+
+
 def _answered() -> Any:
     estimator = PrivateMean(1.0, 1e-6, bounds=(-3, 3), domain=Domain(GRID), mechanism="gaussian")
     with (
@@ -184,6 +191,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "comparison": _compared,
     "difference": lambda: _compared().difference("case", "control"),
+    "test of equality": _tested,
+    "test of slopes": lambda: _tested(look_for="slope", delta=1e-6),
     "answers": _answered,
     "survival": _survival,
     "survival by group": lambda: _survival(

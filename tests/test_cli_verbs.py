@@ -212,6 +212,7 @@ CURVES_FILE = "0,0.5,1\n" + "0.1,0.2,0.3\n0.2,0.4,0.1\n" * 20
 WITH_RHO = {
     "mean": ("--bounds", 0, 1),
     "compare": ("--bounds", 0, 1, "--by", "side", "--columns", "[0-9]*"),
+    "test": ("--bounds", 0, 1, "--by", "side", "--columns", "[0-9]*"),
     "covariance": ("--bounds", 0, 1, "--radius", 0.5),
     "density": ("--column", "0.5:0:1"),
 }
@@ -220,7 +221,7 @@ WITH_RHO = {
 @pytest.mark.parametrize("verb", WITH_RHO)
 def test_rho_is_typed_beside_delta(verb, tmp_path):
     rows = CURVES_FILE.splitlines()
-    if verb == "compare":
+    if verb in ("compare", "test"):
         rows = [f"{row},{'side' if not n else 'ab'[n % 2]}" for n, row in enumerate(rows)]
     (tmp_path / "c.csv").write_text("\n".join(rows) + "\n")
     common = (verb, tmp_path / "c.csv", *WITH_RHO[verb], "--out", tmp_path / "f.json")

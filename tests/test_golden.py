@@ -4,7 +4,7 @@
 `readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
 bounds in the second format, whose lines follow from the first version of their constants, and one whose
 private number of units had its noise in one with the sums; and a histogram, a difference of groups, a
-session's answers, a survival curve, a regression of curves and a conditional density, which are kinds of
+session's answers, a survival curve, a regression of curves, a conditional density and a test, which are kinds of
 their own from this format on; classifiers of three classes, one of
 them found by descent; and a density on a scale.
 """
@@ -42,6 +42,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     ),
     "ReleasedConditionalDensity": lambda density: density.quantile([0.25, 0.5, 0.75]),
     "ReleasedComponents": lambda parts: [*parts.variances, *np.ravel(parts([0.3, 1.1]))],
+    "ReleasedTest": lambda test: [test.statistic, *test([0.0, 0.3, 1.0])],
     "ReleasedComparison": lambda groups: groups.difference(*groups.names)([0.3, 1.1]),
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
     # The curve is drawn, so that its last digits are those of the machine.

@@ -100,25 +100,3 @@ def test_what_is_refused() -> None:
     ):
         ball.test("a", "b")
     assert 0 < ball.test("a", "b", variance=0.1).p_value <= 1
-
-
-def test_for_a_test_the_level_has_hardly_more_noise_than_if_it_were_measured_alone() -> None:
-    """Of 2,000 curves at epsilon 1: Laplace noise of scale 1/n on the level has deviation 2^.5/n."""
-    curves = np.full((4000, 12), 0.5)
-    curves[2000:] += 0.2
-    names = np.repeat(["a", "b"], 2000)
-    ratios = {}
-    for purpose in ("means", "test"):
-        made = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID), purpose=purpose)
-        gap = made.fit(curves, names).release_.difference("b", "a")
-        (level, *_), source = mean_tests._forms(gap), gap.first.unshrunk
-        drawn = source.noise_draws(np.random.default_rng(1), 20_000)
-        noise = (drawn @ (level @ source.basis.evaluate(GRID, 0))).std()
-        ratios[purpose] = noise * 2000 / 2**0.5
-        found = level @ (source.unclipped(GRID, 0) - gap.second.unshrunk.unclipped(GRID, 0))
-        # What is not there cannot be found: the design may not have shrunk the level away.
-        assert abs(found / 0.2 - 1) < 0.05
-    assert ratios["test"] < 1.1
-    assert ratios["means"] > 1.5
-    with pytest.raises(ParameterError, match="purpose must be one of"):
-        PrivateComparison(1, bounds=(0, 1), purpose="both").plan(40)

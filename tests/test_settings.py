@@ -19,6 +19,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateEqualityTest,
     PrivateFPCA,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
@@ -36,6 +37,7 @@ CURVES = np.sin(GRID) + np.linspace(-0.2, 0.2, 40)[:, None]
 SUMMARIES: list[type[Estimator]] = [
     PrivateMean,
     PrivateComparison,
+    PrivateEqualityTest,
     PrivateCovariance,
     PrivateFPCA,
     PrivateDensity,

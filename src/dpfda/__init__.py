@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpfda.summaries.comparison import PrivateComparison
     from dpfda.summaries.covariance import PrivateCovariance
     from dpfda.summaries.density import PrivateDensity
+    from dpfda.summaries.equality import PrivateEqualityTest
     from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.functional_regression import PrivateFunctionalRegression
     from dpfda.summaries.mean import PrivateMean
@@ -33,6 +34,7 @@ _HOMES = {
     "PrivateMean": "summaries.mean",
     "PrivateVectorMean": "summaries.vector",
     "PrivateComparison": "summaries.comparison",
+    "PrivateEqualityTest": "summaries.equality",
     "PrivateCovariance": "summaries.covariance",
     "PrivateFPCA": "summaries.fpca",
     "PrivateDensity": "summaries.density",
@@ -53,6 +55,7 @@ __all__ = [
     "PrivateMean",
     "PrivateVectorMean",
     "PrivateComparison",
+    "PrivateEqualityTest",
     "PrivateCovariance",
     "PrivateFPCA",
     "PrivateDensity",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -72,6 +72,18 @@ class IntegerSum:
         product._total = exact_product(matrix, self._total)
         product._count, product._modulus = self._count, self._modulus
         return product
+
+    @classmethod
+    def one_number(
+        cls, sums: Sequence[IntegerSum], function: Callable[[list[list[int]]], int]
+    ) -> IntegerSum:
+        """One integer, a function of the exact totals of several sums: a new sum.
+
+        The caller has proved by how much a record moves it.
+        """
+        if any(each._modulus for each in sums):
+            raise DpfdaError("Of totals of masked parts no function can be taken.")
+        return cls.of([function([[*each._total] for each in sums])])
 
     def merge(self, other: IntegerSum) -> IntegerSum:
         """Add another sum; returns self."""

@@ -10,6 +10,8 @@ add up to one (Bonferroni): it is at most alpha with a probability of at most al
 depend on each other. Most of the weight is the level's, in which groups most often differ: at level .05
 it takes 3 per cent more of n epsilon to find a difference there than by a test of it alone, with power
 .8, and 30 per cent more to find one of the other two.
+
+Where nothing but the test is wanted, `dpfda.PrivateEqualityTest` spends the budget on it.
 """
 
 from __future__ import annotations

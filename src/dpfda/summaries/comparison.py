@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.parameters import choice, whole
-from dpfda.privacy.guarantees import Neighbours, pure_part
+from dpfda.numerics.parameters import whole
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
@@ -54,16 +54,13 @@ from dpfda.summaries.streams import refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages
 
-# What the noise is designed for; for a test as for so many units over epsilon.
-PURPOSES = ("means", "test")
-TESTED = 40
-
 
 class PrivateComparison(Estimator):
     """Mean curves of disjoint groups, and their differences, under one budget.
 
     Every group's mean is released with the whole of epsilon, and together they cost epsilon: the data of
-    one privacy unit are in one group only (parallel composition).
+    one privacy unit are in one group only (parallel composition). Where only a test is wanted,
+    `dpfda.PrivateEqualityTest` finds more.
 
     Parameters
     ----------
@@ -72,10 +69,6 @@ class PrivateComparison(Estimator):
     levels : sequence of str or numbers, optional
         Names of the groups, public. By default, under replace-one neighbours, those found; required
         under add/remove, where membership is private.
-    purpose : {"means", "test"}
-        What the noise is designed for: curves that are near the groups' means, or the test of equality,
-        which then needs about a tenth more of n epsilon to find a difference in level than a rule that
-        spends all of epsilon on levels. With "test" the curves of many units are smoothed far too much.
     domain, reading, ledger
         As in `dpfda.PrivateMean`.
     unit : str or PrivacyUnit, optional
@@ -126,7 +119,6 @@ class PrivateComparison(Estimator):
         levels: Sequence[Any] | None = None,
         basis: Functions = None,
         mechanism: Noise = "auto",
-        purpose: str = "means",
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,
@@ -206,7 +198,7 @@ class PrivateComparison(Estimator):
             reader = self._reader(size, mechanism, basis, settings.domain)
             more = (count if expected else None,)
             parts[str(level)] = reader._plan(basis, count, groups, reader.settings, *more)
-        return ComparisonPlan(parts, str(self.mechanism), self._asked_size())
+        return ComparisonPlan(parts, str(self.mechanism), self.settings.unit.design_size)
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledComparison:
         """All groups' sums as several holders make them, whatever each group's size; see `PooledSum`."""
@@ -233,7 +225,7 @@ class PrivateComparison(Estimator):
     def _shared(self, sizes: list[int]) -> Any:
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
-        return shared_design(self.mechanism, self._design_size(sizes))
+        return shared_design(self.mechanism, design_size(self.settings.unit.design_size, sizes))
 
     def prepare(
         self, X: Records, y: Labels, groups: Labels = None
@@ -305,16 +297,6 @@ class PrivateComparison(Estimator):
         if Neighbours.parse(self.settings.unit.neighbours) is Neighbours.REPLACE_ONE:
             return [*counts]
         return [size for size in sizes if size is not None]
-
-    def _design_size(self, sizes: list[int]) -> int:
-        return design_size(self._asked_size(), sizes)
-
-    def _asked_size(self) -> int | None:
-        """What noise is tuned for, where that does not follow from the groups."""
-        purpose, size = choice(self.purpose, "purpose", PURPOSES), self.settings.unit.design_size
-        if size is None and purpose == "test":
-            return max(1, round(TESTED / pure_part(self.asked()).epsilon))
-        return size
 
     def _reader(self, size: int | None, mechanism: Any, basis: Basis, domain: Domain) -> PrivateMean:
         """The mean of one group."""

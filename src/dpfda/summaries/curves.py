@@ -156,7 +156,7 @@ def public_basis(settings: Settings, basis: Any, columns: Any = POINTS) -> Basis
         return made
     grid, ends = settings.domain.grid_points, settings.domain.domain_range
     if grid is None:
-        if np.ndim(columns) == 0:
+        if isinstance(columns, str) or not np.iterable(columns):
             span = check_domain((0.0, 1.0) if ends is None else ends)
             grid = equally_spaced(whole(columns, "columns", 2), span)
         else:

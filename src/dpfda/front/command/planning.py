@@ -63,7 +63,7 @@ def answer(publication: Publication, given: Given) -> None:
         shown = made if start is None else made.at(epsilon=start)
         save_picture(lambda: _drawn(shown), given.plot)
     level = given.band_level
-    units = f"{made.unit}s in each group" if publication.name == "compare" else f"{made.unit}s"
+    units = f"{made.unit}s in each group" if publication.name in ("compare", "test") else f"{made.unit}s"
     if given.as_json:
         facts = made.to_json(level) if wanted is None else {"summary": made.summary, **made.facts()}
         plot = None if given.plot is None else str(given.plot)

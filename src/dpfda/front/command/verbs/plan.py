@@ -30,8 +30,8 @@ LEFT_OUT = ("ledger", "invalid")
 OWN = (
     Option(
         "curves", "--curves", "N",
-        "Number of privacy units (persons, if one has several records; of each group in compare, of all "
-        "together in survival). Example: 500",
+        "Number of privacy units (persons, if one has several records; of each group in compare and "
+        "test, of all together in survival). Example: 500",
         o.PRIVACY, int, None,
     ),
     Option(
@@ -70,6 +70,7 @@ EXAMPLES = {
     "survival": ("dpfda plan survival --curves 228 --top 1100 --error 0.02",),
     "effects": ("dpfda plan effects --covariate age:20:80 --curves 2000 --epsilon 1 --bounds 0 1",),
     "compare": ("dpfda plan compare --curves 100 --epsilon 1 --bounds 0 1 --level a --level b",),
+    "test": ("dpfda plan test --curves 200 --epsilon 1 --bounds 0 1 --error 2%",),
     "covariance": ("dpfda plan covariance --curves 500 --rho 0.1 --bounds 0 1",),
     "fpca": ("dpfda plan fpca --curves 500 --epsilon 1 --bounds 0 1 --n-components 2",),
     "classify": ("dpfda plan classify --curves 1000 --epsilon 1 --input age:18:90 --classes 0,1",),

@@ -1,0 +1,23 @@
+"""`dpfda test`: publish a test that several groups have one mean function."""
+
+from __future__ import annotations
+
+from dpfda.front.command.publishing import Publication
+from dpfda.front.command.reading import ComparedCurves
+
+VERB = Publication(
+    name="test",
+    words="Publish the statistic of a test that groups have one mean curve, with p-values. Every person "
+    "must be in one group.",
+    estimators=(
+        "dpfda.summaries.equality:PrivateEqualityTest",
+        "dpfda.summaries.comparison:PrivateComparison",
+        "dpfda.summaries.mean:PrivateMean",
+    ),
+    reader=ComparedCurves(),
+    bounded=True,
+    examples=(
+        "dpfda test scans.csv --by case --groups ID --epsilon 1 --bounds 0.2 0.9 "
+        "--columns 'cca_*' --missing complete --out test.json",
+    ),
+)

@@ -1,0 +1,68 @@
+"""A test statistic from private to public: one number of several exact sums, with noise once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpfda.bounds import Norm
+from dpfda.mechanisms.design.forms import Forms
+from dpfda.mechanisms.design.shares import share_noise
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication.averages import publish_integers
+from dpfda.releases.shares import NoisyShares
+
+
+def statistic_noise(guarantee: Guarantee) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+    """Noise on a statistic that moves by at most 2^20, the units of a table of one cell.
+
+    Returns
+    -------
+    NoiseLaw, Guarantee, norm, width
+        As `share_noise`: what is added or removed there is one unit, of one share.
+    """
+    return share_noise(1, guarantee, Neighbours.ADD_REMOVE)
+
+
+def publish_statistic(
+    sums: Sequence[IntegerSum],
+    half_widths: Sequence[int],
+    forms: Forms,
+    guarantee: Guarantee,
+    entry: Mapping[str, Any],
+    tuning: Mapping[str, Any],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+) -> tuple[NoisyShares, Certificate]:
+    """Charge the ledger, draw the noise, add it to the statistic.
+
+    **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
+    cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
+    most 2^20 (`dpfda.mechanisms.design.forms`), whichever group it is in and however many there are.
+
+    Parameters
+    ----------
+    sums : sequence of IntegerSum
+        Private sums of each group over the fine cells.
+    half_widths : sequence of int
+        H of each cell.
+    forms : Forms
+    guarantee : Guarantee
+    entry, tuning, ledger, dataset
+        As in `publish_integers`.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses; no noise was drawn.
+    """
+    law, charged, norm, width = statistic_noise(guarantee)
+    number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
+    noisy, certificate = publish_integers(
+        number, law, norm, width, charged, entry, ledger, dataset, tuning
+    )
+    return NoisyShares(noisy, law, forms.smallest), certificate

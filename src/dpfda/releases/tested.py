@@ -1,0 +1,249 @@
+"""A released test statistic: how far apart mean functions of groups are, in one number with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import check_points
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.forms import DESCRIBED, Forms
+from dpfda.numerics.encoding import floats, integers, mapping, name, text
+from dpfda.numerics.parameters import choice, probability
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import number
+from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.confidence import Variance, stated_variance
+from dpfda.releases.costs import certified
+from dpfda.releases.equality import EqualityTest
+from dpfda.releases.mean_tests import NULLS
+from dpfda.releases.shares import NoisyShares
+from dpfda.releases.words import Words
+from dpfda.views import Curve
+
+Floats = NDArray[np.float64]
+
+# Deviations for which the p-value is tabulated, and the levels that are spoken of.
+TABULATED, TEST_LEVEL = 41, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTest(Release):
+    """The noisy statistic of a test that groups have one mean function.
+
+    Call it for p-values: of standard deviations of a unit's value, in the units of the data.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the groups.
+    sizes : tuple of int
+        Public number of units of each.
+    look_for : str
+        What was looked for: see `dpfda.PrivateEqualityTest`.
+    grid_points, weights, lower, upper : array (m,)
+        Public grid, its weights, and the bounds on values.
+    shares : NoisyShares
+        The mechanism's output: the statistic in units of the smallest group.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
+    about : mapping
+        Versions, date, labels.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    look_for: str
+    curve_points: Floats
+    weights: Floats
+    lower: Floats
+    upper: Floats
+    shares: NoisyShares
+    certificate: Certificate
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-test"
+    CALLED: ClassVar[str] = "released test of equality"
+    arrays: ClassVar[tuple[str, ...]] = ("curve_points", "weights", "lower", "upper")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        count = self.weights.size
+        if any(each.shape != (count,) for each in (self.curve_points, self.lower, self.upper)):
+            raise ParameterError("bounds", f"have {count} values", "others")
+        if len(self.names) != len(self.sizes) or len(self.names) < 2 or len(self.shares.noisy) != 1:
+            raise ParameterError("names", "be two or more, with a size each and one statistic", "others")
+        if not np.all(self.upper > self.lower):
+            raise ParameterError("bounds", "hold upper above lower", "others")
+
+    @cached_property
+    def forms(self) -> Forms:
+        """What the statistic is made of."""
+        return Forms((self.upper - self.lower) / 2, self.weights, self.sizes, self.look_for)
+
+    @property
+    def statistic(self) -> float:
+        """The noisy statistic, as a share of the distance between the bounds."""
+        return float(self.shares.counts[0]) / self.forms.smallest
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Least and largest standard deviation of a value between the bounds."""
+        return 0.0, float(self.forms.half_widths.max())
+
+    @property
+    def grid_points(self) -> Floats:
+        """Deviations (k,) for which p-values are tabulated."""
+        return np.linspace(*self.domain_range, TABULATED)
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """P-values where a unit's value deviates so much at every point, as far as bounds allow.
+
+        Parameters
+        ----------
+        points : float or array (q,)
+            Standard deviations, public. At 0 the hypothesis is that the groups themselves have one
+            mean function.
+        """
+        at = check_points(points, self.domain_range)
+        values = np.array([self._p_value(np.full(self.weights.shape, each**2)) for each in at])
+        return float(values[0]) if np.ndim(points) == 0 else values
+
+    def _p_value(self, variance: Floats) -> float:
+        allowed = np.minimum(variance, self.forms.half_widths**2)
+        return self.forms.p_value(float(self.shares.noisy[0]), self.shares.noise, allowed)
+
+    def test(
+        self, level: float = TEST_LEVEL, null: str = "populations", variance: Variance | None = None
+    ) -> EqualityTest:
+        """Whether the groups have one mean function; costs no privacy.
+
+        Parameters
+        ----------
+        level : float
+            Probability of finding a difference where there is none, at most.
+        null : {"populations", "samples"}
+            The hypothesis: the populations of which the groups are samples have one mean function, or
+            the groups themselves have (of their bounded curves); then the noise alone is in its way.
+        variance : float, callable, optional
+            For populations: variance of a unit's value, known to be public, in squared units of the
+            data; a callable takes points of the grid. By default the largest that the bounds allow,
+            which is safe and seldom sharp.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is unusable.
+        """
+        chosen, level = choice(null, "null", NULLS), probability(level, "level")
+        if chosen == "samples" and variance is not None:
+            raise ParameterError("variance", "be for null='populations'", "one for samples")
+        stated = stated_variance(variance, self.curve_points)
+        if stated is None:
+            stated = self.forms.half_widths**2
+        p_value = self._p_value(stated if chosen == "populations" else np.zeros(self.weights.shape))
+        null = f"the {chosen} of {' and '.join(self.names)} have one mean function"
+        return EqualityTest(self.statistic, p_value, level, self.names, null)
+
+    # Its file.
+
+    def to_entries(self) -> dict[str, Any]:
+        arrays = {"grid_points": self.curve_points, "weights": self.weights}
+        arrays |= {"lower": self.lower, "upper": self.upper}
+        return {
+            "groups": list(self.names),
+            "sizes": list(self.sizes),
+            "look_for": self.look_for,
+            **{key: array.tolist() for key, array in arrays.items()},
+            "shares": self.shares.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        shares = NoisyShares.from_json(written["shares"])
+        points, weights, lower, upper = (
+            floats(written[key]) for key in ("grid_points", "weights", "lower", "upper")
+        )
+        made = cls(
+            tuple(map(name, written["groups"])),
+            integers(written["sizes"]),
+            text(written["look_for"]),
+            points,
+            weights,
+            lower,
+            upper,
+            shares,
+            certified(written, laws=[shares.noise]),
+            mapping(written["about"]),
+        )
+        if min(made.sizes) < 1 or made.shares.public_size != made.forms.smallest:
+            raise ValueError("the sizes do not fit the statistic")
+        return made
+
+    # Tables, pictures and words.
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        return self.curve([self.line("p-value", None)], baseline=0.0)
+
+    @property
+    def bandless(self) -> str:
+        return "p-values follow from the noisy statistic, whose law under the hypothesis they state"
+
+    @property
+    def subject(self) -> str:
+        return f"test of equal mean curves ({', '.join(self.names)})"
+
+    @property
+    def public_units(self) -> int | None:
+        return sum(self.sizes)
+
+    @property
+    def value_label(self) -> str:
+        return "p-value"
+
+    def axis_label(self, axis: int) -> str:
+        value = self.about.get("value")
+        return f"standard deviation of a {self.unit}'s value" + (f": {value}" if value else "")
+
+    def highlights(self) -> dict[str, str]:
+        return {"samples": str(self.test(null="samples")), "populations": str(self.test())}
+
+    def words(self) -> Words:
+        sizes = " and ".join(
+            f"{size} in {name}" for name, size in zip(self.names, self.sizes, strict=True)
+        )
+        deviation = self.shares.deviation / self.forms.smallest
+        return Words(
+            published=[
+                f"One number: how far apart the mean curves of groups are ({sizes}), in "
+                f"{DESCRIBED[self.look_for]}, with random noise to protect every {self.unit} behind it. "
+                f"It is {number(self.statistic)} of the distance between the bounds; the noise has "
+                f"standard deviation {number(deviation)}.",
+            ],
+            protected=[
+                f"Neighbours replace the data of one {self.unit}, who stays in the same group; which "
+                "group that is, and how many are in it, is public."
+            ],
+            accurate=[
+                f"Of these groups themselves: {self.test(null='samples')}.",
+                f"Of populations that they are samples of, for any variance that the bounds allow: "
+                f"{self.test()}. Where the variance of a {self.unit}'s value is public, state it: the "
+                "table has the p-values.",
+            ],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {"looks for": DESCRIBED[self.look_for], "statistic": number(self.statistic)}
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "groups": dict(zip(self.names, self.sizes, strict=True)),
+            "look_for": self.look_for,
+            "statistic": self.statistic,
+            "p_value": {"samples": self.test(null="samples").p_value, "bounds": self.test().p_value},
+        }
