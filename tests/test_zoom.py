@@ -443,3 +443,61 @@ def test_fine_cells_are_the_candidates() -> None:
             scale.slopes(np.linspace(0, 1, 999)).max(), rel=1e-2
         )
     assert CellGrid.regular(5, (0, 1)).along(scale).size == 5
+
+
+@pytest.mark.parametrize("scale", ["linear", "zoom"])
+@pytest.mark.parametrize(
+    "ends", [(-1e100, 1e100), (-1e100, -1e99), (0.0, 1e-99), (-1e-90, 1e90), (1.0, 1 + 2.0**-23)]
+)
+def test_domains_of_any_size_work(ends: tuple[float, float], scale: str) -> None:
+    middle = ends[0] / 2 + ends[1] / 2
+    for points in (np.full(600, ends[0]), np.linspace(ends[0], middle, 600)):
+        prepared = PrivateDensity(1, domain=ends, scale=scale).prepare(points)
+        release = simulate_density(prepared, np.random.default_rng(1))
+        found = release.quantile([0.0, 0.1, 0.5, 0.9, 1.0])
+        assert np.all(np.diff(found) >= 0)
+        assert ends[0] <= found[0] <= found[-1] <= ends[1]
+        assert np.all(release(found) >= 0)
+        assert release.integral() == pytest.approx(1)
+        lower, upper = release.quantile_interval([0.1, 0.5])
+        assert np.all(lower <= upper)
+
+
+@pytest.mark.parametrize("scale", ["auto", "linear", "log", "zoom"])
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((1e-300, 1e300), "domain_range must have ends of size at most 1e100"),
+        ((0.0, 5e-324), "domain_range must have ends of size at most 1e100 and a length of at least"),
+        ((1.0, float(np.nextafter(1.0, 2.0))), "domain must be longer than 2\\^-40 of its larger end"),
+    ],
+)
+def test_domains_that_floats_cannot_part_are_refused(
+    ends: tuple[float, float], scale: str, words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        PrivateDensity(1, domain=ends, scale=scale).fit(np.full(600, ends[0]))
+
+
+def test_a_million_cells_are_refused() -> None:
+    with pytest.raises(ParameterError, match="cells must be at most 4096 along an axis"):
+        PrivateDensity(1, domain=ENDS, scale="zoom", cells=10**6).fit(np.zeros(600))
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+def test_every_neighbour_at_the_ends_of_any_domain_keeps_the_distance(neighbours: Neighbours) -> None:
+    """All replacements, or additions, among points at, beside and beyond ends and edges of cells."""
+    for ends in ((-1e100, 1e100), (1.0, 1 + 2.0**-23)):
+        zoom = Zoom(ends, 3, PureDP(1), neighbours)
+        edge = zoom.fine.edges[0][FINE // 2]
+        pool = [*ends, edge, np.nextafter(edge, -np.inf), 2 * ends[1], -np.inf]
+        base = [ends[0], edge, ends[1]]
+        before = scores(zoom, base)
+        for place, other in itertools.product(range(3), pool):
+            after = list(base)
+            after[place : place + (neighbours is REPLACE)] = [other]
+            widths, places = scores(zoom, after)
+            assert np.ptp(widths - before[0]) <= zoom.moved_apart[0]
+            assert all(
+                np.ptp(b - a) <= zoom.moved_apart[1] for a, b in zip(before[1], places, strict=True)
+            )

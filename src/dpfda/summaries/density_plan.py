@@ -33,6 +33,9 @@ from dpfda.summaries.density_kernel import DensityKernel, Elements
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
 
+# A domain is longer than this, over the larger of its ends.
+SHORTEST = 2.0**-40
+
 
 @dataclass(frozen=True, eq=False)
 class DensityPlan(Plan):
@@ -271,6 +274,7 @@ def density_plan(
     else:
         size = designed = public_size(settings.unit, count)
     made, zoom, rest = None, None, guarantee
+    _check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
     if not isinstance(cells, CellGrid):
         domain = box_domain(settings.domain.domain_range)
         plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
@@ -325,6 +329,14 @@ def publish_density(
         plan.tuning,
     )  # fmt: skip
     return plan.assemble(noisy, certificate)
+
+
+def _check_lengths(domain_range: Any) -> None:
+    """Refuse a domain in which floats do not tell the nodes of a density apart."""
+    for a, b in box_domain(domain_range):
+        if not b - a > SHORTEST * max(abs(a), abs(b)):
+            words, found = "be longer than 2^-40 of its larger end", f"({a!r}, {b!r})"
+            raise ParameterError("domain", words, found, "Subtract a public number from all points.")
 
 
 def _known(designed: int | None, parameter: str) -> int:
