@@ -5,8 +5,8 @@
 bounds in the second format, whose lines follow from the first version of their constants, and one whose
 private number of units had its noise in one with the sums; and a histogram, a difference of groups, a
 session's answers, a survival curve, a regression of curves, a conditional density and a test of
-equality, which are kinds of their own from this format on; classifiers of three classes, one of them
-found by descent; and a density on a scale.
+equality, which are kinds of their own from this format on; classifiers of three classes, one of
+them found by descent; and a density on a scale.
 """
 
 import json
