@@ -19,7 +19,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.steps import publish_steps
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import GradientSolver, Labelled, Terms
-from dpfda.summaries.solvers.gradient import CLIP, exponentials
+from dpfda.summaries.solvers.gradient import CLIP, clipped, exponentials
 from dpfda.testing import check_release
 from statistical import fits_only_at_its_scale
 
@@ -229,6 +229,15 @@ def test_without_noise_to_speak_of_it_is_descent_along_clipped_gradients(labels,
         check_release(release)
     release.save(tmp_path / "it.json")
     np.testing.assert_array_equal(load(tmp_path / "it.json").predict_proba(X), chances)
+
+
+def test_slopes_that_are_no_numbers_become_zero():
+    slopes = np.array([[np.nan, np.inf, 1e300, 0.3, -0.5], [0.0, 0.0, 0.0, 0.0, 0.0]])
+    with np.errstate(all="ignore"):
+        found = clipped(slopes, np.array([5, 5, 5, 10, 2**20]))
+    assert not found[1].any()
+    assert found[0, :3].tolist() == [0, 0, 0]
+    assert found[0, 3:].tolist() == [5, 1 - 2**20]
 
 
 def test_real_targets_are_descended_to_where_asked():

@@ -273,3 +273,14 @@ def test_what_is_refused() -> None:
         IntegerSum.one_number([IntegerSum.modulo([3], 1, 8)], lambda totals: totals[0][0])
     with pytest.raises(ValueError, match="do not fit"):
         ReleasedTest.from_json({**release.to_json(), "sizes": [20, 19]})
+
+
+@pytest.mark.parametrize("look_for", ["slope", "bend"])
+def test_what_few_grid_points_cannot_show_is_refused(look_for: str) -> None:
+    for points in (2, 4, 8):
+        made = PrivateEqualityTest(1.0, bounds=(0, 1), look_for=look_for)
+        if points == 8 or (points, look_for) == (4, "slope"):
+            assert made.plan(20, points).detectable() > 0
+            continue
+        with pytest.raises(ParameterError, match=f"look_for must be 'any'.*'{look_for}' on {points}"):
+            made.fit(np.zeros((8, points)), [0, 1] * 4)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
 
-from dpfda import PrivacyUnit, PrivateMean, load
+from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, load
 from dpfda.bases import BoxBasis
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.errors import DataError, ParameterError, StorageError
@@ -15,6 +15,8 @@ from dpfda.mechanisms.design.images import image_cells
 from dpfda.mechanisms.posteriors import ImageModel
 from dpfda.mechanisms.posteriors.curves import constant_evidence
 from dpfda.noise import BoxNoise
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.summaries.streams import MeanStream
 from dpfda.testing import simulate_releases
 
@@ -213,3 +215,14 @@ def test_parts_that_do_not_fit_are_refused():
         ImagePrior(0.0, 1.0, (4, 4), (5, 2))
     with pytest.raises(DataError, match="For the mean of images pass basis=BoxBasis"):
         PrivateMean(1.0, bounds=(0, 1)).fit(np.zeros((5, 4, 4)))
+
+
+def test_a_comparison_of_images_is_refused_before_the_charge():
+    ledger = MemoryLedger().create("images", PureDP(1), "replace-one", "record")
+    compared = PrivateComparison(
+        1.0, levels=("a", "b"), bounds=(0, 1), basis=basis_of(), ledger=ledger.of("images")
+    )
+    for asked in (lambda: compared.plan(100), lambda: compared.fit(some_images(200), ["a", "b"] * 100)):
+        with pytest.raises(ParameterError, match=r"basis must be of curves on an interval.*PrivateMean"):
+            asked()
+    assert ledger.remaining("images").values == (1,)

@@ -27,5 +27,6 @@ axis.scatter(index, data.target, s=8, color="0.7", label="patients (these data a
 axis.plot(at, machine.release_.predict(at), label="released, epsilon = 2")
 axis.set_xlabel("body mass index (kg per square metre)")
 axis.set_ylabel("progression after one year (score)")
+axis.set_title("Progression of diabetes by body mass index, 442 patients")
 axis.legend()
 plt.show()

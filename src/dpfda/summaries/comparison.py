@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
+from dpfda.bases.protocol import BoxFunctions
 from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import whole
@@ -176,7 +177,7 @@ class PrivateComparison(Estimator):
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        check_choices(self)
+        self._check()
         basis = public_basis(self.settings, self.basis, columns)
         named = n if isinstance(n, Mapping) else dict.fromkeys(self.levels or ("first", "second"), n)
         units = {level: whole(size, "n", 2) for level, size in named.items()}
@@ -202,13 +203,13 @@ class PrivateComparison(Estimator):
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledComparison:
         """All groups' sums as several holders make them, whatever each group's size; see `PooledSum`."""
-        check_choices(self)
+        self._check()
         whole(n, "n", 2)
         return self._pooled(public_basis(self.settings, self.basis, columns), self.settings)
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledComparison:
         """The same on the columns of X."""
-        check_choices(self)
+        self._check()
         refuse_irregular(X)
         basis = read_curves(self.settings, self.basis, X)[1]
         return self._pooled(basis, self.settings_for(X, groups), groups)
@@ -221,6 +222,14 @@ class PrivateComparison(Estimator):
         names_of_levels(levels)
         plan = self._planned(basis, dict.fromkeys(levels, 2), settings, groups)
         return PooledComparison.of(settings, plan, tuple(map(label_key, levels)))
+
+    def _check(self) -> None:
+        check_choices(self)
+        if isinstance(self.basis, BoxFunctions):
+            raise ParameterError(
+                "basis", "be of curves on an interval, for a comparison", type(self.basis).__name__,
+                "Release a PrivateMean of each group: who is in one of them alone pays once.",
+            )  # fmt: skip
 
     def _shared(self, sizes: list[int]) -> Any:
         if isinstance(self.mechanism, TwoStages):
@@ -242,7 +251,7 @@ class PrivateComparison(Estimator):
         list of str, list of Prepared
             Names of the groups, and the private sum of each with its plan.
         """
-        check_choices(self)
+        self._check()
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):

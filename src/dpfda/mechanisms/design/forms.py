@@ -39,6 +39,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
@@ -108,6 +109,12 @@ class Forms:
 
     def __post_init__(self) -> None:
         choice(self.look_for, "look_for", LOOKS)
+        if self.look_for in ("slope", "bend"):
+            row = self.norms[0].rows[0]
+            if row.min() >= 0 or row.max() <= 0:
+                wanted = "be 'any', 'level' or 'bumps' on so few grid points"
+                found = f"{self.look_for!r} on {self.half_widths.size}"
+                raise ParameterError("look_for", wanted, found, "Eight are enough for all.")
 
     @property
     def smallest(self) -> int:

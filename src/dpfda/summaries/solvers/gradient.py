@@ -235,6 +235,8 @@ def clipped(slopes: Floats, levels: Integers) -> Integers:
     """Slopes (C, N), clipped to the length `CLIP`, as integers of length at most a level (N,) each."""
     lengths = np.sqrt(in_order(slopes * slopes))
     scale = levels * (1 - 2.0**-40) / np.maximum(lengths, CLIP)
-    integers = np.trunc(slopes * scale).astype(np.int64)
+    floats = np.trunc(slopes * scale)
+    # What is no number, or too large for the square, is no integer either.
+    integers = np.where(np.abs(floats) <= levels, floats, 2.0 * levels).astype(np.int64)
     inside = (integers * integers).sum(axis=0) <= levels * levels
     return np.asarray(np.where(inside, integers, 0))
