@@ -48,6 +48,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "part": ("--agreement", "agreed.json"),
     "merge": ("a.part", "b.part", "--agreement", "agreed.json", "--keys", "c.keys", "--out", "all.json"),
     "compare": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
+    "test": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
     "density": ("points.csv", "--column", "x:0:1", *SPENT),
     "regress": (
         "points.csv", "--input", "x:0:1", "--target", "y", "--target-bounds", "0", "1", *SPENT,
@@ -55,7 +56,10 @@ LINES: dict[str, tuple[str, ...]] = {
     "classify": (
         "points.csv", "--input", "x:0:1", "--target", "c", "--classes", "a,b", *SPENT,
     ),
-    **{f"plan {verb}": (*PLANNED, *BOUNDED) for verb in ("mean", "compare", "covariance", "fpca")},
+    **{
+        f"plan {verb}": (*PLANNED, *BOUNDED)
+        for verb in ("mean", "compare", "test", "covariance", "fpca")
+    },
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan effects": (*PLANNED, *BOUNDED, "--covariate", "x:0:1"),
     "plan survival": (*PLANNED, "--top", "10"),

@@ -17,7 +17,7 @@ FILE = """
 
     class Tape(Door):
         def recognises(self, data):
-            return type(data).__name__ == "Recording"
+            return type(data).__name__ == "Reel"
 
         def cells(self, data):
             return data.samples
@@ -38,7 +38,7 @@ FILE = """
 """
 
 
-class Recording:
+class Reel:
     """Samples at equal steps, and whose they are."""
 
     def __init__(self, samples, step=0.5, owners=None):
@@ -58,28 +58,28 @@ class TestOneFile:
     def test_curves_are_those_of_the_array_with_its_grid_domain_and_words(self):
         samples = RNG.uniform(size=(40, 6))
         mean = PrivateMean(1.0, bounds=(0, 1))
-        found = mean.prepare(Recording(samples))
+        found = mean.prepare(Reel(samples))
         same = PrivateMean(1.0, bounds=(0, 1), grid_points=np.arange(6) / 2, domain_range=(0, 3))
         assert found.total._total == same.prepare(samples).total._total
         assert found.plan.basis.domain_range == (0.0, 3.0)
-        assert mean.fit(Recording(samples)).release_.about["domain"] == "seconds"
+        assert mean.fit(Reel(samples)).release_.about["domain"] == "seconds"
 
     def test_the_container_says_whose_records_are(self):
-        recording = Recording(RNG.uniform(size=(40, 6)), owners=[str(i // 4) for i in range(40)])
+        recording = Reel(RNG.uniform(size=(40, 6)), owners=[str(i // 4) for i in range(40)])
         assert PrivateMean(1.0, bounds=(0, 1)).prepare(recording, "owner").plan.size == 10
-        points = Recording(RNG.uniform(size=(40, 1)), owners=recording.owners)
+        points = Reel(RNG.uniform(size=(40, 1)), owners=recording.owners)
         assert PrivateDensity(1.0, domain=(0, 1)).prepare(points, "owner").plan.size == 10
 
     def test_labels_and_channels(self):
         samples = RNG.uniform(size=(40, 6))
-        units = PrivateMean(1.0, bounds=(0, 1)).prepare(samples, Recording(list("abcd") * 10))
+        units = PrivateMean(1.0, bounds=(0, 1)).prepare(samples, Reel(list("abcd") * 10))
         assert units.plan.size == 4
-        both = PrivateVectorMean(1.0, bounds=(0, 1)).fit(Recording(samples)).release_
+        both = PrivateVectorMean(1.0, bounds=(0, 1)).fit(Reel(samples)).release_
         assert [*both.bands(0.9)] == ["left", "right"]
 
 
 def test_without_a_file_it_is_refused():
-    class Unheard(Recording):
+    class Unheard(Reel):
         pass
 
     with pytest.raises(DataError, match="X must have two dimensions"):

@@ -122,6 +122,8 @@ def _parts(value: Any) -> Iterator[bytes]:
 def _fields(value: object) -> Any:
     if isinstance(value, Enum):
         return value.name
+    if isinstance(value, tuple):
+        return tuple(value)
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, each.name) for each in fields(value)]
     if hasattr(value, "get_params"):
