@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -24,18 +24,17 @@ from dpfda.releases.boxes import check_drawn
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
-from dpfda.releases.kinds import part_from_json
+from dpfda.releases.kinds import kinds, part_from_json
 from dpfda.releases.lines import settled
 from dpfda.releases.proper import PROPER, levelled_band, probabilities
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
 
-if TYPE_CHECKING:
-    from dpfda.releases.conditional import ReleasedConditionalDensity
-
 Floats = NDArray[np.float64]
 
+# The kind, derived from this one, of one variable of a plane given the other.
+CONDITIONAL = "dpfda-conditional-density"
 # Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
 NODES = {1: 2048, 2: 256, 3: 64}
 # Points of a table on an interval; about how many of more variables, for a band takes its time.
@@ -423,7 +422,7 @@ class ReleasedDensity(Banded):
             )
         return replace(self, raw=self.raw.smoothed(smoothing))
 
-    def conditional(self, value: float, axis: int = 0) -> ReleasedConditionalDensity:
+    def conditional(self, value: float, axis: int = 0) -> ReleasedDensity:
         """The density of one variable of a plane where the other has a value. Costs no privacy.
 
         Parameters
@@ -435,23 +434,23 @@ class ReleasedDensity(Banded):
 
         Returns
         -------
-        ReleasedConditionalDensity
-            With values, `cdf`, `quantile`, `sample` and `band` of the other variable.
+        ReleasedDensity
+            A `dpfda.releases.conditional.ReleasedConditionalDensity`: values, `cdf`, `quantile`,
+            `sample` and `band` of the other variable.
 
         Raises
         ------
         ParameterError
             If the release is not made of counts in the plane, or the value is outside the domain.
         """
-        from dpfda.releases.conditional import ReleasedConditionalDensity
-
         if not isinstance(self.raw, ReleasedHistogram) or self.dimensions != 2:
             found = f"a density of {self.dimensions} variable(s), {self.raw.mechanism['name']}"
             raise ParameterError("conditional", "be asked of counts of two variables", found)
         axis = whole(axis, "axis", 0, 1)
         a, b = self.domain_range[axis]
         given = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
-        return ReleasedConditionalDensity(self.raw, axis=axis, place=given)
+        made: Any = kinds()[CONDITIONAL]
+        return made(self.raw, axis=axis, place=given)  # type: ignore[no-any-return]
 
     # Its file: what the mechanism gave, from which the density is made again.
 
