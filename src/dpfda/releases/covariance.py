@@ -401,7 +401,7 @@ class ReleasedCovariance(Release):
     def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
         pairs, back = np.unique(np.sort(at, axis=1), axis=0, return_inverse=True)
         band = self.band(level, simultaneous, *pairs.T, **chosen)
-        return replace(band, points=at, lower=band.lower[back], upper=band.upper[back])
+        return replace(band, points=at, lower=band.lower[back.ravel()], upper=band.upper[back.ravel()])
 
     @property
     def bandless(self) -> str:
