@@ -62,7 +62,7 @@ confint.dpfda_release <- function(object, parm = NULL, level = NULL, ...) {
     stop("the file holds the band of level ", object$band$level, "; make others in Python: ",
          "dpfda eval --level", call. = FALSE)
   }
-  ends <- predict(object, parm, interval = "band")[, c("lwr", "upr"), drop = FALSE]
+  ends <- stats::predict(object, parm, interval = "band")[, c("lwr", "upr"), drop = FALSE]
   colnames(ends) <- c("lower", "upper")
   structure(ends, band = band_words(object))
 }
