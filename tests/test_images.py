@@ -159,6 +159,21 @@ def test_expected_errors_fall_with_the_budget_and_state_the_scale():
     assert 0 < plans[1].half_width(0.9) < 4
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_scales_are_the_claimed_widths_over_epsilon(epsilon):
+    """Wrong by sqrt 2, either way, they are not: one image moves a cell by twice its half-width."""
+    plan = PrivateMean(epsilon, bounds=(0, 1), basis=basis_of()).plan(300)
+    design, halves = plan.planned, plan.on_grid.cube.half_widths
+    widths = 2 * (design.hierarchy.matrix.toarray() @ halves.astype(object))
+    np.testing.assert_allclose(
+        np.array(design.noise.scales, float), widths.astype(float) / epsilon, 1e-6
+    )
+    drawn = np.array([design.noise.draw() for _ in range(2000)], float)
+    # The largest share of a scale has the law Gamma(cells): its mean within six standard errors.
+    found = np.mean(np.max(np.abs(drawn) / np.array(design.noise.scales, float), axis=1))
+    assert abs(found / widths.size - 1) < 6 / math.sqrt(2000 * widths.size)
+
+
 def test_files_hold_it_and_refuse_noise_that_is_too_small(tmp_path):
     release = PrivateMean(1.0, bounds=(0, 1), basis=basis_of()).fit(some_images(300)).release_
     path = release.save(tmp_path / "image.json")
