@@ -94,15 +94,14 @@ class MeansSolver:
         """What the width bounds, for the law in force."""
         return "l1" if isinstance(self.noise, KNormNoise) else "l2"
 
+    def contributions(self, rows: Integers, targets: Floats) -> Integers:
+        """Integers (N, entries) that rows add to the sums; row i from example i alone."""
+        signs = np.rint(targets).astype(np.int64).reshape(len(rows), -1)
+        return np.asarray((signs[:, :, None] * rows[:, None, :]).reshape(len(rows), self.entries))
+
     def averages(self, data: Labelled, start: int, stop: int) -> Integers:
         """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down."""
-        chosen = np.flatnonzero((data.codes >= start) & (data.codes < stop))
-        targets = np.rint(data.targets[chosen]).astype(np.int64).reshape(chosen.size, -1)
-        blocks = targets[:, :, None] * data.rows[chosen][:, None, :]
-        totals = np.zeros((stop - start, self.entries), dtype=np.int64)
-        places = data.codes[chosen] - start
-        np.add.at(totals, places, blocks.reshape(chosen.size, self.entries))
-        return totals // np.bincount(places)[:, None]
+        return data.averages(start, stop, self.contributions)
 
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """The released functions' coefficients: (K,), or (K, C) for several classes."""

@@ -111,11 +111,7 @@ class SumsSolver:
 
     def averages(self, data: Labelled, start: int, stop: int) -> Integers:
         """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down."""
-        chosen = np.flatnonzero((data.codes >= start) & (data.codes < stop))
-        totals = np.zeros((stop - start, self.entries), dtype=np.int64)
-        places = data.codes[chosen] - start
-        np.add.at(totals, places, self.contributions(data.rows[chosen], data.targets[chosen]))
-        return totals // np.bincount(places)[:, None]
+        return data.averages(start, stop, self.contributions)
 
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """Ridge regression on the noisy sums: (K,), or (K, C) for several classes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -47,6 +48,25 @@ class Labelled:
 
     def __repr__(self) -> str:
         return "Labelled(content private)"
+
+    def averages(
+        self, start: int, stop: int, contributions: Callable[[Integers, Floats], Integers]
+    ) -> Integers:
+        """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down.
+
+        Parameters
+        ----------
+        start, stop : int
+            Numbers of the units.
+        contributions : callable
+            Integers (N, entries) that rows and targets add; row i from example i alone.
+        """
+        chosen = np.flatnonzero((self.codes >= start) & (self.codes < stop))
+        added = contributions(self.rows[chosen], self.targets[chosen])
+        totals = np.zeros((stop - start, added.shape[1]), dtype=np.int64)
+        places = self.codes[chosen] - start
+        np.add.at(totals, places, added)
+        return totals // np.bincount(places)[:, None]
 
     def examples(self, unit: float, offsets: Floats | None = None) -> Examples:
         """For the minimisation, features being `unit` times the integers: a power of two, so exactly."""
