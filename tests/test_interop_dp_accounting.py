@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpfda import Domain, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ConversionError, MissingExtraError, ParameterError
-from dpfda.interop.dp_accounting import event
+from dpfda.front.interop.dp_accounting import event
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import (
     ApproximateLoss,

@@ -21,7 +21,7 @@ from dpfda import (
 )
 from dpfda.bases import CosineBasis
 from dpfda.errors import MissingExtraError, ParameterError
-from dpfda.interop.opendp import (
+from dpfda.front.interop.opendp import (
     as_release,
     guarantee_of,
     make_classification,

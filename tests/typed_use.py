@@ -23,7 +23,7 @@ from dpfda import (
     load,
 )
 from dpfda.bounds import L2Ball
-from dpfda.interop.opendp import as_release, guarantee_of, make_mean
+from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release

@@ -1,155 +1,41 @@
-"""Exceptions that carry the offending objects, and the one way a message is worded."""
+"""The exceptions and warnings by their public names; they are written in `dpfda.numerics.errors`."""
 
-from __future__ import annotations
+from dpfda.numerics.errors import (
+    BudgetError,
+    ConversionError,
+    CustodyError,
+    DataError,
+    DpfdaError,
+    FittedStepWarning,
+    IncompatibleChargeError,
+    InfiniteSensitivityError,
+    LedgerError,
+    MissingExtraError,
+    OrientationError,
+    ParameterError,
+    RefusedMechanismError,
+    RepeatedReleaseWarning,
+    SessionError,
+    StorageError,
+    UnknownDatasetError,
+)
 
-from typing import Any
-
-
-class DpfdaError(Exception):
-    """Base of everything that dpfda raises on purpose."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Errors with parts of their own must survive the way back from a worker process.
-        return _rebuilt, (type(self), self.args, self.__dict__)
-
-
-def _rebuilt(kind: type[DpfdaError], args: tuple[Any, ...], parts: dict[str, Any]) -> DpfdaError:
-    error = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(parts)
-    return error
-
-
-def worded(parameter: str, constraint: str, found: Any, remedy: str = "") -> str:
-    """Word a message: parameter, constraint, value found, then the remedy."""
-    sentence = f"{parameter} must {constraint}; found {found}."
-    return f"{sentence} {remedy}".rstrip()
-
-
-class ParameterError(DpfdaError, ValueError):
-    """A public argument breaks its constraint.
-
-    Attributes
-    ----------
-    parameter, constraint, found, remedy
-        The parts of the message, for programs. `found` is the argument that the caller passed,
-        never a value of the private data.
-    """
-
-    def __init__(self, parameter: str, constraint: str, found: Any, remedy: str = "") -> None:
-        super().__init__(worded(parameter, constraint, found, remedy))
-        self.parameter = parameter
-        self.constraint = constraint
-        self.found = found
-        self.remedy = remedy
-
-
-class DataError(DpfdaError, ValueError):
-    """The private input cannot be used as it stands.
-
-    The message may name a row and a column, never a value. Raising it depends on the data, so a
-    check that raises it stands outside the privacy guarantee; ``invalid="repair"`` never raises it
-    for a value.
-    """
-
-
-class OrientationError(DataError):
-    """It cannot be told whether curves are rows or columns."""
-
-
-class RefusedMechanismError(ParameterError):
-    """A mechanism that cannot give the guarantee asked for.
-
-    Attributes
-    ----------
-    theorem : str
-        Where the impossibility is proved.
-    """
-
-    def __init__(
-        self, parameter: str, constraint: str, found: Any, remedy: str = "", theorem: str = ""
-    ) -> None:
-        super().__init__(parameter, constraint, found, f"{remedy} [{theorem}]" if theorem else remedy)
-        self.theorem = theorem
-
-
-class InfiniteSensitivityError(RefusedMechanismError):
-    """One record can move the summary infinitely far in the norm of the noise."""
-
-
-class ConversionError(DpfdaError, ValueError):
-    """No valid conversion leads from one privacy guarantee to the other.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        What was to be converted.
-    """
-
-    def __init__(self, message: str, guarantee: Any = None) -> None:
-        super().__init__(message)
-        self.guarantee = guarantee
-
-
-class BudgetError(DpfdaError):
-    """A ledger refuses a charge; nothing was charged and no noise drawn.
-
-    Attributes
-    ----------
-    dataset : str or None
-        Name of the data set.
-    asked, remaining
-        What the release would have cost, and what is left of the budget.
-    """
-
-    def __init__(
-        self, message: str, dataset: str | None = None, asked: Any = None, remaining: Any = None
-    ) -> None:
-        super().__init__(message)
-        self.dataset = dataset
-        self.asked = asked
-        self.remaining = remaining
-
-
-class IncompatibleChargeError(BudgetError):
-    """A charge's kind, neighbour relation or privacy unit cannot be turned into the budget's."""
-
-
-class LedgerError(DpfdaError):
-    """A ledger cannot be used as asked: its file, its data sets or the way it is passed on."""
-
-
-class UnknownDatasetError(LedgerError, LookupError):
-    """The ledger holds no budget for this data set."""
-
-
-class StorageError(DpfdaError, ValueError):
-    """A file cannot be read as, or written as, a release."""
-
-
-class CustodyError(DpfdaError):
-    """Keys, an agreement or parts of several custodians do not fit together; no number is told."""
-
-
-class SessionError(DpfdaError):
-    """A session cannot answer: it was closed or suspended, is open elsewhere, or lost its file."""
-
-
-class MissingExtraError(DpfdaError, ImportError):
-    """An optional package is not installed."""
-
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'dpfda[{extra}]'"
-        )
-        self.package = package
-        self.extra = extra
-
-
-class RepeatedReleaseWarning(UserWarning):
-    """The same private data are released again and again, and no ledger adds the losses up."""
-
-
-class FittedStepWarning(UserWarning):
-    """A step of a pipeline was fitted on private data: what it does to records is not accounted for."""
+__all__ = [
+    "DpfdaError",
+    "ParameterError",
+    "DataError",
+    "OrientationError",
+    "RefusedMechanismError",
+    "InfiniteSensitivityError",
+    "ConversionError",
+    "BudgetError",
+    "IncompatibleChargeError",
+    "LedgerError",
+    "UnknownDatasetError",
+    "StorageError",
+    "CustodyError",
+    "SessionError",
+    "MissingExtraError",
+    "RepeatedReleaseWarning",
+    "FittedStepWarning",
+]

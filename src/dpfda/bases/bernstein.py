@@ -20,9 +20,9 @@ from dpfda.bases.grids import (
     product_points,
     quadrature_weights,
 )
-from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import floats, integer, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 
 Floats = NDArray[np.float64]

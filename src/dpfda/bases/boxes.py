@@ -15,8 +15,8 @@ from dpfda.bases.axes import AXES, Axis
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import check_grid_size, floats, integer, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, choice, real, reals, shown, wholes
 
 Floats = NDArray[np.float64]

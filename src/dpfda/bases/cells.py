@@ -13,8 +13,8 @@ import scipy
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_domain, frozen
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import check_grid_size, floats
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, shown
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,9 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
-from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import floats, integer, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, real, whole
 
 Floats = NDArray[np.float64]

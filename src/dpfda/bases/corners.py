@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import floats, name
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, real, shown
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import array_from_json, array_to_json, integer, integers
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import integer, integers, number
+from dpfda.numerics.errors import ParameterError
 
 VERSION = 1
 

@@ -22,9 +22,9 @@ from dpfda.bases.kernels import (
 )
 from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.bases.matern import MaternSum, is_scikit_learn_kernel, matern_terms
-from dpfda.errors import ParameterError, StorageError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
+from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
 

@@ -15,8 +15,8 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts
 from dpfda.bases.spectra import leading_modes
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import check_grid_size, integer
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

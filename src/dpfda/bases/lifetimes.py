@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_domain, frozen
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import integer, number, text
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 
 Floats = NDArray[np.float64]

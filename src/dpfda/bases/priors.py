@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

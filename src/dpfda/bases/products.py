@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_box_points, frozen, product_points
-from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole, wholes
 
 Floats = NDArray[np.float64]

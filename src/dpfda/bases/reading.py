@@ -14,8 +14,8 @@ from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.kronecker import KroneckerBasis
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.protocol import Basis, BoxFunctions
-from dpfda.errors import StorageError
 from dpfda.numerics.encoding import mapping
+from dpfda.numerics.errors import StorageError
 
 _PLAIN: dict[str, Any] = {"Bernstein": BernsteinBasis, "box": BoxBasis, **CLOSED_FORMS}
 # Those that hold a kernel, which a file cannot where it is a function of the user's.

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import frozen
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import floats
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, shown
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.protocol import Basis
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

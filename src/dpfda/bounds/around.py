@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds.balls import Norm
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

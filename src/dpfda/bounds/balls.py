@@ -11,8 +11,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.embedding import Rows, sum_columns
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds.balls import LARGEST_EXPONENT, IntegerBall, Integers, repaired
-from dpfda.errors import ParameterError
 from dpfda.numerics.embedding import Rows, sum_columns
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 BodyNorm = Literal["box", "ellipsoid"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, length, real, reals, shown
 
 Floats = NDArray[np.float64]

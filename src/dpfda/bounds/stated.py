@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bounds.balls import IntegerBall, Norm
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.bounds.sized import BoxBound, Ellipsoid
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import SMALLEST, curve, length
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import (
     COUNT_SCALE,
     AdaptingMechanism,
@@ -20,6 +19,7 @@ from dpfda.mechanisms.protocol import (
     Mechanism,
     Problem,
 )
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 
 _SHARED = {"protocol", "blocks", "bodies"}

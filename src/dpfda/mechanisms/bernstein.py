@@ -11,9 +11,9 @@ import numpy as np
 from dpfda.bases import Basis, BernsteinBasis
 from dpfda.bases.bernstein import LARGEST_DEGREE, check_degree
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
-from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import knorm_noise, pure_budget
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 # Degree where the number of units is private, so that no rule can use it.

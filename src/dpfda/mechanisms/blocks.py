@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
 from dpfda.noise import knorm_noise, knorm_targets, pure_budget
+from dpfda.numerics.errors import ParameterError
 
 ROUNDS = 8
 

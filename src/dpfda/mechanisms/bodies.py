@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dpfda.bounds import BodyNorm
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
 from dpfda.noise import (
     GaussianNoise,
@@ -19,6 +18,7 @@ from dpfda.noise import (
     laplace_on_body,
     pure_budget,
 )
+from dpfda.numerics.errors import ParameterError
 
 ROUNDS = 8
 # Shrinkage below this no longer widens the noise of a coefficient that is shrunk to nothing.

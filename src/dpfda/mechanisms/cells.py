@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, Cube
-from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.mechanisms.protocol import Design, Floats, Measurement, Problem
 from dpfda.noise import NoiseLaw, body_noise, pure_budget
 from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 
 Integers = NDArray[np.int64]

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.mechanisms.protocol import Design, Problem, wiener
 from dpfda.noise import elliptical_noise
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP
 
 

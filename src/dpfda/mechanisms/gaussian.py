@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.errors import InfiniteSensitivityError, ParameterError
 from dpfda.mechanisms.bodies import gaussian_design
 from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent, wiener
 from dpfda.noise import gaussian_noise
+from dpfda.numerics.errors import InfiniteSensitivityError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 
 

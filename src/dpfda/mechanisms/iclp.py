@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.errors import InfiniteSensitivityError, ParameterError
 from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent
 from dpfda.noise import knorm_noise
+from dpfda.numerics.errors import InfiniteSensitivityError, ParameterError
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import knorm_noise
+from dpfda.numerics.errors import ParameterError
 
 
 @dataclass(frozen=True)

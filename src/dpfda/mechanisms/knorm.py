@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.blocks import block_design
 from dpfda.mechanisms.bodies import knorm_on_body
 from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
 from dpfda.noise import block_lengths
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 

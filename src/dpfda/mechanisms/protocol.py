@@ -16,9 +16,9 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.priors import Hierarchy, Prior
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
-from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 
 Floats = NDArray[np.float64]

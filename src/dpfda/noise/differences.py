@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from dpfda.errors import DpfdaError, ParameterError
 from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.search import checked_shape
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.privacy.composition.rounding import root_at_least
 
 

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm
-from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise.differences import exact_shape, largest_ratio, root_sum, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
 from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width, refuse_linf, unsuited
 from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import BodyNorm, Norm
-from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise.mixtures import NoiseMixture
 from dpfda.numerics.encoding import integer, integers
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import Guarantee
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpfda.errors import CustodyError, DpfdaError
+from dpfda.numerics.errors import CustodyError, DpfdaError
 
 
 class IntegerSum:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 _RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
 _LONGEST = 4300

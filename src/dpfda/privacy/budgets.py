@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import (
     ApproximateDP,

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
-from dpfda.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
+from dpfda.numerics.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger import AnyLedger, Reservation, named_ledger
 

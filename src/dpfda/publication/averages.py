@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfda.bounds import Norm
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.noise import KNormNoise, NoiseLaw, cost_of
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee

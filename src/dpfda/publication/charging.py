@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
-from dpfda.errors import DpfdaError
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
+from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 # How closely it is looked for, and digits of the answer, which is rounded up.
 CLOSE, DIGITS, STEPS = 0.005, 3, 40

@@ -26,7 +26,6 @@ from dpfda.bounds import (
     on_grid,
     values_on_grid,
 )
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import (
     ExpectedError,
@@ -44,6 +43,7 @@ from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
 from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import best_symmetric, symmetric_error, symmetric_laws
 from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
@@ -24,6 +23,7 @@ from dpfda.noise.symmetric import (
     achieved_symmetric,
     quietest_symmetric,
 )
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dpfda.bounds import Norm
-from dpfda.errors import DpfdaError
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, added, within

@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost

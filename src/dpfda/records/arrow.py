@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.errors import DataError, MissingExtraError
+from dpfda.numerics.errors import DataError, MissingExtraError
 from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
 
 NUMERIC = frozenset(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 
 ENDINGS = (".feather", ".arrow", ".arrows", ".ipc")
 

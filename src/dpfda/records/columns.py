@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.records.csv_tables import Progress
 from dpfda.records.files import InFile, Stated, objects, opened
 from dpfda.records.headers import find_column

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles, is_native, is_plain
 from dpfda.records.arrow import (
     arrow_array,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.corners import Corners
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of
 from dpfda.records.headers import find_column

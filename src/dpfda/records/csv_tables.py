@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError, OrientationError
+from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
 from dpfda.records.cells import NUMBER, UnreadableCellError
 from dpfda.records.dates import Dates

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError, OrientationError
+from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.gridsums import lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice

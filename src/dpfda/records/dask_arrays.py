@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.records.containers import cells_in
 
 # Partial results that one task joins: few enough that no machine holds many.

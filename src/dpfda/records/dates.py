@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.records.cells import MISSING, UnreadableCellError
 
 DAY = timedelta(days=1)

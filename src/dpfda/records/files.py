@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_grid
-from dpfda.errors import DataError, MissingExtraError, OrientationError, ParameterError
+from dpfda.numerics.errors import DataError, MissingExtraError, OrientationError, ParameterError
 from dpfda.records.arrow_files import ENDINGS, open_arrow
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
 from dpfda.records.curves import check_choice

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import OrientationError
+from dpfda.numerics.errors import OrientationError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import column_labels, is_frame
 from dpfda.records.dates import moments

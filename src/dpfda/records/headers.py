@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import OrientationError, ParameterError
+from dpfda.numerics.errors import OrientationError, ParameterError
 from dpfda.records.cells import NUMBER, UnreadableCellError
 from dpfda.records.dates import Dates
 from dpfda.records.lines import DECIMAL_COMMA

@@ -26,7 +26,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import is_native
 from dpfda.records.cells import is_missing
 from dpfda.records.containers import cells_in

@@ -20,7 +20,7 @@ import functools
 import re
 from dataclasses import dataclass
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

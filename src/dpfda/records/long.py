@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
-from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.records.cells import is_missing
 from dpfda.records.containers import cells_in, column_of
 from dpfda.records.curves import Curves

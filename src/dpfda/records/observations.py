@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.containers import OUTSIDE, matrix_of
 from dpfda.records.curves import check_orientation

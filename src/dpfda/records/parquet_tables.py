@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.records.cells import TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table
 from dpfda.records.dates import Dates

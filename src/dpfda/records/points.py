@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
-from dpfda.errors import DataError, DpfdaError
+from dpfda.numerics.errors import DataError, DpfdaError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import read_cell, whole_number

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.errors import DpfdaError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DpfdaError, ParameterError
 
 LARGEST = 2**24
 BLOCK = 2**14

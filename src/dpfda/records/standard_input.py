@@ -9,7 +9,7 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 NAME = "-"
 # What is handed over says itself what it is: CSV says nothing.

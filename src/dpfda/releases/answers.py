@@ -10,8 +10,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import integer, mapping, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import check_level
 from dpfda.releases.base import LEVEL, Column, Release

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import flag, probability, reals, shown
 
 Floats = NDArray[np.float64]

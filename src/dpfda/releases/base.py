@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.written import certificate_to_json
 from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 # Points of a band by default, over all axes together; cells along each axis of a picture, at least.
 BAND_POINTS = 400

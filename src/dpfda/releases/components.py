@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.reading import interval_basis
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import floats, mapping, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number as numbered

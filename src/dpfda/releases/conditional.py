@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpfda.bases.cells import Domain, box_domain, cosines
 from dpfda.bases.grids import check_points, frozen
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
 from dpfda.numerics.encoding import integer, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.releases.bands import Band
 from dpfda.releases.density import NODES, ReleasedDensity

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, values_at
 from dpfda.releases.bands import Band
 from dpfda.releases.lines import Limits, settled

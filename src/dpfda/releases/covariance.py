@@ -15,11 +15,11 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.reading import interval_basis
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.encoding import exponent, floats, integers, mapping
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours

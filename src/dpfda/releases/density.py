@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_box_points, check_points, frozen, product_points
 from dpfda.bases.scales import Scale
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, choice, real, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.banded import Banded

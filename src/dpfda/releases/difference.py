@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import name
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number

@@ -16,11 +16,11 @@ from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.reading import basis_from_json, prior_from_json
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths, mixture_of
 from dpfda.noise import NoiseLaw, achieved_guarantee, law_from_json
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within

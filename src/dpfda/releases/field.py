@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
 from dpfda.releases.bands import KINDS, MEASURED, Band, make_band
 from dpfda.releases.base import LEVEL

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpfda.errors import StorageError
 from dpfda.numerics import parameters
+from dpfda.numerics.errors import StorageError
 
 Made = TypeVar("Made")
 

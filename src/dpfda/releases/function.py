@@ -14,9 +14,9 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, gauss, piecewise
 from dpfda.bases.kernels import short_range
-from dpfda.errors import ParameterError
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import integer
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, values_at
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number

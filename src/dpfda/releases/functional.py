@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import product_points
-from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.numerics.errors import MissingExtraError, ParameterError
 from dpfda.numerics.parameters import reals, shown
 from dpfda.releases.published import Published
 

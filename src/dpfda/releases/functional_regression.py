@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.corners import BASELINE, Corners
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.effects import Effects
 from dpfda.noise import NoiseLaw, law_from_json
 from dpfda.numerics.encoding import (
@@ -25,6 +24,7 @@ from dpfda.numerics.encoding import (
     mapping,
     text,
 )
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, frozen, product_points
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.histospline import (
     ADAPTIVE,
     Smoother,
@@ -24,6 +23,7 @@ from dpfda.mechanisms.posteriors.histospline import (
 )
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours

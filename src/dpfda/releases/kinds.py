@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import dpfda.releases
-from dpfda.errors import StorageError
+from dpfda.numerics.errors import StorageError
 from dpfda.releases.files import built, read_json
 from dpfda.releases.published import Published
 

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.bernstein import bernstein_values, lattice
 from dpfda.bases.grids import check_box_points, product_points
-from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
 from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.certificates import Certificate

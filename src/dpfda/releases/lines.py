@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import piecewise
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.mechanisms.posteriors.widths import around_lines, around_slopes
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Accuracy, Band, check_level, check_places
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
 from dpfda.releases.bands import DRAWS
 from dpfda.releases.confidence import Variance, stated_variance

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from dpfda.errors import DpfdaError
+from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.composition import Account, account
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import first_up, in_short, in_symbols

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import check_domain, check_points
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.pooled import CORNERS, PooledMean
 from dpfda.numerics.encoding import floats, mapping
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases.banded import Banded

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bounds import IntegerBall
-from dpfda.errors import ParameterError
 from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
 from dpfda.noise.protocol import Law
 from dpfda.noise.symmetric import SymmetricNoise
@@ -26,6 +25,7 @@ from dpfda.numerics.encoding import (
     name,
     number,
 )
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_box_points, product_points
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours

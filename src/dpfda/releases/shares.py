@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.encoding import exponent, integer, integers
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

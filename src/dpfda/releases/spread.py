@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points, piecewise
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.releases.bands import Band
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import certified

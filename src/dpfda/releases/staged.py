@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw, law_from_json
 from dpfda.numerics.encoding import integer, integers, number
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.lifetimes import LifeCells
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.posteriors.lifetables import LifeTable, equality, life_table
 from dpfda.mechanisms.posteriors.lifetimes import CellNoise, table_draws
 from dpfda.numerics.encoding import mapping, text
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_points
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.forms import DESCRIBED, Forms
 from dpfda.numerics.encoding import floats, integers, mapping, name, text
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import name
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import Band

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.grids import check_domain
-from dpfda.errors import DataError, ParameterError
 from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.budgets import budget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Self
 
-from dpfda.errors import DataError
+from dpfda.numerics.errors import DataError
 from dpfda.publication import MeanPlan
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.summaries.arguments import Labels, Records

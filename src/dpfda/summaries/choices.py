@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.summaries.estimator import Estimator

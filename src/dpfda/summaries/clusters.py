@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.errors import DataError, DpfdaError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, DpfdaError
 from dpfda.records.dask_arrays import along, deal_and_join, map_and_join, partitions
 from dpfda.records.labels import Key, key_order, numbered, read_keys
 from dpfda.summaries.pooled import PooledSum, Rows

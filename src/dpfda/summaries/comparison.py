@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared

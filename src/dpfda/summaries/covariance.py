@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours

@@ -14,7 +14,7 @@ from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
-from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.records import (
     Curves,

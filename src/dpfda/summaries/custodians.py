@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpfda.errors import CustodyError, DataError, ParameterError, StorageError
+from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked

@@ -20,8 +20,8 @@ from dpfda.bases import BoxBasis, KernelBasis
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
-from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.field import ReleasedField

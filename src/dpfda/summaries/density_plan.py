@@ -13,12 +13,12 @@ import numpy as np
 from dpfda.bases.cells import CellGrid, Domain, box_domain
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.density import choose_cells
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.mechanisms.design.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.mechanisms.posteriors.histospline import check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost

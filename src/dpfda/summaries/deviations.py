@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import curve, reals, shown
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys

@@ -11,13 +11,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.forms import DESCRIBED, DEVIATION, FINE, LEVEL, Forms, quantiles
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import cost_of
 from dpfda.numerics.aggregate import IntegerSum, exact_product
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee

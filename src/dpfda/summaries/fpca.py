@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
 from dpfda.publication import charge
 from dpfda.publication.covariances import release_covariance, release_subspace

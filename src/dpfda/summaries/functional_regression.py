@@ -13,8 +13,8 @@ from dpfda.bases import Basis
 from dpfda.bases.corners import Corners, Covariate
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, pair, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared

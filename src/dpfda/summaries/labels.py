@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dpfda.bases.kernels import parse_kernel
-from dpfda.errors import ParameterError
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost

@@ -12,8 +12,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bounds import Norm
-from dpfda.errors import DataError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.certificates import Certificate

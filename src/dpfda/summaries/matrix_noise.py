@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.covariance import LARGEST_SIZE
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import PureDP, pure_part

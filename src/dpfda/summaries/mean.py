@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
-from dpfda.errors import ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.records import Curves, LongCurves

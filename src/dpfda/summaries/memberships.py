@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves

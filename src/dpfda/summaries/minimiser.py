@@ -41,7 +41,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown
 
 Floats = NDArray[np.float64]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared, charge, publish

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.labels import Key, read_keys

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.predictor import ReleasedPredictor

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import check_domain, check_grid, frozen, quadrature_weights
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, real, reals, shown, whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.summaries.labels import read_labels

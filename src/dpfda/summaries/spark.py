@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.summaries.clusters import PrivateSum, joined, refused, sent, summed
 from dpfda.summaries.pooled import OneSum, PooledSum, one_sum
 

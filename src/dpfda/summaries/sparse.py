@@ -12,10 +12,10 @@ import numpy as np
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.mechanisms.posteriors.pooled import PooledMean, cells_for, expected_error, expected_table
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.certificates import Certificate

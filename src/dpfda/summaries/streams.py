@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Plan, Prepared, publish

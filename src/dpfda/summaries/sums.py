@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import L1Ball
-from dpfda.errors import ParameterError
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import (
@@ -24,6 +23,7 @@ from dpfda.numerics.embedding import (
     transform,
     transform_matrix,
 )
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared

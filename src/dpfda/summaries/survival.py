@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.lifetimes import CENSORED, LifeCells
-from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, flag, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds.around import BallAround
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.two_stage import (
@@ -47,6 +46,7 @@ from dpfda.mechanisms.design.two_stage import (
 )
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.embedding import project, row_lengths
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate

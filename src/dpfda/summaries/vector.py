@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication.together import equal_share, publish_together
 from dpfda.records.containers import shape_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bases.reading import basis_from_json
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.summaries.choices import is_basis
 from dpfda.summaries.estimator import Estimator

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import Bound
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.design import adapted, choose, make_problem
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,

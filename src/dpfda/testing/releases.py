@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.errors import ParameterError, StorageError
+from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import within

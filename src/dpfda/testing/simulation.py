@@ -14,12 +14,12 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, mixture_of
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
 from dpfda.publication.zooms import zoomed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.numerics.errors import MissingExtraError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.views.shapes import Curve, Image, Line, View
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
-from dpfda.errors import MissingExtraError
+from dpfda.numerics.errors import MissingExtraError
 from dpfda.views.drawing import draw
 from dpfda.views.shapes import View
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dpfda.errors import MissingExtraError, ParameterError
+from dpfda.numerics.errors import MissingExtraError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.views.shapes import Table
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.errors import ParameterError
 from dpfda.front.command.declared import Given
 from dpfda.front.command.running import note
+from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost

@@ -7,8 +7,8 @@ from typing import Any
 
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
-from dpfda.errors import ParameterError
 from dpfda.front.command.declared import Given
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import Neighbours

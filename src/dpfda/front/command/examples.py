@@ -7,12 +7,12 @@ import csv
 from collections.abc import Sequence
 from typing import Any
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import parse_ranges
 from dpfda.front.command.rows import Examples
+from dpfda.numerics.errors import ParameterError
 
 COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
 # Not a parameter of the estimators: it makes the features.

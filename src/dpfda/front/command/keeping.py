@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfda.errors import DpfdaError, LedgerError
 from dpfda.front.command.running import FAILED, fail
+from dpfda.numerics.errors import DpfdaError, LedgerError
 
 if TYPE_CHECKING:
     from dpfda.front.command.accounts import Charged

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.errors import MissingExtraError, ParameterError, StorageError
+from dpfda.numerics.errors import MissingExtraError, ParameterError, StorageError
 from dpfda.releases.files import check_writable
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dpfda.bases.kernels import short_range
-from dpfda.errors import ParameterError
 from dpfda.front.command.checks import kernel_on
 from dpfda.front.command.declared import REQUIRED, Given
 from dpfda.front.command.options import POINTS
 from dpfda.front.command.running import print_json, warn
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfda.errors import DpfdaError
 from dpfda.front.command import options as o
 from dpfda.front.command.accounts import Charged, name_account, opened_ledger
 from dpfda.front.command.declared import Given, Option, told
 from dpfda.front.command.documented import documented
 from dpfda.front.command.reading import Reader, located
 from dpfda.front.command.running import FAILED, fail, note, tell, warn
+from dpfda.numerics.errors import DpfdaError
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release

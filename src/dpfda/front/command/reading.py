@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dpfda.errors import DataError, ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.running import progress_bar
+from dpfda.numerics.errors import DataError, ParameterError
 
 MOST_POINTS = 100_000
 SHOWN = 3

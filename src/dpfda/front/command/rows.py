@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.reading import identifier_notes, parse_points, parse_ranges, said
 from dpfda.front.command.running import progress_bar
+from dpfda.numerics.errors import ParameterError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
-from dpfda.errors import DpfdaError
+from dpfda.numerics.errors import DpfdaError
 
 if TYPE_CHECKING:
     from dpfda.front.command.declared import Given, Option

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.errors import ParameterError
 from dpfda.front.explorer.shapes import SHAPES, Floats, Shape
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.words import number

@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from dpfda.errors import DpfdaError
 from dpfda.front.command.running import as_options
 from dpfda.front.explorer.imagined import (
     DELTA,
@@ -29,6 +28,7 @@ from dpfda.front.explorer.imagined import (
     Setting,
 )
 from dpfda.front.explorer.shapes import SHAPES
+from dpfda.numerics.errors import DpfdaError
 from dpfda.views.page import rendered
 
 LOOPBACK = "127.0.0.1"

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import (
     CandidateMechanism,
     Design,
@@ -27,6 +26,7 @@ from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design
 from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.rationals import readable
 from dpfda.numerics.remembered import remembered

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricNoise,
@@ -15,6 +14,7 @@ from dpfda.noise.symmetric import (
     symmetric_mechanisms,
     symmetric_noise,
 )
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 

@@ -14,10 +14,10 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.priors import Hierarchy
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior, mixture_of
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
 
 Floats = NDArray[np.float64]

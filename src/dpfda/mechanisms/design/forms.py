@@ -39,10 +39,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from dpfda.bases.kernels import default_kernel
 from dpfda.bases.matern import matern_terms
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, on_grid
-from dpfda.errors import ParameterError
 from dpfda.mechanisms import AdaptingMechanism, Problem, read_mechanism
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 

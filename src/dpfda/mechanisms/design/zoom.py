@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.noise import KNormNoise, knorm_noise
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, pure_part
 
 # Widths of candidates are 2^-i of the domain.

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import frozen
-from dpfda.errors import ParameterError
 from dpfda.noise import BoxNoise, NoiseLaw
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]

@@ -37,7 +37,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
 
 Floats = NDArray[np.float64]

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.priors import Hierarchy
-from dpfda.errors import ParameterError
 from dpfda.noise.mixtures import Block, NoiseMixture
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpfda.errors import ConversionError, ParameterError
+from dpfda.numerics.errors import ConversionError, ParameterError
 from dpfda.numerics.parameters import choice, shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.composition.concentrated import zcdp_epsilon

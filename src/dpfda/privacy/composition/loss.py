@@ -8,7 +8,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.composition.rounding import PRECISION, at_least

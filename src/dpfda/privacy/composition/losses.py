@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta

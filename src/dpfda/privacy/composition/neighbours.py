@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpfda.errors import ConversionError
+from dpfda.numerics.errors import ConversionError
 from dpfda.numerics.exactness import enclosed, precision
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.composition.rounding import PRECISION, at_least

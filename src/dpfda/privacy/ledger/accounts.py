@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpfda.errors import ConversionError, IncompatibleChargeError, ParameterError
+from dpfda.numerics.errors import ConversionError, IncompatibleChargeError, ParameterError
 from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours, PureDP

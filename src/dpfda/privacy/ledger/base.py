@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
-from dpfda.errors import (
+from dpfda.numerics.errors import (
     BudgetError,
     IncompatibleChargeError,
     LedgerError,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dpfda.errors import LedgerError
+from dpfda.numerics.errors import LedgerError
 
 # How long one waits for others, in seconds, and how often one asks.
 PATIENCE = 60.0

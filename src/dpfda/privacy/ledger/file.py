@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import LedgerError
 from dpfda.numerics import parameters
+from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, first_schema, lines
 from dpfda.privacy.ledger.base import AnyLedger, Rows
 from dpfda.privacy.ledger.history import Record, audit, record_from_json

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.errors import LedgerError
+from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger.disk import folder_to_disk, write_at
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
 from dpfda.privacy.ledger.lines import damaged, new_file, row_text

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dpfda.errors import LedgerError
+from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget
 from dpfda.privacy.ledger.filters import Filter

@@ -31,7 +31,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from dpfda.errors import LedgerError
+from dpfda.numerics.errors import LedgerError
 
 SCHEMA_VERSION = 2
 _START = b'{"format":"dpfda-ledger","schema_version":'

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from dpfda.errors import LedgerError
+from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger.base import AnyLedger, Rows
 from dpfda.privacy.ledger.history import Record
 

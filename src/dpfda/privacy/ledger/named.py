@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
 from dpfda.privacy.ledger.accounts import checked_name
 from dpfda.privacy.ledger.file import Ledger

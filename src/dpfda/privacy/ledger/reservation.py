@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Self
 
-from dpfda.errors import BudgetError, LedgerError
+from dpfda.numerics.errors import BudgetError, LedgerError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added
 from dpfda.privacy.ledger.accounts import Amount, checked_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpfda.errors import BudgetError
+from dpfda.numerics.errors import BudgetError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget, cost_under, in_kind

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpfda.errors import CustodyError, ParameterError
+from dpfda.numerics.errors import CustodyError, ParameterError
 from dpfda.publication.custody.canonical import digest, verified
 from dpfda.publication.custody.keys import Card, Keys, opened
 from dpfda.releases.files import built, write_json

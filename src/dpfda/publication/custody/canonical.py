@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpfda.errors import CustodyError, MissingExtraError
+from dpfda.numerics.errors import CustodyError, MissingExtraError
 
 try:
     from cryptography.exceptions import InvalidSignature

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from dpfda.errors import CustodyError, ParameterError, StorageError
+from dpfda.numerics.errors import CustodyError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication.custody.canonical import signed, verified
 from dpfda.releases.files import built, read_json, write_json

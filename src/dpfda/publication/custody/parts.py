@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
-from dpfda.errors import CustodyError
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import CustodyError
 from dpfda.publication.custody.agreements import Agreement
 from dpfda.publication.custody.canonical import verified
 from dpfda.publication.custody.keys import Card, Keys, opened

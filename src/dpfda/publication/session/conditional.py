@@ -31,8 +31,8 @@ from dataclasses import dataclass
 
 from flint import arb, arb_mat, fmpz_mat
 
-from dpfda.errors import StorageError
 from dpfda.numerics import exactness
+from dpfda.numerics.errors import StorageError
 from dpfda.numerics.exactness import nearest_integer, precision, uniform_ball
 
 # A query has entries below 2^96 and a scale is below 2^90 or so: 256 bits leave seventy to decide

@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from dpfda.errors import SessionError, StorageError
 from dpfda.numerics import parameters
+from dpfda.numerics.errors import SessionError, StorageError
 from dpfda.privacy.ledger import disk
 
 Record = dict[str, Any]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import check_point
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import values_at
 from dpfda.releases.function import ReleasedFunction
 

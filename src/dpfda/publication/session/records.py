@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfda.errors import SessionError, StorageError
+from dpfda.numerics.errors import SessionError, StorageError
 from dpfda.publication.session.conditional import Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.releases.answers import Answer, ReleasedAnswers

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.noise import GaussianNoise, NoiseLaw
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import MeanPlan
 

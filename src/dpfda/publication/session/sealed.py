@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from dpfda.errors import DpfdaError, SessionError
+from dpfda.numerics.errors import DpfdaError, SessionError
 
 T = TypeVar("T")
 

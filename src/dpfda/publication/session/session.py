@@ -31,14 +31,14 @@ from typing import Any, NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.errors import (
+from dpfda.noise import NoiseLaw
+from dpfda.numerics import parameters
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import (
     ParameterError,
     SessionError,
     StorageError,
 )
-from dpfda.noise import NoiseLaw
-from dpfda.numerics import parameters
-from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import MeanPlan, Prepared, pay

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import DataError, OrientationError, ParameterError
+from dpfda.numerics.errors import DataError, OrientationError, ParameterError
 from dpfda.records.dates import moments
 from dpfda.records.doors.protocol import Door
 from dpfda.records.handed import Handed

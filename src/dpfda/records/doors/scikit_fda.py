@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import equally_spaced
-from dpfda.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.containers import cells_in, matrix_of
 from dpfda.records.doors.protocol import Door

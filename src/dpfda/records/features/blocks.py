@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import ParameterError
 from dpfda.numerics.embedding import project
+from dpfda.numerics.errors import ParameterError
 
 Floats = NDArray[np.float64]
 

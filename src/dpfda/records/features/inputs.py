@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
-from dpfda.errors import ParameterError
 from dpfda.numerics.embedding import Rows
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
 
 Floats = NDArray[np.float64]

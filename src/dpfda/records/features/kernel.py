@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_to_json
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import array_to_json
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.records.features.blocks import by_blocks, count, padded, product
 from dpfda.records.features.inputs import InputBox, inputs_words

@@ -11,8 +11,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen
-from dpfda.errors import ParameterError
 from dpfda.numerics.encoding import array_to_json
+from dpfda.numerics.errors import ParameterError
 from dpfda.records.features.blocks import product
 from dpfda.records.features.inputs import inputs_words
 

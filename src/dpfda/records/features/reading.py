@@ -6,8 +6,8 @@ from typing import Any
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_from_json
-from dpfda.errors import StorageError
 from dpfda.numerics.encoding import array_from_json, name, number
+from dpfda.numerics.errors import StorageError
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
 from dpfda.records.features.linear import LinearFeatures

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.errors import RefusedMechanismError
 from dpfda.noise import GaussianNoise, gaussian_noise, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.summaries.solvers.terms import Labelled, Terms
 

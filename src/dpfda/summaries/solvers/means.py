@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall, Norm
-from dpfda.errors import RefusedMechanismError
 from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root

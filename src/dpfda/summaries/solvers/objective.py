@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.errors import RefusedMechanismError
 from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.errors import RefusedMechanismError
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric, triangle
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.errors import RefusedMechanismError
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.numerics.parameters import real
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.summaries.minimiser import Examples, Loss

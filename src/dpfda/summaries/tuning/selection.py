@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from dpfda.errors import DpfdaError, ParameterError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.exactness import draw_rounded
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact

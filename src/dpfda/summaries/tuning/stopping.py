@@ -10,7 +10,7 @@ from fractions import Fraction
 import scipy
 from flint import arb
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import BitSource, draw_rounded, enclosed
 from dpfda.numerics.rationals import exact, readable
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfda.errors import ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import flag, whole
 from dpfda.publication import MeanPlan

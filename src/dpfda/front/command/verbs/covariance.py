@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
+from dpfda.numerics.errors import ParameterError
 
 CENTER = Option(
     "center", "--center", "private|pairs|bound|VALUE|F.json",

@@ -6,11 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfda.errors import StorageError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.publishing import words, write_release
 from dpfda.front.command.running import tell
+from dpfda.numerics.errors import StorageError
 
 if TYPE_CHECKING:
     from dpfda.datasets import TemperatureCurves

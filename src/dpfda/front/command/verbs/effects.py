@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpfda.errors import DataError, ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication
 from dpfda.front.command.reading import COLUMNS, Curves
 from dpfda.front.command.running import progress_bar
+from dpfda.numerics.errors import DataError, ParameterError
 
 # Of the grid for which a plan is tried.
 MOST_POINTS = 2000

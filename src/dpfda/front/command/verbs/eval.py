@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.running import print_json
+from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release

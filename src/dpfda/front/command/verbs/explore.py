@@ -8,9 +8,9 @@ from importlib.util import find_spec
 
 import typer
 
-from dpfda.errors import MissingExtraError, ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option, Verb
+from dpfda.numerics.errors import MissingExtraError, ParameterError
 
 OPTIONS = (
     Option("port", "--port", "P", "Port of this machine; by default one that is free.", type=int,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
+from dpfda.numerics.errors import ParameterError
 
 PRIOR = Option(
     "prior", "--prior", "F.json|F.csv",

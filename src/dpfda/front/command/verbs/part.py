@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from dpfda.errors import CustodyError, ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.reading import COLUMNS, DATES, LONG, Curves, located
+from dpfda.numerics.errors import CustodyError, ParameterError
 
 OPTIONS = (
     Option("file", "", "FILE",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import identifier_notes
 from dpfda.front.command.running import progress_bar
+from dpfda.numerics.errors import ParameterError
 
 USES = ("time", "start", "event", "by", "groups")
 

@@ -25,7 +25,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from dpfda.errors import ConversionError, MissingExtraError, ParameterError
+from dpfda.numerics.errors import ConversionError, MissingExtraError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import (
     BlockLoss,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis, CosineBasis
-from dpfda.errors import ParameterError
-from dpfda.interop.spaces import one_unit, shape
+from dpfda.front.interop.spaces import one_unit, shape
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, reals, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost

@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.errors import DataError, MissingExtraError, ParameterError
-from dpfda.interop.outputs import as_release, guarantee_of
-from dpfda.interop.spaces import shape, units_at
+from dpfda.front.interop.outputs import as_release, guarantee_of
+from dpfda.front.interop.spaces import shape, units_at
+from dpfda.numerics.errors import DataError, MissingExtraError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import for_group
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
