@@ -31,6 +31,7 @@ from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, diviso
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import settled
+from dpfda.releases.simulated import largest_size, simulated_widths
 from dpfda.releases.words import Words
 from dpfda.views import Image
 
@@ -41,8 +42,6 @@ FLOOR_DRAWS = 2000
 PIXELS = 121
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
-# Points of a band that are simulated at a time, so that memory stays small.
-CHUNK = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +204,7 @@ class ReleasedCovariance(Release):
         level = check_level(level)
         draws = self._noise_matrices(FLOOR_DRAWS)
         shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
-        largest = np.abs(np.linalg.eigvalsh(shrunk)).max(axis=1)
-        return float(np.quantile(largest, level, method="higher"))
+        return largest_size(shrunk, level)
 
     def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
         """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
@@ -218,9 +216,7 @@ class ReleasedCovariance(Release):
         there are with probability 1 - level at most. Where the count was released with noise it is taken
         as exact. Nothing on clipping, sampling and what the functions leave out.
         """
-        level = check_level(level)
-        largest = np.abs(np.linalg.eigvalsh(self._noise_matrices(FLOOR_DRAWS))).max(axis=1)
-        reach = float(np.quantile(largest, level, method="higher"))
+        reach = largest_size(self._noise_matrices(FLOOR_DRAWS), check_level(level))
         noisy = np.linalg.eigvalsh(self.tensor.matrix(self.noisy_coordinates))[::-1]
         return np.maximum(np.column_stack([noisy - reach, noisy + reach]), 0.0)
 
@@ -298,29 +294,14 @@ class ReleasedCovariance(Release):
         at_s, at_t = self._pairs(given, given if second is None else second)
         functions = self.tensor.evaluate(at_s, at_t)
         values = functions @ self.noisy_coordinates
-        width = self._widths(functions, level, simultaneous)
+        noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
+        width = simulated_widths(functions, noise, self.noise_power, level, simultaneous)
         points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
         band = Band(points, values - width, values + width, float(level), simultaneous)
         if kind in MEASURED:
             return band
         least = np.where(at_s == at_t, 0.0, -np.inf)
         return settled(band, self(at_s, at_t), (least, np.full(least.size, np.inf)))
-
-    def _widths(self, functions: Floats, level: float, simultaneous: bool) -> Floats:
-        """Half-widths (q,) for the noise in linear forms (q, N) of the coordinates."""
-        noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
-        if not simultaneous:
-            widths = [
-                np.quantile(np.abs(noise @ part.T), level, axis=0, method="higher")
-                for part in _chunks(functions)
-            ]
-            return np.concatenate(widths)
-        deviations = np.sqrt(functions**2 @ self.noise_power)
-        largest = np.zeros(DRAWS)
-        for part, scale in zip(_chunks(functions), _chunks(deviations), strict=True):
-            errors = np.abs(noise @ part.T) / np.where(scale > 0, scale, 1.0)
-            largest = np.maximum(largest, errors.max(axis=1))
-        return np.asarray(np.quantile(largest, level, method="higher") * deviations)
 
     # Its file.
 
@@ -467,7 +448,3 @@ class ReleasedCovariance(Release):
 
     def highlights(self) -> dict[str, str]:
         return self.components().highlights()
-
-
-def _chunks(array: Floats) -> list[Floats]:
-    return [array[start : start + CHUNK] for start in range(0, array.shape[0], CHUNK)]

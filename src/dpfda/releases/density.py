@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.cells import Domain, box_domain
-from dpfda.bases.grids import check_box_points, check_points, frozen, product_points
+from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import MOST_NUMBERS, choice, real, reals, seeded, shown, whole, wholes
+from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.banded import Banded
 from dpfda.releases.bands import KINDS, MEASURED, Band
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.boxes import check_drawn
@@ -25,6 +23,7 @@ from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.releases.kinds import kinds, part_from_json
+from dpfda.releases.linear_density import LinearDensity, check_levels, midpoints_of
 from dpfda.releases.lines import settled
 from dpfda.releases.proper import PROPER, levelled_band, probabilities
 from dpfda.releases.report import counted
@@ -46,7 +45,7 @@ RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDensity(Banded):
+class ReleasedDensity(LinearDensity):
     """A probability density published under differential privacy.
 
     Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is made of
@@ -103,11 +102,6 @@ class ReleasedDensity(Banded):
         return box_domain(self.raw.domain_range)
 
     @property
-    def dimensions(self) -> int:
-        """Number d of variables."""
-        return len(self.domain_range)
-
-    @property
     def certificate(self) -> Certificate:
         """What it promises to whom, and what it cost."""
         return self.raw.certificate
@@ -135,170 +129,6 @@ class ReleasedDensity(Banded):
         values = made / cell
         return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
 
-    @property
-    def _volume(self) -> float:
-        return float(np.prod([b - a for a, b in self._own]))
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values of the density, per unit of volume.
-
-        Parameters
-        ----------
-        points : array (q, d) or (d,); on an interval also a number or an array (q,)
-
-        Returns
-        -------
-        float or array (q,)
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain or has another number of coordinates.
-        """
-        at, single = check_box_points(points, self.domain_range)
-        values = self._interpolated(self._positions(at)) * self._slopes(at)
-        return float(values[0]) if single else values
-
-    def _positions(self, at: Floats) -> Floats:
-        """Points (q, d) where `raw` lives."""
-        return at if self.scale is None else self.scale.positions(at)
-
-    def _slopes(self, at: Floats) -> Floats | float:
-        """Length that a unit of the axis has where `raw` lives, at points (q, d)."""
-        return 1.0 if self.scale is None else self.scale.slopes(at[:, 0])
-
-    def _interpolated(self, at: Floats, values: Floats | None = None) -> Floats:
-        ends = np.array(self._own)
-        nodes = NODES[self.dimensions]
-        position = (at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5
-        return np.asarray(
-            scipy.ndimage.map_coordinates(
-                self.node_values if values is None else values, position.T, order=1, mode="nearest"
-            )
-        )
-
-    def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
-        """Values at the midpoints of a regular grid; by default at the nodes.
-
-        Parameters
-        ----------
-        shape : sequence of d int, optional
-        """
-        wanted = self.node_values.shape if shape is None else wholes(shape, "shape", self.dimensions)
-        if wanted == self.node_values.shape and self.scale is None:
-            return self.node_values.copy()
-        return np.reshape(self(product_points(_midpoints(self.domain_range, wanted))), wanted)
-
-    def midpoints(self, shape: Sequence[int] | None = None) -> tuple[Floats, ...]:
-        """Midpoints along each axis of the grid of `on_grid`."""
-        own = self.node_values.shape
-        wanted = own if shape is None else wholes(shape, "shape", self.dimensions)
-        return _midpoints(self.domain_range, wanted)
-
-    def integral(self, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> float:
-        """Probability of a box, by default of the whole domain: one, up to rounding.
-
-        Parameters
-        ----------
-        lower, upper : float or array (d,), optional
-            Ends of the box, inside the domain.
-        """
-        starts, stops = self._corner(lower, "lower", 0), self._corner(upper, "upper", 1)
-        if self.scale is not None:
-            return float(np.diff(self.cdf(np.concatenate([starts, stops])))[0])
-        total = self.node_values
-        for (a, b), start, stop in zip(self.domain_range, starts, stops, strict=True):
-            check_points([start, stop], (a, b))
-            cell = (b - a) / total.shape[0]
-            weights = cell * (
-                _below(total.shape[0], (stop - a) / cell) - _below(total.shape[0], (start - a) / cell)
-            )
-            total = np.tensordot(weights, total, axes=(0, 0))
-        return float(total)
-
-    def _corner(self, given: ArrayLike | None, name: str, end: int) -> Floats:
-        """One number for each variable; by default the ends of the domain."""
-        if given is None:
-            return np.array([ends[end] for ends in self.domain_range])
-        corner = np.atleast_1d(reals(given, name))
-        if corner.shape != (self.dimensions,):
-            raise ParameterError(name, f"be {self.dimensions} numbers, one a variable", shown(given))
-        return corner
-
-    def marginal(self, axis: int = 0) -> tuple[Floats, Floats]:
-        """Knots and values of the density of one variable, which is linear between them.
-
-        With a scale it is nearly linear there.
-
-        Parameters
-        ----------
-        axis : int
-            Number of the variable, from 0.
-        """
-        knots, values = self._marginal(axis)
-        if self.scale is None:
-            return knots, values
-        knots = self.scale.points(knots)
-        return knots, values * self.scale.slopes(knots)
-
-    def _marginal(self, axis: int) -> tuple[Floats, Floats]:
-        """The same where `raw` lives."""
-        axis = whole(axis, "axis", 0, self.dimensions - 1)
-        a, b = self._own[axis]
-        others = tuple(i for i in range(self.dimensions) if i != axis)
-        rest = self._volume / (b - a)
-        values = self.node_values.mean(axis=others) * rest if others else self.node_values
-        middle = _midpoints([(a, b)], [values.size])[0]
-        return (
-            np.concatenate([[a], middle, [b]]),
-            np.concatenate([values[:1], values, values[-1:]]),
-        )
-
-    def cdf(self, points: ArrayLike, axis: int = 0) -> Any:
-        """Distribution function, of one variable where there are several.
-
-        Parameters
-        ----------
-        points : float or array (q,)
-            Points of the domain of that variable.
-        axis : int
-            Number of the variable, from 0.
-        """
-        knots, values = self._marginal(axis)
-        at = self._positions(check_points(points, self.domain_range[axis]))
-        at = np.clip(at, knots[0], knots[-1])
-        reached = _cumulated(knots, values)
-        cell = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
-        step, width = at - knots[cell], knots[cell + 1] - knots[cell]
-        slope = (values[cell + 1] - values[cell]) / width
-        found = np.clip((reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1], 0, 1)
-        return float(found[0]) if np.ndim(points) == 0 else found
-
-    def quantile(self, levels: ArrayLike, axis: int = 0) -> Any:
-        """Quantiles: the smallest point at which `cdf` reaches each level.
-
-        Parameters
-        ----------
-        levels : float or array (q,)
-            Probabilities, from 0 to 1.
-        axis : int
-            Number of the variable, from 0.
-        """
-        wanted = _levels(levels)
-        knots, values = self._marginal(axis)
-        reached = _cumulated(knots, values)
-        share = wanted * reached[-1]
-        cell = np.clip(np.searchsorted(reached, share, side="left") - 1, 0, knots.size - 2)
-        width, rest = knots[cell + 1] - knots[cell], np.maximum(share - reached[cell], 0.0)
-        slope = (values[cell + 1] - values[cell]) / width
-        # Root of values s + slope s^2 / 2 = rest in the form that does not cancel.
-        root = np.sqrt(np.maximum(values[cell] ** 2 + 2 * slope * rest, 0.0))
-        below = values[cell] + root
-        step = np.where(rest > 0, 2 * rest / np.where(below > 0, below, 1.0), 0.0)
-        found = knots[cell] + np.clip(step, 0.0, width)
-        found = found if self.scale is None else self.scale.points(found)
-        return float(found[0]) if np.ndim(levels) == 0 else found
-
     def quantile_interval(self, levels: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
         """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
 
@@ -324,7 +154,7 @@ class ReleasedDensity(Banded):
         """
         if not isinstance(self.raw, ReleasedHistogram):
             raise ParameterError("quantile_interval", "be asked of counts", self.raw.mechanism["name"])
-        wanted, band = _levels(levels), self.raw.cdf_band(level)
+        wanted, band = check_levels(levels), self.raw.cdf_band(level)
         edges = self.raw.cells.edges[0] if self.scale is None else self.scale.edges(self.raw.cells.size)
         inner = edges[1:-1]
         ends = np.array(
@@ -339,34 +169,6 @@ class ReleasedDensity(Banded):
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
-
-    def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
-        """Synthetic data: independent draws from the density. Costs no privacy.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        rng : numpy Generator, seed or None
-            The caller's own: this randomness protects nobody.
-
-        Returns
-        -------
-        array (n,), or (n, d) in d dimensions
-        """
-        count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
-        weights = self.node_values.ravel() / self.node_values.sum()
-        chosen = generator.choice(weights.size, size=count, p=weights)
-        nodes = np.stack(np.unravel_index(chosen, self.node_values.shape), axis=1)
-        # A linear interpolant is a mixture of triangular densities around the nodes, folded at the ends.
-        uniforms = generator.uniform(size=(2, *nodes.shape))
-        ends, knots = np.array(self._own), NODES[self.dimensions]
-        position = np.abs(nodes + 0.5 + uniforms[0] - uniforms[1])
-        position = np.minimum(position, 2 * knots - position) / knots
-        drawn = ends[:, 0] + (ends[:, 1] - ends[:, 0]) * position
-        if self.scale is not None:
-            drawn = self.scale.points(drawn)
-        return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
 
     def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band for the density that would have been released without noise; never below zero.
@@ -560,38 +362,7 @@ class ReleasedDensity(Banded):
         return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
 
 
-def _levels(levels: ArrayLike) -> Floats:
-    wanted = np.atleast_1d(reals(levels, "levels"))
-    if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
-        raise ParameterError("levels", "be probabilities from 0 to 1", "others")
-    return wanted
-
-
 def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:
     if isinstance(raw, ReleasedFunction):
-        return np.asarray(raw(_midpoints(domain, shape)[0]))
+        return np.asarray(raw(midpoints_of(domain, shape)[0]))
     return raw.on_grid(shape)
-
-
-def _midpoints(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:
-    axes = zip(domain, shape, strict=True)
-    return tuple(a + (b - a) * (np.arange(count) + 0.5) / count for (a, b), count in axes)
-
-
-def _cumulated(knots: Floats, values: Floats) -> Floats:
-    areas = (values[1:] + values[:-1]) / 2 * np.diff(knots)
-    return np.concatenate([[0.0], np.cumsum(areas)])
-
-
-def _below(nodes: int, position: float) -> Floats:
-    """Integral of each node's folded hat function from 0 to `position`, in units of a cell."""
-    middle = np.arange(nodes, dtype=np.float64) + 0.5
-    return np.asarray(
-        _hat(position - middle) - _hat(-position - middle) + 1 - _hat(2 * nodes - position - middle)
-    )
-
-
-def _hat(x: Floats) -> Floats:
-    """Integral from minus infinity of the hat function on [-1, 1]."""
-    inside = np.clip(x, -1.0, 1.0)
-    return np.where(inside < 0, (1 + inside) ** 2 / 2, 1 - (1 - inside) ** 2 / 2)
