@@ -256,7 +256,6 @@ NOT_FOR_USERS = {
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
     "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
     "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
-    "values_on_grid",
     "pure_part", "within", "zcdp_delta", "zcdp_epsilon",
 }  # fmt: skip
 # Modules whose functions and classes users call.

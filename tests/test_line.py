@@ -227,7 +227,7 @@ class TestLine:
     def test_studies_of_many_releases_leave_out_the_local_component_alone(self) -> None:
         model = model_of(40, 200.0)
         seen = noisy(model, means_of(40)[0], np.random.default_rng(9))
-        from dpfda.mechanisms.posteriors.curves import mixed_mean
+        from dpfda.mechanisms.posteriors.components import mixed_mean
 
         expected = mixed_mean(model.posterior(seen).fits[:-1])
         np.testing.assert_allclose(model.first_means(seen[None, :])[0], expected, atol=1e-10)

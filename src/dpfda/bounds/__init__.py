@@ -5,7 +5,7 @@ Nothing else bounds a record, and no bound is ever read from the data.
 
 from dpfda.bounds.balls import IntegerBall, Norm
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
-from dpfda.bounds.ongrid import Cube, OnGrid, on_grid, values_on_grid
+from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
 from dpfda.bounds.sized import BoxBound, Ellipsoid
 from dpfda.bounds.stated import Bound, L1Ball, L2Ball, LatticeBounds, ValueBounds, ball_of, read_bounds
 
@@ -24,7 +24,6 @@ __all__ = [
     "OnGrid",
     "ValueBounds",
     "on_grid",
-    "values_on_grid",
     "ball_of",
     "read_bounds",
 ]

@@ -1,9 +1,8 @@
 """Bounds that are enforced on the grid: public integer matrix, half-widths, and the proved radius.
 
 A record becomes an integer vector x on the grid (`dpfda.numerics.gridsums`), the exact sum over records
-is
-multiplied by a public integer matrix B, and so a record's contribution to the coefficients of the sum is
-B x, exactly. Its length is bounded here, from public numbers alone:
+is multiplied by a public integer matrix B, and so a record's contribution to the coefficients of the sum
+is B x, exactly. Its length is bounded here, from public numbers alone:
 
     |B x|_2 <= |B V^-1|_2 |V x|_2,        V = diag(v), v_k the float nearest to sqrt(w_k).
 
@@ -30,14 +29,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bounds.balls import IntegerBall
-from dpfda.bounds.stated import L2Ball, ValueBounds
-from dpfda.numerics.embedding import transform_matrix
+from dpfda.bounds.stated import Bound, L2Ball, ValueBounds
+from dpfda.numerics.embedding import OwnTransform, transform_matrix
 from dpfda.numerics.gridsums import BITS, GridRule
 from dpfda.numerics.remembered import remembered
 
@@ -104,7 +103,7 @@ class OnGrid:
     ball : IntegerBall
         Holds B x for every record; its radius is the proved bound.
     box : bool
-        Whether the grid is one of a box, whose points have no order that cells could follow.
+        Whether B is for functions on a box, whose points have no order that cells could follow.
     """
 
     rule: GridRule
@@ -123,8 +122,32 @@ class OnGrid:
         return Cube(self.matrix, halves, rule.weights, rule.exponent, scale)
 
 
+class OnPoints(Protocol):
+    """What is asked of the functions of a basis on its grid."""
+
+    @property
+    def eigenvalues(self) -> Floats: ...
+
+    @property
+    def weights(self) -> Floats: ...
+
+
+class OnInterval(OnPoints, Protocol):
+    """Functions on an interval, with their matrix `analysis` from values to coefficients."""
+
+    @property
+    def grid_points(self) -> Floats: ...
+
+    @property
+    def analysis(self) -> Floats: ...
+
+
+class OnBox(OnPoints, OwnTransform, Protocol):
+    """Functions on the grid of a box, whose transform stands for the matrix."""
+
+
 @remembered(16)
-def on_grid(bound: Any, basis: Any) -> OnGrid | None:
+def on_grid(bound: Bound, basis: OnInterval | OnBox, coefficients: bool = True) -> OnGrid | None:
     """Enforce a bound on the grid, where that costs no noise.
 
     Parameters
@@ -133,6 +156,9 @@ def on_grid(bound: Any, basis: Any) -> OnGrid | None:
         Only `ValueBounds` and `L2Ball` themselves are enforced on the grid.
     basis : Basis
         With its quadrature weights and its matrix `analysis`, or the transform that stands for it.
+    coefficients : bool
+        Whether sums are taken to coefficients. Where values alone are summed there is no matrix, and
+        so neither is it asked how large it is, nor whether the functions are orthonormal.
 
     Returns
     -------
@@ -141,53 +167,26 @@ def on_grid(bound: Any, basis: Any) -> OnGrid | None:
         orthonormal under the weights, transforms whose matrix would be large, numbers near the ends of
         the range of floats.
     """
-    # Classes derived from these bound something else (lattice values, say).
-    box = hasattr(basis, "scaled_transform")
     weights = np.asarray(basis.weights, dtype=np.float64)
-    if type(bound) not in (ValueBounds, L2Ball):
-        return None
-    if box and weights.size * basis.eigenvalues.size > LARGEST_MATRIX:
+    # Classes derived from these bound something else (lattice values, say).
+    if not isinstance(bound, ValueBounds | L2Ball) or type(bound) not in (ValueBounds, L2Ball):
         return None
     if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
         return None
-    analysis = transform_matrix(basis, weights.size) if box else np.asarray(basis.analysis)
-    made = _matrix(analysis, weights)
-    grid = np.arange(float(weights.size)) if box else np.asarray(basis.grid_points)
+    made = _matrix(basis, weights) if coefficients else _no_matrix(weights.size)
+    if made is None:
+        return None
+    # The points of a box are numbered: bounds have one value a point, or one for all.
+    grid = np.arange(float(weights.size)) if isinstance(basis, OwnTransform) else basis.grid_points
     with np.errstate(all="ignore"):
         rule = _rule(bound, grid, weights)
-    if made is None or rule is None:
+    if rule is None:
         return None
     matrix, exponent, square = made
     whole = square * _square_length(rule) * Fraction(4) ** exponent
     radius = math.isqrt(math.ceil(whole)) + 1
-    return OnGrid(rule, matrix, IntegerBall("l2", radius, exponent + rule.exponent), box)
-
-
-def values_on_grid(bound: ValueBounds, grid_points: Floats, weights: Floats) -> OnGrid | None:
-    """Clip records value by value on any grid, for sums of values alone: no matrix to coefficients.
-
-    Parameters
-    ----------
-    bound : ValueBounds
-    grid_points : array (m,)
-        One number a grid point.
-    weights : array (m,)
-
-    Returns
-    -------
-    OnGrid or None
-        None for numbers near the ends of the range of floats.
-    """
-    if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
-        return None
-    with np.errstate(all="ignore"):
-        rule = _rule(bound, grid_points, weights)
-    if rule is None:
-        return None
-    radius = math.isqrt(math.ceil(_square_length(rule))) + 1
-    return OnGrid(
-        rule, np.zeros((0, weights.size), dtype=np.int64), IntegerBall("l2", radius, rule.exponent)
-    )
+    ball = IntegerBall("l2", radius, exponent + rule.exponent)
+    return OnGrid(rule, matrix, ball, coefficients and isinstance(basis, OwnTransform))
 
 
 def _rule(bound: ValueBounds | L2Ball, grid_points: Floats, weights: Floats) -> GridRule | None:
@@ -217,8 +216,19 @@ def _square_length(rule: GridRule) -> Fraction:
     return Fraction(total) * (1 + Fraction(1, 2**49))
 
 
-def _matrix(analysis: Floats, weights: Floats) -> tuple[Integers, int, Fraction] | None:
+def _no_matrix(points: int) -> tuple[Integers, int, Fraction]:
+    """As `_matrix` where the values themselves are the coefficients: nothing is multiplied."""
+    return np.zeros((0, points), dtype=np.int64), 0, Fraction(1)
+
+
+def _matrix(basis: OnInterval | OnBox, weights: Floats) -> tuple[Integers, int, Fraction] | None:
     """B, its exponent p (B is about 2^p times the analysis) and a bound for |2^-p B V^-1|_2^2."""
+    if not isinstance(basis, OwnTransform):
+        analysis = np.asarray(basis.analysis)
+    elif weights.size * basis.eigenvalues.size <= LARGEST_MATRIX:
+        analysis = transform_matrix(basis, weights.size)
+    else:
+        return None
     points, components = analysis.shape
     roots = np.sqrt(weights)
     # Rounding moves a row of A by at most |V^-1 1| / 2 units, and so |A|^2 by 2^-MATRIX_BITS.

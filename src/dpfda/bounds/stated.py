@@ -138,7 +138,30 @@ class LatticeBounds(ValueBounds):
 
 
 @dataclass(frozen=True)
-class L2Ball:
+class _Ball:
+    """A ball around zero: what both norms share."""
+
+    radius: float
+    norm: ClassVar[Norm]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", length(self.radius, f"{type(self).__name__} radius"))
+
+    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
+        return self.radius
+
+    def center_on(self, grid_points: Floats) -> Floats:
+        return np.zeros_like(grid_points)
+
+    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
+        return values
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.norm, "radius": self.radius}
+
+
+@dataclass(frozen=True)
+class L2Ball(_Ball):
     """|x| <= radius in L2 of the domain: units of the data times the root of those of the domain.
 
     A longer record is shrunk along its direction. The length is that of the record on the grid, by
@@ -151,30 +174,14 @@ class L2Ball:
         Public, positive and finite.
     """
 
-    radius: float
     norm: ClassVar[Norm] = "l2"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _radius(self.radius, "L2Ball radius"))
-
-    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
-        return self.radius
-
-    def center_on(self, grid_points: Floats) -> Floats:
-        return np.zeros_like(grid_points)
-
-    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
-        return values
 
     def describe(self) -> str:
         return f"records shrunk to an L2 norm of at most {self.radius:g}"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "l2", "radius": self.radius}
-
 
 @dataclass(frozen=True)
-class L1Ball:
+class L1Ball(_Ball):
     """sum_j |c_j| <= radius for the coefficients c_j of a record; others are projected to it.
 
     Parameters
@@ -183,26 +190,10 @@ class L1Ball:
         Public, positive and finite.
     """
 
-    radius: float
     norm: ClassVar[Norm] = "l1"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _radius(self.radius, "L1Ball radius"))
-
-    def radius_on(self, grid_points: Floats, weights: Floats) -> float:
-        return self.radius
-
-    def center_on(self, grid_points: Floats) -> Floats:
-        return np.zeros_like(grid_points)
-
-    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
-        return values
 
     def describe(self) -> str:
         return f"coefficients clipped to the l1 ball of radius {self.radius:g}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "l1", "radius": self.radius}
 
 
 def read_bounds(bounds: object, standardize: bool) -> Bound:
@@ -265,7 +256,3 @@ def ball_of(
 
 def _numbers(value: ArrayLike, name: str) -> Any:
     return curve(value, f"{name} bound")
-
-
-def _radius(value: object, name: str) -> float:
-    return length(value, name)

@@ -13,7 +13,7 @@ coefficients are clipped afterwards.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,7 @@ def quantised(analysis: Floats) -> tuple[Floats, int, int]:
     return np.rint(np.ldexp(analysis, bits - exponent)), exponent, bits
 
 
+@runtime_checkable
 class OwnTransform(Protocol):
     """A basis that takes one function at a time to coefficients, without a matrix."""
 

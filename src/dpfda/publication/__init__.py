@@ -4,7 +4,8 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.publication.accounts import already_charged
 from dpfda.publication.averages import check, pay, publish, publish_integers, publish_parallel
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
-from dpfda.publication.means import COUNT_SHARE, MeanPlan
+from dpfda.publication.mean_designs import COUNT_SHARE
+from dpfda.publication.means import MeanPlan
 from dpfda.publication.plan import Plan, Prepared
 
 __all__ = [

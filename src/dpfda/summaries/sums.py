@@ -27,7 +27,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
-from dpfda.publication.means import ReadingRule
+from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
 from dpfda.records.curves import (

@@ -25,9 +25,8 @@ The line is the posterior mean, clipped to the bounds. Its band is `dpfda.mechan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -35,118 +34,35 @@ import scipy
 from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import frozen
+from dpfda.mechanisms.posteriors.components import (
+    KEPT,
+    LINE,
+    NEGLIGIBLE,
+    PUBLIC,
+    SCALES,
+    Fit,
+    Part,
+    component_variances,
+    eigenfunctions,
+    local_root,
+    log_weights,
+    mixed_mean,
+    weights_of,
+)
 from dpfda.noise import BoxNoise, NoiseLaw
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 
-RANGES, SMOOTH, ROUGH, LEVELS = (0.1, 0.3, 1.0), (4.0, 6.0, 8.0), (2.0, 3.0), (1.0, 1e4)
-# Scales are 10^(-2k/3): the shapes take the first ten, public curves and the local component all.
-SCALES: Floats = np.asarray(10.0 ** (-2 / 3 * np.arange(12)))
-KEPT = 10
-MEAN_SQUARE = 0.25
-LOCAL_WIDTH, LOCAL_FLOOR = 0.02, 0.05
-LOCAL_LEVEL, LOCAL_SLOPE = 5.0, np.sqrt(3.0)
-# Prior weights, up to a factor, of a scale of each kind of component, for the line.
-LINE: Mapping[str, float] = {"smooth": 1.0, "rough3": 0.03, "rough2": 0.03, "local": 2.0}
 # That of a constant, for each cell: near-constant shapes explain it nearly as well, and the more so the
 # more cells there are.
 CONSTANT = 3.0
-# Prior probability that public curves, all together, are of use.
-PUBLIC = 0.1
 # Of longer grids so many points carry the curve, linear between them; up to here every function counts.
 LARGEST_GRID = 600
 ALL_FUNCTIONS = 200
-NEGLIGIBLE = 1e-12
 # Cells that see a level alike do so up to the rounding of the noise's scales.
 ALIKE = 1e-3
-
-
-@lru_cache(maxsize=16)
-def _eigenfunctions(written: bytes) -> tuple[Floats, Floats]:
-    """Functions (N, N) at times in [0, 1], orthonormal under weights (N,) of sum one; and weights."""
-    times = np.frombuffer(written)
-    edges = np.concatenate([[1.5 * times[0] - 0.5 * times[1]], (times[1:] + times[:-1]) / 2])
-    weights = np.diff(np.append(edges, 1.5 * times[-1] - 0.5 * times[-2]))
-    if np.ptp(weights) < 1e-6 * weights.mean():
-        # Rounding of a grid's points must not undo what is equal.
-        weights = np.ones_like(weights)
-    weights = weights / weights.sum()
-    distance = np.abs(times[:, None] - times)
-    a, b = np.sqrt(5) * distance, np.sqrt(3) * distance
-    kernel = 300 + (1 + a + a * a / 3) * np.exp(-a) + (1 + b) * np.exp(-b) + 0.01 * np.exp(-distance)
-    root = np.sqrt(weights)
-    vectors = np.linalg.eigh(root[:, None] * kernel * root)[1][:, ::-1] / root[:, None]
-    functions = vectors * np.where(vectors[0] < 0, -1.0, 1.0)
-    for array in (functions, weights):
-        array.setflags(write=False)
-    return functions, weights
-
-
-def component_variances(functions: int) -> list[tuple[str, Floats]]:
-    """Kinds and variances (K,) of the components that do not look at the release."""
-    j, made = np.arange(1.0, functions + 1), []
-    for exponent in (*SMOOTH, *ROUGH):
-        kind = "smooth" if exponent in SMOOTH else f"rough{exponent:g}"
-        for reach in RANGES:
-            row = (1 + (reach * j) ** 2) ** (-exponent / 2)
-            row *= MEAN_SQUARE / row.sum()
-            for level in LEVELS:
-                free = row.copy()
-                free[0] *= level
-                made.append((kind, free))
-    return made
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One component: curves `root` @ N(0, s I), seen through white noise of unit variance.
-
-    Parameters
-    ----------
-    kind : str
-    root : array (N, K)
-    inside : array (M, K)
-        What is seen of the root.
-    values, vectors : array (M,), array (M, M)
-        Eigenvalues and eigenvectors of `inside` @ `inside`'.
-    """
-
-    kind: str
-    root: Floats
-    inside: Floats
-    values: Floats
-    vectors: Floats
-
-    @classmethod
-    def of(cls, kind: str, root: Floats, inside: Floats) -> Part:
-        """Factorise."""
-        values, vectors = np.linalg.eigh(inside @ inside.T)
-        return cls(kind, root, inside, np.maximum(values, 0.0), vectors)
-
-    @cached_property
-    def back(self) -> Floats:
-        """Takes rotated observations to curves: (N, M). Worth its time for many releases alone."""
-        return np.asarray(self.root @ (self.inside.T @ self.vectors))
-
-    def curve(self, rotated: Floats) -> Floats:
-        """The curve (N,) that `back` makes of rotated observations (M,)."""
-        return np.asarray(self.root @ (self.inside.T @ (self.vectors @ rotated)))
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A component around one centre, given the release: log evidence (S,) of its scales."""
-
-    part: Part
-    center: Floats
-    public: bool
-    rotated: Floats
-    power: Floats
-    scales: Floats
-    evidence: Floats
 
 
 class Errors(Protocol):
@@ -270,7 +186,7 @@ class CurveModel:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """Components that do not look at the release."""
-        functions, _ = _eigenfunctions(self.times.tobytes())
+        functions, _ = eigenfunctions(self.times.tobytes())
         points = self.times.size
         ratio = self._identity
         if ratio is None and points > ALL_FUNCTIONS:
@@ -290,7 +206,7 @@ class CurveModel:
     @property
     def _identity(self) -> float | None:
         """Factor f where `seen` is f times the identity and all points weigh the same."""
-        seen, (_, weights) = self.seen, _eigenfunctions(self.times.tobytes())
+        seen, (_, weights) = self.seen, eigenfunctions(self.times.tobytes())
         if seen.shape[0] != seen.shape[1] or np.ptp(weights) > 0:
             return None
         ratio = float(seen[0, 0])
@@ -382,7 +298,7 @@ class CurvePosterior:
         evidence, level = self.constant
         weight = np.log(CONSTANT * self.noisy.size) + evidence
         share = scipy.special.expit(
-            weight - scipy.special.logsumexp(np.concatenate(_logs(self.fits, LINE, PUBLIC)))
+            weight - scipy.special.logsumexp(np.concatenate(log_weights(self.fits, LINE, PUBLIC)))
         )
         return np.asarray((1 - share) * mean + share * level)
 
@@ -410,7 +326,7 @@ class CurvePosterior:
     @property
     def evidence(self) -> float:
         """Log density of the release, up to a constant, under the mixture for the line."""
-        found = scipy.special.logsumexp(np.concatenate(_logs(self.fits, LINE, PUBLIC)))
+        found = scipy.special.logsumexp(np.concatenate(log_weights(self.fits, LINE, PUBLIC)))
         return float(found - np.log(self.model.deviations).sum())
 
     @property
@@ -450,58 +366,3 @@ def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[floa
     if size > cells:
         evidence += np.log((2 + half) / (cells + 1))
     return float(evidence), float(np.clip((low + high) / 2, -0.5, 0.5))
-
-
-def weights_of(fits: list[Fit], prior: Mapping[str, float], public: float = PUBLIC) -> list[Floats]:
-    """Posterior probability of each scale of each fit, under prior weights of the kinds."""
-    logs = _logs(fits, prior, public)
-    top = max(float(log.max()) for log in logs)
-    weights = [np.exp(log - top) for log in logs]
-    total = sum(float(weight.sum()) for weight in weights)
-    return [weight / total for weight in weights]
-
-
-def _logs(fits: list[Fit], prior: Mapping[str, float], public: float) -> list[Floats]:
-    """Log of prior weight times evidence, of each scale of each fit."""
-    curves = {id(fit.center) for fit in fits if fit.public}
-    share = public / (1 - public) / max(1, len(curves))
-    logs = []
-    for fit in fits:
-        weight = prior.get(fit.part.kind, 0.0)
-        weight *= share * KEPT / fit.scales.size if fit.public else 1.0
-        logs.append(np.log(weight) + fit.evidence if weight > 0 else np.full(fit.scales.size, -np.inf))
-    return logs
-
-
-def mixed_mean(fits: list[Fit]) -> Floats:
-    """Posterior mean (N,) over components and scales, under the weights for the line."""
-    mean = np.zeros_like(fits[0].center)
-    for fit, weight in zip(fits, weights_of(fits, LINE), strict=True):
-        if weight.sum() > NEGLIGIBLE:
-            gains = weight @ (fit.scales[:, None] / fit.power)
-            mean += weight.sum() * fit.center + fit.part.curve(gains * fit.rotated)
-    return mean
-
-
-def local_root(curve: Floats, times: Floats, resolution: int) -> Floats:
-    """Root (N, N + 2) of the covariance of an integrated Wiener process bending where a curve does."""
-    width = max(LOCAL_WIDTH, 1 / resolution)
-    near = np.exp(-0.5 * (np.subtract.outer(times, times) / width) ** 2)
-    bends = np.gradient(np.gradient(curve, times), times) if curve.size > 2 else np.zeros_like(curve)
-    _, weights = _eigenfunctions(times.tobytes())
-    near *= weights
-    power = near @ bends**2 / near.sum(axis=1)
-    share = power / max(float(weights @ power), 1e-300) + LOCAL_FLOOR
-    green, lines = _bends(times.tobytes())
-    root = green * np.sqrt(share * weights)
-    root *= np.sqrt(MEAN_SQUARE / float(weights @ np.sum(root**2, axis=1)))
-    return np.hstack([root, LOCAL_LEVEL * lines[:, :1], LOCAL_SLOPE * lines[:, 1:]])
-
-
-@lru_cache(maxsize=16)
-def _bends(written: bytes) -> tuple[Floats, Floats]:
-    """Green's functions (N, N) of the second derivative without their lines; and the lines (N, 2)."""
-    times = np.frombuffer(written)
-    lines = np.stack([np.ones(times.size), times - 0.5], axis=1)
-    green = np.maximum(times[:, None] - times, 0.0)
-    return frozen(green - lines @ np.linalg.lstsq(lines, green, rcond=None)[0]), frozen(lines)

@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.image_priors import ImagePrior
-from dpfda.mechanisms.posteriors.curves import (
-    CONSTANT,
+from dpfda.mechanisms.posteriors.components import (
     KEPT,
     LEVELS,
     LINE,
@@ -41,8 +40,8 @@ from dpfda.mechanisms.posteriors.curves import (
     ROUGH,
     SCALES,
     SMOOTH,
-    constant_evidence,
 )
+from dpfda.mechanisms.posteriors.curves import CONSTANT, constant_evidence
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.one_thread import one_thread
 

@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.mechanisms.posteriors.curves import MEAN_SQUARE, CurveModel, CurvePosterior
+from dpfda.mechanisms.posteriors.components import MEAN_SQUARE
+from dpfda.mechanisms.posteriors.curves import CurveModel, CurvePosterior
 from dpfda.mechanisms.posteriors.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.mechanisms.posteriors.widths import Widths
 from dpfda.noise import NoiseLaw

@@ -25,8 +25,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.mechanisms.posteriors.components import LINE, PUBLIC, Fit, weights_of
 from dpfda.mechanisms.posteriors.counts import CountNoise
-from dpfda.mechanisms.posteriors.curves import LINE, PUBLIC, CurvePosterior, Fit, weights_of
+from dpfda.mechanisms.posteriors.curves import CurvePosterior
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
