@@ -189,9 +189,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     def predict_proba(self, X: Records) -> Floats:
         """Probabilities (q, 2) or (q, C) of the classes; there is such a method for the logistic loss.
 
-        That is the loss where there is a delta and no other is named. Noise asks for small coefficients,
-        so that probabilities are nearer to equal than frequencies are: docs/kernel_machines.md says how
-        far on public data.
+        That is the loss where there is a delta and no other is named. A descent calibrates them, within
+        its budget: docs/kernel_machines.md says how well on public data.
         """
         points, usable = self.decision_points(X)
         return np.where(

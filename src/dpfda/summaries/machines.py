@@ -249,7 +249,7 @@ def publish_machine(
     if isinstance(solver, GradientSolver) and isinstance(plan.guarantee, ApproximateDP):
         return publish_steps(
             solver.summed(data),
-            solver.steps,
+            solver.rounds,
             solver.noise,
             solver.step_width,
             plan.guarantee,

@@ -9,13 +9,15 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
-from dpfda.noise import GaussianNoise, gaussian_noise, repeated_width
+from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.privacy.guarantees import ApproximateDP
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours
+from dpfda.summaries.solvers.path import Path, Tilts
 from dpfda.summaries.solvers.terms import Labelled, Terms
 
 Floats = NDArray[np.float64]
@@ -25,10 +27,13 @@ Integers = NDArray[np.int64]
 # coefficients have 20 bits behind the point and columns of length at most 2^15. So every partial sum of
 # a product of features and coefficients, and of a block of rows with slopes, is an integer below 2^53.
 FEATURE_BITS, SLOPE_BITS, POINT_BITS = 16, 20, 20
-LONGEST, BLOCK = 2.0**15, 2**14
+BLOCK = 2**14
 # Length to which slopes are clipped: at coefficients zero those of two classes have it.
 CLIP = 0.5
-FEWEST_STEPS, MOST_STEPS = 20, 200
+FEWEST_STEPS, MOST_STEPS = 40, 200
+# One round of calibration for so many steps. A record's part in it is clipped from above at a share of n
+# times the width over the deviation of all rounds, between these ends.
+STEPS_A_ROUND, CLIP_SHARE, CLIPS = 10, 1 / 200, (3.5, 7.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +46,12 @@ class GradientSolver:
     several classes there is a function a class and the loss is that of the softmax: noise in a
     coordinate then grows neither with the number of classes nor with that of features.
 
-    **Guarantee.** (epsilon, delta) for all steps together.
+    *Calibration.* Where classes are to have probabilities, one round for ten steps follows, where what
+    was found is multiplied by a factor s: it releases the mean of the loss's slope in log s, one number,
+    and moves log s by it (`Path`). The coefficients that are released are those times s, which changes
+    no predicted class.
+
+    **Guarantee.** (epsilon, delta), or rho, for all rounds together.
 
     1. *What a row adds*, at public b, is the outer product of z, in the integer ball of radius R = 2^16,
        and of integers e: the slopes of the loss in the functions' values, clipped to a public length,
@@ -55,13 +65,16 @@ class GradientSolver:
        adds depends on its own rows and on b alone, to the last bit: values are exact integers in floats,
        sums over classes are taken one after another, exponentials are made of additions,
        multiplications and powers of two, which are correctly rounded wherever in an array they stand.
-    2. *All steps.* b is a function of what was released before. Normal noise of one deviation in T
-       steps, each with sums at most the step width apart given all earlier releases, has at most the
-       profile of one step with T^(1/2) times the width: `dpfda.noise.repeated_width` has the proof.
+    2. *A round of calibration* takes the place of the outer product by one integer: the sum over the
+       functions of slope times value at s b, minus a public middle, clipped to a public half width,
+       scaled to L and rounded toward zero, times R. It is at most L R in size, so the same width holds.
+    3. *All rounds.* b and s are functions of what was released before. Normal noise of one deviation in
+       T rounds, each with sums at most the step width apart given all earlier releases, has at most the
+       profile of one with T^(1/2) times the width: `dpfda.noise.repeated_width` has the proof.
        Noise is scaled to that, and everything is charged before the first draw.
 
-    Clipping, the number of steps, their size and the mean over steps are functions of public numbers and
-    of what was released.
+    Clipping, the number of rounds, the size of steps and the mean over them are functions of public
+    numbers and of what was released.
 
     Parameters
     ----------
@@ -124,36 +137,69 @@ class GradientSolver:
         return self.terms.neighbours.differences(1 << (SLOPE_BITS + FEATURE_BITS))
 
     @property
+    def calibrations(self) -> int:
+        """Number of rounds after the steps that set the factor of the coefficients; for classes."""
+        return self.steps // STEPS_A_ROUND if self.terms.loss.name == "logistic" else 0
+
+    @cached_property
+    def tilt_ends(self) -> tuple[float, float]:
+        """Ends to which the slope of a record's loss in the log of the factor is clipped.
+
+        With C classes it is at least -W((C - 1) / e), W Lambert's function, which is reached where the
+        wrong classes are alike. Their middle is subtracted where the number of units is public.
+        """
+        classes, ratio = max(self.terms.functions, 2), float(gaussian_ratio(self.terms.guarantee))
+        upper = min(max(CLIP_SHARE * self.terms.units * ratio, CLIPS[0]), CLIPS[1])
+        if self.terms.neighbours is Neighbours.ADD_REMOVE:
+            return -upper, upper
+        return -float(scipy.special.lambertw((classes - 1) / math.e).real), upper
+
+    @property
+    def rounds(self) -> int:
+        """Number of releases: steps and calibrations."""
+        return self.steps + self.calibrations
+
+    @property
     def width(self) -> int:
-        """That which stands for all steps together."""
-        return repeated_width(self.step_width, self.steps)
+        """That which stands for all rounds together."""
+        return repeated_width(self.step_width, self.rounds)
 
     @cached_property
     def noise(self) -> GaussianNoise:
-        """The calibrated law of the noise of each step."""
+        """The calibrated law of the noise of each round."""
         return gaussian_noise(np.ones(self.entries), self.width, self.terms.guarantee)
 
     def summed(self, data: Labelled) -> Callable[[Sequence[int]], IntegerSum]:
-        """What a step sums up, given what the one before released: it holds the private examples."""
-        rows, point = data.rows.astype(np.float64), self._start
+        """What a round sums up, given what the one before released: it holds the private examples."""
+        path, (low, high) = self._path(), self.tilt_ends
         targets = data.targets.reshape(data.rows.shape[0], -1).T
         levels = 2**SLOPE_BITS // np.bincount(data.codes)[data.codes]
 
         def total(noisy: Sequence[int]) -> IntegerSum:
-            nonlocal point
-            point = self._moved(point, noisy) if noisy else point
-            coefficients = np.rint(np.ldexp(point, POINT_BITS))
+            if noisy:
+                path.move(noisy)
+            coefficients = np.rint(np.ldexp(path.point if path.descending else path.late, POINT_BITS))
             summed = IntegerSum(self.entries)
-            for start in range(0, rows.shape[0], BLOCK):
+            for start in range(0, data.rows.shape[0], BLOCK):
                 part = slice(start, start + BLOCK)
-                values = np.ldexp(coefficients.T @ rows[part].T, -FEATURE_BITS - POINT_BITS)
-                slopes = self._slopes(targets[:, part], values)
-                weights = clipped(slopes, levels[part]).astype(np.float64)
-                sums = (weights @ rows[part]).astype(np.int64)
-                summed.add_totals(sums.ravel().tolist(), 0)
+                rows = data.rows[part].astype(np.float64)
+                values = np.ldexp(coefficients.T @ rows.T, -FEATURE_BITS - POINT_BITS)
+                if path.descending:
+                    weights = clipped(self._slopes(targets[:, part], values), levels[part], CLIP)
+                    sums = (weights.astype(np.float64) @ rows).astype(np.int64).ravel()
+                else:
+                    tilts = self._tilts(targets[:, part], path.factor * values)
+                    sums = np.zeros(self.entries, dtype=np.int64)
+                    weights = clipped(tilts - (low + high) / 2, levels[part], (high - low) / 2)
+                    sums[0] = weights.sum() << FEATURE_BITS
+                summed.add_totals(sums.tolist(), 0)
             return summed
 
         return total
+
+    def _tilts(self, targets: Floats, values: Floats) -> Floats:
+        """Slopes (1, N) of the loss in the log of a factor of the values (C, N) of the functions."""
+        return in_order(self._slopes(targets, values) * values)[None]
 
     def _slopes(self, targets: Floats, values: Floats) -> Floats:
         """Slopes (C, N) of the loss in the values (C, N) of the functions."""
@@ -167,49 +213,54 @@ class GradientSolver:
         small = exponentials(-np.abs(margins))
         return np.asarray(-targets * np.where(margins > 0, small, 1.0) / (1.0 + small))
 
-    @property
-    def _start(self) -> Floats:
-        return np.zeros((self.terms.components, self.terms.functions))
-
-    def _moved(self, point: Floats, noisy: Sequence[int]) -> Floats:
-        """Coefficients (K, C) after a step from a point, by the noisy sums that were released there."""
-        gradient = np.array([float(value) for value in noisy]).reshape(self.terms.functions, -1).T
-        if self.terms.functions > 1:
-            # The slopes of a record add up to zero over the classes; noise alone does not.
-            gradient = gradient - gradient.mean(axis=1, keepdims=True)
-        point = point - self.step * self._unit * gradient
-        lengths = np.linalg.norm(point, axis=0)
-        return np.asarray(point * np.minimum(1.0, LONGEST / np.maximum(lengths, 1.0)))
+    def _path(self) -> Path:
+        low, high = self.tilt_ends
+        deviation = math.sqrt(float(self.noise.variances()[0]))
+        tilts = Tilts(self._unit / CLIP * (high - low) / 2, (low + high) / 2, deviation)
+        terms = self.terms
+        return Path(terms.components, terms.functions, self.steps, self.step, self._unit, tilts)
 
     @property
     def _unit(self) -> float:
         """What a unit of the sums is of the mean gradient."""
         return CLIP / (self.terms.units * 2.0 ** (SLOPE_BITS + FEATURE_BITS))
 
+    def _walked(self, noisy: tuple[int, ...]) -> Path:
+        """The whole path, from what all rounds released."""
+        path = self._path()
+        for start in range(0, len(noisy), self.entries):
+            path.move(noisy[start : start + self.entries])
+        return path
+
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
-        """The released functions' coefficients, from all steps: (K,), or (K, C) for several classes."""
-        point, late = self._start, np.zeros(self._start.shape)
-        for number in range(self.steps):
-            point = self._moved(point, noisy[number * self.entries : (number + 1) * self.entries])
-            if number >= self.steps // 2:
-                late += point / (self.steps - self.steps // 2)
-        return np.ascontiguousarray(late if self.terms.functions > 1 else late[:, 0])
+        """The released functions' coefficients, from all rounds: (K,), or (K, C) for several classes."""
+        path = self._walked(noisy)
+        found = path.factor * path.late if self.calibrations else path.late
+        return np.ascontiguousarray(found if self.terms.functions > 1 else found[:, 0])
 
     def spread(self, noisy: tuple[int, ...]) -> Floats | None:
         """Largest deviation () of a coefficient from that without noise; None for several classes.
 
-        To first order in the noise. A step of at most twice the inverse curvature of a convex loss takes
-        no two points apart, and slopes clipped in one dimension are those of a convex loss. So the noise
-        of a step moves b by at most h times its size, and that of T independent ones by at most T^(1/2)
-        as much. Records damp it further; how far is not public.
+        To first order in the noise, and at the factor that was released. A step of at most twice the
+        inverse curvature of a convex loss takes no two points apart, and slopes clipped in one dimension
+        are those of a convex loss. So the noise of step t moves each later point by at most h times its
+        size, and their mean by the share of the averaged points that come after it, which is one up to
+        the middle and falls from there to the end. Those of independent steps add up in square. Records
+        damp it further; how far is not public.
         """
         if self.terms.functions > 1:
             return None
-        deviation = math.sqrt(float(self.noise.variances()[0]) * self.steps)
-        return np.array(deviation * self.step * self._unit)
+        late = self.steps - self.steps // 2
+        shares = np.minimum(1.0, (self.steps - np.arange(self.steps)) / late)
+        deviation = math.sqrt(float(self.noise.variances()[0]) * float(shares @ shares))
+        factor = self._walked(noisy).factor if self.calibrations else 1.0
+        return np.array(deviation * self.step * self._unit * factor)
 
     def describe(self) -> dict[str, Any]:
-        return {"entries": self.entries, "steps": self.steps, "step": self.step, "clip": CLIP}
+        calibrated = {"calibrations": self.calibrations} if self.calibrations else {}
+        return {
+            "entries": self.entries, "steps": self.steps, "step": self.step, "clip": CLIP, **calibrated
+        }  # fmt: skip
 
 
 def exponentials(values: Floats) -> Floats:
@@ -231,10 +282,10 @@ def in_order(parts: Floats) -> Floats:
     return np.asarray(total)
 
 
-def clipped(slopes: Floats, levels: Integers) -> Integers:
-    """Slopes (C, N), clipped to the length `CLIP`, as integers of length at most a level (N,) each."""
+def clipped(slopes: Floats, levels: Integers, clip: float = CLIP) -> Integers:
+    """Slopes (C, N), clipped to a public length, as integers of length at most a level (N,) each."""
     lengths = np.sqrt(in_order(slopes * slopes))
-    scale = levels * (1 - 2.0**-40) / np.maximum(lengths, CLIP)
+    scale = levels * (1 - 2.0**-40) / np.maximum(lengths, clip)
     floats = np.trunc(slopes * scale)
     # What is no number, or too large for the square, is no integer either.
     integers = np.where(np.abs(floats) <= levels, floats, 2.0 * levels).astype(np.int64)
