@@ -15,12 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from dpfda.numerics.arrays import Floats, Integers
 
 
 class Axis(ABC):

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import (
     check_domain,
@@ -21,11 +21,10 @@ from dpfda.bases.grids import (
     quadrature_weights,
 )
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
-
-Floats = NDArray[np.float64]
 
 LARGEST_DEGREE = 1000
 

@@ -9,18 +9,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.axes import AXES, Axis
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats, integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, choice, real, reals, shown, wholes
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Variances below this share of the largest are left out: they would soon be zero in floating point.
 LEAST_SHARE = 1e-290

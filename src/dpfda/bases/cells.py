@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_domain, frozen
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, shown
 
-Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]
 
 LARGEST_DIMENSION = 3
@@ -130,7 +129,7 @@ class CellGrid:
         """Midpoints of the cells along each axis."""
         return tuple((axis[:-1] + axis[1:]) / 2 for axis in self.edges)
 
-    def index(self, points: Floats) -> NDArray[np.int64]:
+    def index(self, points: Floats) -> Integers:
         """Number of the cell of each point, the last axis running fastest.
 
         Parameters
@@ -232,7 +231,7 @@ def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:
     return np.asarray(scipy.fft.idctn(folded, norm="ortho", workers=1) * math.sqrt(folded.size))
 
 
-def aliases(modes: int, cells: int) -> tuple[NDArray[np.int64], Floats]:
+def aliases(modes: int, cells: int) -> tuple[Integers, Floats]:
     """What a cosine function looks like at the midpoints of equal cells.
 
     Returns

@@ -7,14 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.protocol import Basis
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats
 from dpfda.numerics.remembered import remembered
-
-Floats = NDArray[np.float64]
 
 # Functions whose share of the variance is below this are zero to rounding.
 RELATIVE_RANK = 1e-10

@@ -10,15 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.polynomial import legendre
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, real, whole
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,14 +17,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, name
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, real, shown
-
-Floats = NDArray[np.float64]
 
 # Noise on a coefficient grows with the root of the number of corners.
 MOST = 64

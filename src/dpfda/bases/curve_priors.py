@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import array_from_json, array_to_json, integer, integers
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 # Since the second version a mean may be a constant, and the law of box noise is exact for it.
 VERSION = 2
@@ -91,7 +89,7 @@ class CurvePrior:
         return np.asarray(np.clip((self.centers - self.lower) / self.width, 0.0, 1.0))
 
     @property
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> Integers:
         """Cell of each grid point (m,)."""
         counts = np.ones(self.lower.size, dtype=np.int64) if self.cells is None else self.cells
         return np.repeat(np.arange(len(counts)), counts)

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.kernels import kernel_function
 from dpfda.bases.matern import POLYNOMIALS, MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
+from dpfda.numerics.arrays import Floats
 
-Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 
 # Deviation of a grid from equal steps, relative to its length, that is taken for rounding.

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
 
-Floats = NDArray[np.float64]
 # Widths of grid cells are differences of numbers of the size of the ends, with this relative error.
 _ROUNDED = 2.0**-50
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.fast_products import Product, cross_product, gram_product
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
@@ -23,12 +23,11 @@ from dpfda.bases.kernels import (
 from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.bases.matern import MaternSum, is_scikit_learn_kernel, matern_terms
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
 from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
-
-Floats = NDArray[np.float64]
 
 # Eigenvalues below this share of the largest are indistinguishable from rounding: off the grid a
 # function is divided by its eigenvalue, which would turn 1e-16 into 1e-6 at this limit.

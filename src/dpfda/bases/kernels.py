@@ -8,13 +8,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.matern import MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number
 from dpfda.numerics.errors import ParameterError
 
-Floats = NDArray[np.float64]
 KernelFunction = Callable[[Floats, Floats], Floats]
 
 

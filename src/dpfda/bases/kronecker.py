@@ -9,17 +9,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts
 from dpfda.bases.spectra import leading_modes
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, integer
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

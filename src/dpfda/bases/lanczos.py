@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 
-Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 
 # Largest |A u - l u| that is accepted, relative to the largest eigenvalue.

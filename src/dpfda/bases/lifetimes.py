@@ -8,15 +8,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_domain, frozen
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import integer, number, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LARGEST = 512
 CENSORED = -1

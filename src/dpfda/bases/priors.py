@@ -11,12 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 # The public mixture: coefficient j has a variance like (1 + (range f_j)^2)^(-exponent / 2), f_j its
 # frequency. A range of 1 falls from the first function on; one of 0.1 is flat over the first ten. The
@@ -91,7 +90,7 @@ class Prior:
         """The prior in other units: all variances times a factor."""
         return Prior(self.shapes, self.scales * factor, self.weights)
 
-    def draw(self, generator: np.random.Generator, draws: int) -> tuple[Floats, NDArray[np.int64]]:
+    def draw(self, generator: np.random.Generator, draws: int) -> tuple[Floats, Integers]:
         """Coefficients (draws, K) and the row of each: for studies, never for a release.
 
         Rows are taken in turn in proportion to their weights, so that a rare one is not left to chance.

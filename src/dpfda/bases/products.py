@@ -10,15 +10,13 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_box_points, frozen, product_points
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole, wholes
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Largest matrix (entries) that `analysis` writes out, and that one step of `values_at` holds.
 LARGEST_MATRIX = 2**25

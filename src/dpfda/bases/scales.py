@@ -9,15 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import frozen
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, shown
-
-Floats = NDArray[np.float64]
 
 # Knots of a scale that is a function: so many that its spline is told from it by no release.
 PIECES = 256
@@ -194,7 +192,7 @@ class Scale:
         slopes = np.concatenate([[first], inner, [last]])
         return slopes[:-1] * widths, slopes[1:] * widths
 
-    def _cell(self, points: object) -> tuple[NDArray[np.int64], Floats]:
+    def _cell(self, points: object) -> tuple[Integers, Floats]:
         at = np.clip(np.asarray(points, dtype=float), *self.domain_range)
         cell = np.clip(np.searchsorted(self.knots, at, side="right") - 1, 0, self._pieces - 1)
         return cell, (at - self.knots[cell]) / np.diff(self.knots)[cell]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats, Integers
+
 Spectrum = Callable[[Floats, float, int], Floats]
 
 
@@ -49,7 +49,7 @@ def spectral_decay(spectrum: str, nu: float, dimensions: int) -> float:
     return math.inf if spectrum == "heat" else (2 * nu + dimensions) / dimensions
 
 
-def leading_modes(squares: Floats, components: int) -> NDArray[np.int64]:
+def leading_modes(squares: Floats, components: int) -> Integers:
     """Flat indices (K,) of the K smallest entries, in increasing order; ties by the flat index.
 
     A partial selection, then a sort of what it selected: O(m + K log K) for m entries. Comparisons

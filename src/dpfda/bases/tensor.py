@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.protocol import Basis
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,11 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.embedding import Rows, sum_columns
 from dpfda.numerics.errors import ParameterError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Norm = Literal["l1", "l2", "linf"]
 
 # Exponents beyond this would overflow; a record that large is clipped along its direction anyway.
@@ -89,7 +87,7 @@ class IntegerBall:
         scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
         return np.asarray(mantissas * scale[:, None])
 
-    def _inside(self, integers: Integers) -> NDArray[np.bool_]:
+    def _inside(self, integers: Integers) -> Flags:
         # Entry by entry first, without abs: below this limit no square and no sum can wrap around.
         inside = np.asarray(((-self.radius <= integers) & (integers <= self.radius)).all(axis=1))
         safe = np.where(inside[:, None], integers, 0)
@@ -100,7 +98,7 @@ class IntegerBall:
         return inside
 
 
-def repaired(clipped: Floats, largest: int, inside: Callable[[Integers], NDArray[np.bool_]]) -> Integers:
+def repaired(clipped: Floats, largest: int, inside: Callable[[Integers], Flags]) -> Integers:
     """Rows of integers held in floats, moved toward zero until an integer check finds them inside.
 
     A row outside is moved by one unit a coordinate, then halved, then it becomes the zero vector.

@@ -10,13 +10,16 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.bounds.balls import LARGEST_EXPONENT, IntegerBall, Integers, repaired
+from dpfda.bounds.balls import (
+    LARGEST_EXPONENT,
+    IntegerBall,
+    repaired,
+)
+from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.embedding import Rows, sum_columns
 from dpfda.numerics.errors import ParameterError
 
-Floats = NDArray[np.float64]
 BodyNorm = Literal["box", "ellipsoid"]
 
 # Sizes further apart than this would leave the smallest no room on the common grid.
@@ -125,7 +128,7 @@ class IntegerBody:
         axes[:kept] = self.axes[:kept]
         return axes
 
-    def _inside(self, integers: Integers, axes: Integers) -> NDArray[np.bool_]:
+    def _inside(self, integers: Integers, axes: Integers) -> Flags:
         """Whether rows are in the body; in doubt they are not.
 
         Ellipsoid: with q_j = ceil(2^s |c_j| / a_j), sum_j q_j^2 <= 4^s implies sum_j c_j^2 / a_j^2 <= 1.

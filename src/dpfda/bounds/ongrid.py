@@ -32,16 +32,13 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds.balls import IntegerBall
 from dpfda.bounds.stated import Bound, L2Ball, ValueBounds
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import OwnTransform, transform_matrix
 from dpfda.numerics.gridsums import BITS, GridRule
 from dpfda.numerics.remembered import remembered
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Rounding the matrix may move |A|_2^2 by 2^-MATRIX_BITS, and orthonormality may fail by this much.
 MATRIX_BITS = 27

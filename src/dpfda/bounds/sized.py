@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, length, real, reals, shown
-
-Floats = NDArray[np.float64]
 
 
 class _OnCoefficients:

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bounds.balls import IntegerBall, Norm
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.bounds.sized import BoxBound, Ellipsoid
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import SMALLEST, curve, length
-
-Floats = NDArray[np.float64]
 
 
 class Bound(Protocol):

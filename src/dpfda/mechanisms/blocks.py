@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
+from dpfda.mechanisms.protocol import (
+    Design,
+    Problem,
+    wiener,
+)
 from dpfda.noise import knorm_noise, knorm_targets, pure_budget
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 
 ROUNDS = 8
@@ -44,7 +48,7 @@ def block_design(
     return Design(mechanism, parameters, noise, shrinkage if shrink else np.ones(components))
 
 
-def _matched(problem: Problem, blocks: NDArray[np.int64], prior: Floats) -> Floats:
+def _matched(problem: Problem, blocks: Integers, prior: Floats) -> Floats:
     epsilon = float(pure_budget(problem.guarantee, blocks.tolist()))
     relative = np.ones(blocks.size)
     for _ in range(ROUNDS):
@@ -54,7 +58,7 @@ def _matched(problem: Problem, blocks: NDArray[np.int64], prior: Floats) -> Floa
     return relative
 
 
-def _best_scales(shrinkage: Floats, blocks: NDArray[np.int64]) -> Floats:
+def _best_scales(shrinkage: Floats, blocks: Integers) -> Floats:
     starts = np.concatenate([[0], np.cumsum(blocks)[:-1]])
     factors = np.maximum.reduceat(shrinkage, starts)
     # A floor keeps the scale of blocks that are shrunk to nothing finite.

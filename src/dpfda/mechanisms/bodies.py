@@ -7,7 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dpfda.bounds import BodyNorm
-from dpfda.mechanisms.protocol import Design, Floats, Problem, wiener
+from dpfda.mechanisms.protocol import (
+    Design,
+    Problem,
+    wiener,
+)
 from dpfda.noise import (
     GaussianNoise,
     KNormNoise,
@@ -18,6 +22,7 @@ from dpfda.noise import (
     laplace_on_body,
     pure_budget,
 )
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 
 ROUNDS = 8

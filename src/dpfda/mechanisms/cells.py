@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, Cube
-from dpfda.mechanisms.protocol import Design, Floats, Measurement, Problem
+from dpfda.mechanisms.protocol import (
+    Design,
+    Measurement,
+    Problem,
+)
 from dpfda.noise import NoiseLaw, body_noise, pure_budget
 from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
-
-Integers = NDArray[np.int64]
 
 # The most cells that are tried, and the factor by which their number grows in the search.
 LARGEST = 512

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
@@ -18,10 +17,9 @@ from dpfda.bases.priors import Hierarchy, Prior
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
-
-Floats = NDArray[np.float64]
 
 # Grid units per unit counted, where the number of units is private.
 COUNT_SCALE = 2**20

@@ -15,12 +15,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.composition.block_profile import block_delta, estimated_gaps
 from dpfda.privacy.guarantees import ApproximateDP
-
-Floats = NDArray[np.float64]
 
 # Bits of a length of shift, and of the first step away from the estimate in floats.
 BITS = 52

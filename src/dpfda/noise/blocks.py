@@ -37,9 +37,15 @@ from dpfda.bounds import BodyNorm, Norm
 from dpfda.noise.approximate import block_scale, estimated_ratios
 from dpfda.noise.differences import exact_shape, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
-from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive
+from dpfda.noise.protocol import (
+    AnyNorm,
+    VectorLaw,
+    Width,
+    check_positive,
+)
 from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import precision, upper_end
 from dpfda.privacy.composition import (

@@ -32,9 +32,16 @@ from flint import arb
 
 from dpfda.noise.differences import enclosing_width
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
-from dpfda.noise.protocol import AnyNorm, Floats, VectorLaw, Width, check_positive, refuse_linf
+from dpfda.noise.protocol import (
+    AnyNorm,
+    VectorLaw,
+    Width,
+    check_positive,
+    refuse_linf,
+)
 from dpfda.noise.search import largest
 from dpfda.numerics import drawing
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta

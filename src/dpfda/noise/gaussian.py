@@ -23,9 +23,16 @@ from numpy.typing import ArrayLike
 from dpfda.bounds import BodyNorm
 from dpfda.noise.differences import exact_shape, largest_ratio, root_sum, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
-from dpfda.noise.protocol import AnyNorm, Floats, ScaledLaw, Width, refuse_linf, unsuited
+from dpfda.noise.protocol import (
+    AnyNorm,
+    ScaledLaw,
+    Width,
+    refuse_linf,
+    unsuited,
+)
 from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.numerics.rationals import readable

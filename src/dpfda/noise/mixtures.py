@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.numerics import drawing
-
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # Nodes in log T reach this far into both tails. A sum over equally spaced nodes of a smooth integrand
 # that falls off on both sides converges faster than any power; few coordinates leave it wider.

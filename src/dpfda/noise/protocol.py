@@ -13,16 +13,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.noise.mixtures import NoiseMixture
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import Guarantee
 
-Floats = NDArray[np.float64]
 Width = int | tuple[int, ...]
 AnyNorm = Norm | BodyNorm
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition.rounding import narrowed
 
@@ -20,7 +21,7 @@ def largest(holds: Callable[[Fraction], bool], ceiling: Fraction) -> Fraction:
     return narrowed(holds, high / 2, high)[0]
 
 
-def checked_shape(relative: ArrayLike) -> NDArray[np.float64]:
+def checked_shape(relative: ArrayLike) -> Floats:
     """Relative scales with a smallest one of 1.
 
     Raises

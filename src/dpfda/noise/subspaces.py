@@ -29,8 +29,8 @@ from fractions import Fraction
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.exactness import (
     GUARD_BITS,
     INITIAL_BITS,
@@ -119,7 +119,7 @@ class _Proposal:
         return lower
 
 
-def _good_shift(doubled: NDArray[np.float64]) -> Fraction:
+def _good_shift(doubled: Floats) -> Fraction:
     """The t with sum_i 1 / (t - 2 rate lambda_i) = 1, for which draws are accepted most often."""
     values = np.linalg.eigvalsh(doubled)
     gaps = values[-1] - values

@@ -41,9 +41,15 @@ import numpy as np
 from dpfda.noise.charges import check_own
 from dpfda.noise.gaussian import gaussian_ratio
 from dpfda.noise.mixtures import drawn_mixture
-from dpfda.noise.protocol import AnyLaw, Floats, Law, check_positive, unsuited
+from dpfda.noise.protocol import (
+    AnyLaw,
+    Law,
+    check_positive,
+    unsuited,
+)
 from dpfda.noise.scan import laws_of
 from dpfda.numerics import drawing
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import root_at_least

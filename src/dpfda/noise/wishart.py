@@ -32,9 +32,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.noise.protocol import Floats
 from dpfda.noise.symmetric import MatrixLaw, OuterDifference, triangle
 from dpfda.numerics import drawing
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 

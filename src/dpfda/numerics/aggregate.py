@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import CustodyError, DpfdaError
 
 
@@ -54,7 +55,7 @@ class IntegerSum:
         numbers = zip((*self._total, self._count), masks, strict=True)
         return [(number + mask) % modulus for number, mask in numbers]
 
-    def add(self, rows: NDArray[np.int64]) -> IntegerSum:
+    def add(self, rows: Integers) -> IntegerSum:
         """Add integer rows (n, components), each entry below 2^31 and n below 2^31; returns self."""
         self._total = [a + int(b) for a, b in zip(self._total, rows.sum(axis=0), strict=True)]
         self._count += rows.shape[0]
@@ -185,7 +186,7 @@ def _parts(matrix: Any, bits: int) -> list[Any]:
     return [scipy.sparse.csr_array((part, made.indices, made.indptr), made.shape) for part in parts]
 
 
-def _digits(numbers: NDArray[Any], bits: int) -> list[NDArray[np.int64]]:
+def _digits(numbers: NDArray[Any], bits: int) -> list[Integers]:
     """Integers d_0, d_1, .. of size at most 2^bits with sum_i d_i 2^(i bits) = numbers."""
     digits = []
     while np.any((numbers >= 1 << bits) | (numbers < -(1 << bits))):

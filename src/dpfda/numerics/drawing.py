@@ -19,9 +19,10 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda.numerics import enclosures, exactness
+from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.exactness import GUARD_BITS, INITIAL_BITS, nearest_integer, precision, uniform_ball
 
-Places = NDArray[np.int64]
+Places = Integers
 # Fresh bits for each of some uniforms, as non-negative integers.
 PlacedBits = Callable[[Places, int], Sequence[int]]
 
@@ -56,7 +57,7 @@ class Arithmetic(Protocol):
     def sum_of_logs(self, x: Any) -> Any:
         """Sum of the logarithms of numbers in (0, 1]."""
 
-    def where(self, chosen: NDArray[np.bool_], x: Any, y: Any) -> Any:
+    def where(self, chosen: Flags, x: Any, y: Any) -> Any:
         """Elements of x where chosen, else of y."""
 
 
@@ -106,7 +107,7 @@ class _Enclosures:
             product *= factor
         return product.log()
 
-    def where(self, chosen: NDArray[np.bool_], x: Any, y: Any) -> Any:
+    def where(self, chosen: Flags, x: Any, y: Any) -> Any:
         return np.where(chosen, x, y)
 
 

@@ -16,19 +16,18 @@ import math
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats, Integers
 
 
 class Rows(NamedTuple):
     """Coefficients as ``mantissas * 2**exponents``: integers held in float64, one exponent a row."""
 
     mantissas: Floats
-    exponents: NDArray[np.int64]
+    exponents: Integers
 
 
-def row_exponents(values: Floats) -> NDArray[np.int64]:
+def row_exponents(values: Floats) -> Integers:
     """Smallest e with ``|values| < 2**e`` in each row; a maximum does not depend on order."""
     largest = np.max(np.abs(values), axis=1)
     return np.asarray(np.frexp(largest)[1], dtype=np.int64)

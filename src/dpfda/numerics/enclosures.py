@@ -34,7 +34,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Flags, Floats, Integers
 
 UNIT: Final = 2.0**-53
 _RELATIVE: Final = 1 + 2.0**-45
@@ -119,7 +119,7 @@ class Enclosures:
         roundings = self.middle.shape[axis] * UNIT * np.abs(self.middle).sum(axis=axis)
         return Enclosures(middle, _outward((self.radius.sum(axis=axis) + roundings) * (1 + 2.0**-30)))
 
-    def nearest(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def nearest(self) -> tuple[Integers, Flags]:
         """Nearest integers (n,), and which of them (n,) the enclosures determine."""
         nearest = np.rint(self.middle)
         # Both numbers are multiples of the last place of the middle: the difference is exact.
@@ -206,7 +206,7 @@ def sum_of_logs(x: Enclosures) -> Enclosures:
     return Enclosures(np.asarray(middle_sum), np.asarray(radius))
 
 
-def where(chosen: NDArray[np.bool_], x: Enclosures, y: Enclosures) -> Enclosures:
+def where(chosen: Flags, x: Enclosures, y: Enclosures) -> Enclosures:
     """Elements of x where chosen, else of y."""
     return Enclosures(np.where(chosen, x.middle, y.middle), np.where(chosen, x.radius, y.radius))
 

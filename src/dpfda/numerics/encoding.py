@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
 LARGEST_EXPONENT = 4096

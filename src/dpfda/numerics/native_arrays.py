@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # From here on float64 does not hold every integer: such an entry is a label, or would be rounded unseen.
 TOO_LARGE = 2.0**53

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import exact, readable
 
@@ -254,7 +254,7 @@ def path(value: object, name: str = "path") -> Path:
     return Path(text)
 
 
-def values_at(function: object, name: str, points: NDArray[np.float64]) -> NDArray[np.float64]:
+def values_at(function: object, name: str, points: Floats) -> Floats:
     """Values (k,) of a public function that takes an array of points (k,); finite.
 
     Raises
@@ -265,7 +265,7 @@ def values_at(function: object, name: str, points: NDArray[np.float64]) -> NDArr
     words = "take an array of points and return their values"
     if not callable(function):
         raise ParameterError(name, words, shown(function))
-    called: Callable[[NDArray[np.float64]], Any] = function
+    called: Callable[[Floats], Any] = function
     try:
         told = np.asanyarray(called(points))
     except ParameterError:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.mechanisms.design.covariance import nearest_positive
@@ -22,6 +21,7 @@ from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.publication import COUNT_SCALE, recomputed, stamp
@@ -32,8 +32,6 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
-
-Floats = NDArray[np.float64]
 
 
 def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
@@ -34,6 +33,7 @@ from dpfda.mechanisms.design import (
 )
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
@@ -103,7 +103,7 @@ class MeanDesign(Plan):
     unit: str
     about: Mapping[str, Any]
     line: bool = True
-    centers: NDArray[np.float64] | None = None
+    centers: Floats | None = None
     reading: ReadingRule | None = None
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
@@ -273,12 +273,12 @@ class MeanDesign(Plan):
         return self.design(1)
 
     @property
-    def measured(self) -> NDArray[np.int64] | None:
+    def measured(self) -> Integers | None:
         """Public matrix from sums on the grid to what gets noise, where that is not coefficients."""
         measurement = (self.public_design or self.trial).measurement
         return None if measurement is None else measurement.matrix
 
-    def grid_matrix(self, placed: OnGrid) -> NDArray[np.int64]:
+    def grid_matrix(self, placed: OnGrid) -> Integers:
         """Public matrix from sums on the grid to the integers that get noise: coefficients, mostly."""
         return placed.matrix[: self.components()] if self.measured is None else self.measured
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import IntegerBall
@@ -23,6 +22,7 @@ from dpfda.noise.symmetric import (
     achieved_symmetric,
     quietest_symmetric,
 )
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
@@ -32,8 +32,6 @@ from dpfda.publication.radii import RadiusChoice
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.staged import RADIUS, Selection
-
-Floats = NDArray[np.float64]
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12

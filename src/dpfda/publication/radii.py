@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.design.two_stage import candidate_radii, choose_radius
 from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication import COUNT_SCALE, recomputed
 from dpfda.releases.staged import Selection
-
-Floats = NDArray[np.float64]
 
 # Share of the units that the radius may clip, and allowance for noise, in deviations of a sum of counts.
 CLIPPED, ALLOWED = 0.03, 1.0

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, mapping, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
@@ -19,7 +20,6 @@ from dpfda.releases.costs import certified
 from dpfda.releases.words import Words
 from dpfda.views import View
 
-Floats = NDArray[np.float64]
 # Entries of a file that are not design.
 OWN = {
     "format", "schema_version", "answers", "guarantee", "achieved_guarantee", "neighbours",

@@ -6,14 +6,13 @@ import inspect
 from types import FunctionType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_box_points, check_points
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import choice
 from dpfda.releases.bands import Band, check_level, check_places
 from dpfda.releases.base import LEVEL, Release
-
-Floats = NDArray[np.float64]
 
 
 class Banded(Release):

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import flag, probability, reals, shown
 
-Floats = NDArray[np.float64]
 DRAWS = 20_000
 # Draws are simulated in parts, and their number is limited by this many multiplications.
 WORK = 4 * 10**10

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
@@ -26,8 +26,6 @@ from dpfda.releases.kinds import part_from_json
 from dpfda.releases.mean_tests import equal_means
 from dpfda.releases.words import Words
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.reading import interval_basis
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, mapping, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole
@@ -23,8 +24,6 @@ from dpfda.releases.kinds import part_from_json
 from dpfda.releases.plain import ON_LINE, thinned
 from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
-
-Floats = NDArray[np.float64]
 
 
 class _Source(Protocol):

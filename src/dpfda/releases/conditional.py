@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import Domain, box_domain, cosines
 from dpfda.bases.grids import check_points, frozen
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -20,8 +20,6 @@ from dpfda.releases.bands import Band
 from dpfda.releases.density import NODES, ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.releases.kinds import part_from_json
-
-Floats = NDArray[np.float64]
 
 # What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
 TAKEN = 0.5

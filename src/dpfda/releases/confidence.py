@@ -21,14 +21,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, values_at
 from dpfda.releases.bands import Band
 from dpfda.releases.lines import Limits, settled
 
-Floats = NDArray[np.float64]
 # A variance that is known to be public: one for all points, or a function of points.
 Variance = float | Callable[[Floats], Any]
 STATED = "sampling with the variance that was stated"

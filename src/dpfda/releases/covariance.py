@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
@@ -18,6 +18,7 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import exponent, floats, integers, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
@@ -34,8 +35,6 @@ from dpfda.releases.lines import settled
 from dpfda.releases.simulated import largest_size, simulated_widths
 from dpfda.releases.words import Words
 from dpfda.views import Image
-
-Floats = NDArray[np.float64]
 
 FLOOR_DRAWS = 2000
 # Pixels of a picture along each axis.

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.privacy.certificates import Certificate
@@ -29,8 +30,6 @@ from dpfda.releases.proper import PROPER, levelled_band, probabilities
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
-
-Floats = NDArray[np.float64]
 
 # The kind, derived from this one, of one variable of a plane given the other.
 CONDITIONAL = "dpfda-conditional-density"

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
@@ -33,8 +34,6 @@ from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import around_difference, difference_band, held, is_line
 from dpfda.releases.words import Words
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 CONFIDENCE = "confidence"
 # Exponents g of the priors that a difference is smoothed under.

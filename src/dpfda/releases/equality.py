@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.words import number
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
@@ -19,6 +18,7 @@ from dpfda.bases.reading import basis_from_json, prior_from_json
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths, mixture_of
 from dpfda.noise import NoiseLaw, achieved_guarantee, law_from_json
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
@@ -28,8 +28,6 @@ from dpfda.privacy.words import number
 from dpfda.releases.banded import Banded
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
 from dpfda.releases.bands import KINDS, MEASURED, Band, make_band
@@ -23,8 +24,6 @@ from dpfda.releases.expansion import Expansion
 from dpfda.releases.lines import Limits, limits_of, settled
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

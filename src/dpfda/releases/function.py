@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, gauss, piecewise
 from dpfda.bases.kernels import short_range
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, values_at
@@ -41,8 +42,6 @@ from dpfda.releases.lines import (
 from dpfda.releases.plain import ON_LINE, thinned
 from dpfda.releases.words import NOISE_ALONE, Words, per_axis
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

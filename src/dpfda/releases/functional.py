@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import product_points
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import MissingExtraError, ParameterError
 from dpfda.numerics.parameters import reals, shown
 from dpfda.releases.published import Published
-
-Floats = NDArray[np.float64]
 
 # Points of each variable where a release has no grid of its own.
 POINTS = 101

@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.corners import BASELINE, Corners
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen
 from dpfda.mechanisms.posteriors.effects import Effects
 from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import (
     array_from_json,
     array_to_json,
@@ -35,8 +36,6 @@ from dpfda.releases.costs import certified
 from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

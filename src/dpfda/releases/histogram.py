@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
 from dpfda.bases.grids import check_box_points, frozen, product_points
@@ -22,6 +22,7 @@ from dpfda.mechanisms.posteriors.histospline import (
     smoother_for,
 )
 from dpfda.noise import NoiseLaw, laws_of
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
@@ -44,8 +45,6 @@ from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
-
-Floats = NDArray[np.float64]
 
 # Draws of a band are limited by this many multiplications, and simulated in parts. A table of functions
 # holds at most this many numbers.

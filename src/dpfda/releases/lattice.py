@@ -11,12 +11,13 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import bernstein_values, lattice
 from dpfda.bases.grids import check_box_points, product_points
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
@@ -29,8 +30,6 @@ from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import Domain
 from dpfda.bases.grids import check_box_points, check_points, product_points
 from dpfda.bases.scales import Scale
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
 from dpfda.releases.banded import Banded
-
-Floats = NDArray[np.float64]
 
 
 class LinearDensity(Banded):

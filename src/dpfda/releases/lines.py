@@ -7,18 +7,18 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import piecewise
 from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.mechanisms.posteriors.widths import around_lines, around_slopes
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Accuracy, Band, check_level, check_places
 
-Floats = NDArray[np.float64]
 Limits = tuple[Floats, Floats]
 # Halvings of the distance between two points that find a crossing to the last digits.
 HALVINGS = 50

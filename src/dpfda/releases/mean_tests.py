@@ -17,8 +17,8 @@ Where nothing but the test is wanted, `dpfda.PrivateEqualityTest` spends the bud
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
 from dpfda.releases.bands import DRAWS
@@ -26,8 +26,6 @@ from dpfda.releases.confidence import Variance, stated_variance
 from dpfda.releases.difference import ReleasedDifference
 from dpfda.releases.equality import EqualityTest
 from dpfda.releases.lines import limits_at
-
-Floats = NDArray[np.float64]
 
 FORMS = {"level": 0.8, "slope": 0.1, "bend": 0.1}
 NULLS = ("populations", "samples")

@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.words import first_up
 from dpfda.releases.published import Published
 
-Floats = NDArray[np.float64]
 # Points of a table in a file: along a line, and altogether.
 ON_LINE, AT_MOST = 601, 10_000
 ENDS = ("lower", "upper")

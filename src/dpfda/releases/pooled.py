@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import check_domain, check_points
 from dpfda.mechanisms.posteriors.pooled import CORNERS, PooledMean
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
@@ -27,7 +28,6 @@ from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
 
-Floats = NDArray[np.float64]
 BAND_POINTS = 201
 COVERS = "sampling with the variance from the same noisy numbers"
 

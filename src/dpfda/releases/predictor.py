@@ -16,6 +16,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
 from dpfda.noise.protocol import Law
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.encoding import (
     array_from_json,
     array_to_json,
@@ -37,7 +38,6 @@ from dpfda.releases.predictor_words import WordedPredictor
 from dpfda.releases.weights import deviations, factor
 from dpfda.views import Line, View
 
-Floats = NDArray[np.float64]
 # Points of a table of one or two inputs; cells of a picture along each of two.
 CURVE_POINTS, FIELD_POINTS, CELLS = 401, 81, 121
 # What holds every example in bounds.
@@ -314,7 +314,7 @@ class ReleasedPredictor(WordedPredictor):
         first, second = self.domain_range
         return replace(self.image(values, **drawn), extent=(first, second))
 
-    def _lost(self, at: Floats, level: float) -> NDArray[np.bool_]:
+    def _lost(self, at: Floats, level: float) -> Flags:
         """Where noise may have made all of it: a band at a point that is wider than the bounds."""
         band = self.band(level, False, at)
         if self.task == "classification":

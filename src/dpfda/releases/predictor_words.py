@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as said
 from dpfda.records.features import FeatureMap
@@ -17,7 +17,6 @@ from dpfda.releases.base import LEVEL
 from dpfda.releases.weights import deviations, factor
 from dpfda.releases.words import Words
 
-Floats = NDArray[np.float64]
 # Inputs that a report names.
 LONGEST = 8
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.posteriors.histospline import monotone_probabilities, nearest_probabilities
+from dpfda.numerics.arrays import Floats
 from dpfda.releases.histogram import ReleasedHistogram, simulated_errors
-
-Floats = NDArray[np.float64]
 
 # How a function is made a density: as in earlier files, or so where there is little below zero.
 PROPER = ("nearest", "adaptive")

@@ -9,15 +9,13 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw, laws_of
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import exponent, integer, integers
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

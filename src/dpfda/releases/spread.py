@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points, piecewise
 from dpfda.numerics.errors import ParameterError
@@ -16,8 +16,6 @@ from dpfda.releases.costs import certified
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.words import Words
-
-Floats = NDArray[np.float64]
 
 # Stages that are paid for.
 MEAN, VARIANCE = "mean", "variance"

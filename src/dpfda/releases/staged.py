@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, integers, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
@@ -20,8 +18,6 @@ from dpfda.releases.costs import Costs, certified, without
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.words import Words
-
-Floats = NDArray[np.float64]
 
 # Stages that are paid for.
 FIRST, RADIUS, LAST = "rough mean", "choice of the radius", "difference"

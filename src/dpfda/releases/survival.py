@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.mechanisms.posteriors.lifetables import LifeTable, equality, life_table
 from dpfda.mechanisms.posteriors.lifetimes import CellNoise, table_draws
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
@@ -31,8 +32,6 @@ from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Line, View
-
-Floats = NDArray[np.float64]
 
 DRAWS = 2000
 BAND_POINTS = 201

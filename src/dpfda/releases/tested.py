@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.mechanisms.design.forms import DESCRIBED, Forms
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, integers, mapping, name, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
@@ -25,8 +26,6 @@ from dpfda.releases.mean_tests import NULLS
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 # Deviations for which the p-value is tabulated, and the levels that are spoken of.
 TABULATED, TEST_LEVEL = 41, 0.05

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
@@ -20,8 +21,6 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.words import Words
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # Parts of equal probability of the length of K-norm noise.
 PARTS = 4000

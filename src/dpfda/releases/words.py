@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Band
 
-Floats = NDArray[np.float64]
 LINE = 88
 # The unit at the end of a label such as "age (years)".
 UNIT = re.compile(r"\(([^()]+)\)$")

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import default_kernel
@@ -22,6 +21,7 @@ from dpfda.bounds import Bound
 from dpfda.mechanisms import Design
 from dpfda.mechanisms.design import adapted, choose, make_problem
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import (
     ApproximateDP,
@@ -31,8 +31,6 @@ from dpfda.privacy.guarantees import (
     ZeroConcentratedDP,
     within,
 )
-
-Floats = NDArray[np.float64]
 
 FALSE_ALARM = 1e-6
 ROOT = math.sqrt(2.0)

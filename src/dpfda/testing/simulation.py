@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
@@ -19,6 +18,7 @@ from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, mixtu
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
@@ -27,8 +27,6 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density_plan import DensityPlan
 from dpfda.summaries.mean import PrivateMean
-
-Floats = NDArray[np.float64]
 
 
 class NotPrivate(np.ndarray[Any, np.dtype[np.float64]]):

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, shown
 
-Floats = NDArray[np.float64]
 Stroke = Literal["solid", "dashed", "dotted", "dashdot"]
 
 
@@ -127,7 +126,7 @@ class Image:
     floor: float | None = None
     contour: float | None = None
     square: bool = False
-    faded: NDArray[np.bool_] | None = None
+    faded: Flags | None = None
     rows: bool = False
     names: tuple[str, ...] = ()
 

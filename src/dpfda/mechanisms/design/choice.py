@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
 from dpfda.mechanisms import (
@@ -26,13 +25,13 @@ from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design
 from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.rationals import readable
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
-Floats = NDArray[np.float64]
 WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
 
 # A user's own kernel has this share of the prior for shrinkage, the public shapes have the rest. Means

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.noise.symmetric import (
     OuterDifference,
@@ -14,11 +13,10 @@ from dpfda.noise.symmetric import (
     symmetric_mechanisms,
     symmetric_noise,
 )
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-
-Floats = NDArray[np.float64]
 
 # With more functions than this the noise on a covariance drowns what they add.
 LARGEST_SIZE = 24

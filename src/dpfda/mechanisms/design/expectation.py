@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
@@ -17,10 +16,9 @@ from dpfda.bases.priors import Hierarchy
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior, mixture_of
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
-
-Floats = NDArray[np.float64]
 
 # Means that are simulated, each with two releases.
 DRAWS = 1000
@@ -267,7 +265,7 @@ def _curves_between(roots: list[Floats], state: Any, draws: int) -> tuple[Floats
 
 
 def _wiener(
-    noisy: Floats, variances: Floats, power: Floats, forms: Floats | None, rows: NDArray[np.int64]
+    noisy: Floats, variances: Floats, power: Floats, forms: Floats | None, rows: Integers
 ) -> tuple[Floats, Floats]:
     """Best linear estimates (draws, K) for the known shape and scale, and their risks (draws,)."""
     if forms is None:

@@ -37,16 +37,13 @@ from itertools import combinations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Cells that sums are taken over, and that bumps are looked for in; weights of cells are in these units.
 FINE, BUMPS = 80, 20

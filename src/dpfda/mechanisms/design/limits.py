@@ -52,14 +52,12 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.priors import Prior
 from dpfda.mechanisms import Problem
 from dpfda.noise import pure_budget
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
-
-Floats = NDArray[np.float64]
 
 # Steps of the sum over groups; beyond, tests are taken to be free of error.
 STEPS = 400

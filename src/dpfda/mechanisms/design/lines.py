@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
@@ -34,6 +33,7 @@ from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.posteriors.curves import LARGEST_GRID
 from dpfda.noise import pure_budget
+from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 CELLS, POWER, LENGTH, LESS, FEWEST = 0.82, 0.5, 0.25, 2, 3
@@ -105,6 +105,6 @@ def _block(problem: Problem, cells: int) -> int:
     return min(problem.variances.size, max(FUNCTIONS, 2 * cells))
 
 
-def _labels(design: Design) -> NDArray[np.int64]:
+def _labels(design: Design) -> Integers:
     assert design.measurement is not None  # noqa: S101
     return np.asarray(np.argmax(design.measurement.matrix, axis=0))

@@ -16,16 +16,15 @@ from fractions import Fraction
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import IntegerBall
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design.choice import choose, measured_forms, typical_error
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, PureDP, split
-
-Floats = NDArray[np.float64]
 
 # Shares of the budget for the rough mean that are tried.
 SHARES = tuple(Fraction(share, 100) for share in (3, 5, 10, 15, 20, 30, 40, 50))

@@ -30,12 +30,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.noise import KNormNoise, knorm_noise
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, pure_part
 
@@ -155,6 +155,6 @@ def _rest(guarantee: Guarantee, part: PureDP) -> Guarantee:
     return PureDP(left) if isinstance(guarantee, PureDP) else type(guarantee)(left, guarantee.delta)
 
 
-def _halves(weights: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+def _halves(weights: Integers, width: int) -> Integers:
     """Shares of halves of intervals of width 2^-width."""
     return np.asarray(weights.reshape(2 ** (width + 1), -1).sum(axis=1))

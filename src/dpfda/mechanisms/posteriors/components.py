@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
-
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 RANGES, SMOOTH, ROUGH, LEVELS = (0.1, 0.3, 1.0), (4.0, 6.0, 8.0), (2.0, 3.0), (1.0, 1e4)
 # Scales are 10^(-2k/3): the shapes take the first ten, public curves and the local component all.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.noise import NoiseLaw
-
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 
 @dataclass(frozen=True)

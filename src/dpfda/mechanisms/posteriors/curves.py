@@ -31,7 +31,6 @@ from typing import Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.mechanisms.posteriors.components import (
@@ -50,10 +49,9 @@ from dpfda.mechanisms.posteriors.components import (
     weights_of,
 )
 from dpfda.noise import BoxNoise, NoiseLaw
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
-
-Floats = NDArray[np.float64]
 
 # That of a constant, for each cell: near-constant shapes explain it nearly as well, and the more so the
 # more cells there are.
@@ -100,7 +98,7 @@ class CurveModel:
 
     prior: CurvePrior
     grid: Floats
-    places: NDArray[np.int64]
+    places: Integers
     forms: Floats
     noise: Errors
     step: float

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
@@ -43,9 +42,8 @@ from dpfda.mechanisms.posteriors.widths import (
     spread,
 )
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread
-
-Floats = NDArray[np.float64]
 
 # A curve is in [-1, 1], a coefficient in [-2, 2]: both are put into [0, 1] by these.
 CURVE, EFFECT = 2.0, 4.0

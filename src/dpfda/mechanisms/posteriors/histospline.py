@@ -34,13 +34,11 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
-
-Floats = NDArray[np.float64]
 
 ADAPTIVE = ("adaptive", "monotone")
 SMOOTHING = "be 'adaptive', 'monotone' or a positive bandwidth"

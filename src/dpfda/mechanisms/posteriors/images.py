@@ -27,7 +27,6 @@ from typing import Self
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.image_priors import ImagePrior
@@ -43,10 +42,8 @@ from dpfda.mechanisms.posteriors.components import (
 )
 from dpfda.mechanisms.posteriors.curves import CONSTANT, constant_evidence
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.one_thread import one_thread
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Frequencies that the prior counts along an axis, over the number of cells.
 BEYOND = 4

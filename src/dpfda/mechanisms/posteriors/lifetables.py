@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.mechanisms.posteriors.lifetimes import CellNoise, expected_shares
-
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # Draws of the null law of a test; its smallest p-value is one over one more.
 NULL_DRAWS = 4999

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases.lifetimes import LifeCells
-
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # Standard deviations of the path: of events, and of censoring.
 EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)

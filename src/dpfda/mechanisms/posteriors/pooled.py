@@ -36,7 +36,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.curve_priors import CurvePrior
@@ -45,8 +44,8 @@ from dpfda.mechanisms.posteriors.curves import CurveModel, CurvePosterior
 from dpfda.mechanisms.posteriors.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.mechanisms.posteriors.widths import Widths
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats
 
-Floats = NDArray[np.float64]
 # Values of the corners.
 CORNERS = np.array([0.0, 0.5, 1.0])
 # Points that carry the curve; those in a cell where integrals are taken; rounds of the estimate.

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.priors import Hierarchy
 from dpfda.noise.mixtures import Block, NoiseMixture
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 # Numbers held at a time when many releases are treated together.
 LARGEST = 2**22

@@ -23,16 +23,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.posteriors.components import LINE, PUBLIC, Fit, weights_of
 from dpfda.mechanisms.posteriors.counts import CountNoise
 from dpfda.mechanisms.posteriors.curves import CurvePosterior
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
-
-Floats = NDArray[np.float64]
 
 RICH: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "rough2": 1.0, "local": 1.0}
 BROWNIAN: Mapping[str, float] = {"rough2": 1.0}
@@ -68,7 +66,7 @@ class Widths:
     size: float = 1.0
 
     @cached_property
-    def looked_at(self) -> NDArray[np.int64]:
+    def looked_at(self) -> Integers:
         size = self.posterior.model.places.size
         return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
 
@@ -121,7 +119,7 @@ class Widths:
         public: float,
         level: float,
         key: int,
-        rows: NDArray[np.int64] | slice,
+        rows: Integers | slice,
     ) -> tuple[Floats, Floats]:
         """Curves (draws, k) that the mean may be, and relative errors (draws, 1) of the count."""
         generator = np.random.Generator(np.random.Philox(key=key))
@@ -245,7 +243,7 @@ def _deviations(
     generator: np.random.Generator,
     weights: list[Floats],
     draws: int,
-    rows: NDArray[np.int64] | slice,
+    rows: Integers | slice,
 ) -> tuple[Floats, Floats]:
     """Curves (draws, k) that the mean may be: component by weight, then curve and noise given it.
 
@@ -268,8 +266,8 @@ def _given(
     posterior: CurvePosterior,
     fit: Fit,
     generator: np.random.Generator,
-    scales: NDArray[np.int64],
-    rows: NDArray[np.int64] | slice,
+    scales: Integers,
+    rows: Integers | slice,
 ) -> tuple[Floats, Floats]:
     """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
     model, part = posterior.model, fit.part

@@ -67,13 +67,12 @@ from functools import lru_cache
 import numpy as np
 import scipy
 from flint import acb, arb
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.concentrated import zcdp_delta
 from dpfda.privacy.guarantees import ApproximateDP
-
-Floats = NDArray[np.float64]
 
 # Bits at the start; they double until the integral has so many correct ones.
 BITS = 96

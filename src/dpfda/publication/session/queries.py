@@ -12,14 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_point
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import values_at
 from dpfda.releases.function import ReleasedFunction
-
-Floats = NDArray[np.float64]
 
 # The largest entry of a query has this many bits, so that every double down to 2^-43 of the largest
 # is taken as the exact rational that it is.

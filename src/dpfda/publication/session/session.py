@@ -29,11 +29,12 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import (
     ParameterError,
     SessionError,
@@ -65,8 +66,6 @@ from dpfda.publication.session.refusals import check_plan, checked_gaussian
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
-
-Floats = NDArray[np.float64]
 
 
 class Estimator(Protocol):
