@@ -11,6 +11,7 @@ import dpfda.noise
 from dpfda import PrivateMean, load
 from dpfda.errors import ParameterError
 from dpfda.noise import (
+    BoxPartNoise,
     EllipticalNoise,
     KNormNoise,
     body_noise,
@@ -36,6 +37,7 @@ SCALED = {
     "blocks, rho": (knorm_noise((1, 3), [1, 2], "l2", WIDE, RHO), "l2", WIDE, RHO, False),
     "laplace on a box": (laplace_on_body([1, 1, 2], "box", SIZES, PURE), "box", SIZES, PURE, True),
     "box": (body_noise("box", SIZES, PURE), "box", SIZES, PURE, True),
+    "part of a box": (BoxPartNoise(SIZES, 8), "box", SIZES, PURE, True),
     "ellipsoid": (body_noise("ellipsoid", SIZES, PURE), "ellipsoid", SIZES, PURE, True),
     "ellipsoid, delta": (body_noise("ellipsoid", SIZES, LOOSE), "ellipsoid", SIZES, LOOSE, True),
     "gaussian": (gaussian_noise([1, 1, 1], WIDE, LOOSE), "l2", WIDE, LOOSE, True),

@@ -7,12 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy import integrate, stats
 
 from dpfda import PrivateMean, PrivateVectorMean, Reading, load
-from dpfda.errors import BudgetError, DataError, ParameterError
+from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
+from dpfda.mechanisms.posteriors.curves import constant_evidence
+from dpfda.noise import BoxNoise, BoxPartNoise, achieved_guarantee, parts_of
+from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.together import equal_share
+from dpfda.publication.together import equal_share, one_box, publish_in_one_box
 from dpfda.testing import check_release
 from sample_releases import KINDS
 
@@ -43,23 +47,67 @@ def test_shares_add_up_exactly(whole):
 
 
 class TestGuarantee:
-    @pytest.mark.parametrize("budget", [{"epsilon": 3}, {"epsilon": None, "rho": Fraction(3, 4)}])
-    def test_each_channel_has_the_noise_of_its_share(self, budget):
-        release = vector(**budget).fit(PATHS).release_
-        share = {name: None if value is None else Fraction(value) / 3 for name, value in budget.items()}
+    def test_each_channel_has_the_noise_of_its_share_where_noise_is_not_of_a_box(self):
+        release = vector(epsilon=None, rho=Fraction(3, 4), mechanism="gaussian").fit(PATHS).release_
+        share = {"epsilon": None, "rho": Fraction(1, 4), "mechanism": "gaussian"}
         for name, bound, channel in zip(NAMES, BOUNDS, np.moveaxis(PATHS, 2, 0), strict=True):
             alone = PrivateMean(**share, bounds=bound).fit(channel).release_
             assert release[name].noise == alone.noise
             assert release[name].guarantee == alone.guarantee
         assert release.guarantee == added([release[name].guarantee for name in NAMES])
-        asked = PureDP(3) if "rho" not in budget else ZeroConcentratedDP("3/4")
-        assert release.guarantee == asked
+        assert release.guarantee == ZeroConcentratedDP("3/4")
+
+    def test_one_box_hides_all_channels(self):
+        release = vector(3).fit(PATHS).release_
+        sizes = [release[name].noise.components for name in NAMES]
+        assert release.guarantee == release["x"].guarantee == PureDP(3)
+        for name, (lower, upper) in zip(NAMES, BOUNDS, strict=True):
+            noise, cells = release[name].noise, np.array(release[name].hierarchy.cells)
+            # All of epsilon, on the sums over cells of a curve that moves between its bounds.
+            sides = cells * (upper - lower) * 2.0 ** release[name].exponent
+            np.testing.assert_allclose(noise.scales, sides / 3, rtol=1e-6)
+            assert noise.whole == sum(sizes)
+            # Less noise than a third of epsilon for the channel alone.
+            alone = BoxNoise(tuple(3 * scale for scale in noise.scales))
+            assert np.all(noise.variances() < alone.variances())
+
+    def test_the_noise_of_all_channels_is_one_draw_of_the_stated_scale(self):
+        fitted = PrivateVectorMean(1.0, bounds=[(0, 1), (0, 1)])
+        zeros, farthest = np.full((30, 4, 2), 0.5), []
+        for _ in range(300):
+            release = fitted.fit(zeros).release_
+            parts = [release[name] for name in release.names]
+            noisy = [np.array(part.noisy_sum) / np.array(part.noise.scales) for part in parts]
+            farthest.append(max(abs(each).max() for each in noisy))
+        law = stats.gamma(sum(part.noise.components for part in parts))
+        assert stats.kstest(farthest, law.cdf).pvalue > 1e-5
+        for factor in (np.sqrt(2), np.sqrt(0.5)):
+            assert stats.kstest(np.array(farthest) * factor, law.cdf).pvalue < 1e-5
+
+    def test_what_the_box_costs_is_recomputed(self):
+        plans = {name: PrivateMean(1.0, bounds=(0, 1)).prepare(PATHS[..., 0] / 9).plan for name in "ab"}
+        box = one_box(plans, PureDP(2))
+        sums = {name: (None, plan) for name, plan in plans.items()}
+        cut = BoxNoise(tuple(int(scale / 1.001) for scale in box.scales))
+        with pytest.raises(DpfdaError, match="which is more than"):
+            publish_in_one_box(sums, cut, PureDP(2), {"bound": "b"})
+        assert one_box(plans, ZeroConcentratedDP(2)) is None
+        assert one_box({"a": plans["a"]}, PureDP(2)) is None
+
+    def test_two_parts_of_one_draw_cost_it_once(self):
+        release = vector(3).fit(PATHS).release_
+        assert compose([release["x"], release["y"]]) == PureDP(3)
+
+    def test_a_private_number_of_units_has_shares(self):
+        release = vector(unit="person", neighbours="add-remove").fit(PATHS).release_
+        assert release["x"].guarantee == PureDP(1)
+        assert release.guarantee == PureDP(3)
 
     def test_one_charge_pays_for_all(self):
         ledger = MemoryLedger()
         ledger.create("paths", PureDP(3), unit="record")
         release = vector(ledger=ledger.of("paths")).fit(PATHS).release_
-        assert release.certificate.stages == ("x: release", "y: release", "z: release")
+        assert release.certificate.stages == ("all together",)
         with pytest.raises(BudgetError):
             vector(0.01, ledger=ledger.of("paths")).fit(PATHS)
 
@@ -159,3 +207,47 @@ def test_a_table_has_the_band_of_every_channel():
         np.testing.assert_allclose(table[f"{name}, lower"], band.lower[at])
         assert (table[f"{name}, lower"] < table[name]).all()
         assert (table[name] < table[f"{name}, upper"]).all()
+
+
+class TestPartOfABox:
+    def test_it_is_what_is_seen_of_a_draw_of_the_box(self):
+        box = BoxNoise((40, 70, 20, 50, 60))
+        first, second = parts_of(box, (2, 3))
+        assert (first, second) == (BoxPartNoise((40, 70), 5), BoxPartNoise((20, 50, 60), 5))
+        generator = np.random.default_rng(5)
+        whole = box.simulate(generator, 20_000)
+        for part, seen in ((first, whole[:, :2]), (second, whole[:, 2:])):
+            apart = np.array([part.draw() for _ in range(2000)])
+            for found in (apart, part.simulate(generator, 20_000)):
+                sizes = [abs(points / np.array(part.scales)).max(axis=1) for points in (found, seen)]
+                assert stats.ks_2samp(*sizes).pvalue > 1e-5
+                assert stats.ks_2samp(sizes[0] * np.sqrt(2), sizes[1]).pvalue < 1e-5
+
+    def test_its_loss_is_that_of_its_own_coordinates(self):
+        noise = BoxPartNoise((40, 70), 5)
+        assert achieved_guarantee(noise, "box", (30, 70), PureDP(1)) == PureDP(1)
+        assert achieved_guarantee(noise, "box", (60, 70), PureDP(2)) == PureDP("3/2")
+
+    def test_sizes_must_fit(self):
+        with pytest.raises(ParameterError, match="sizes must add up to 3; found 2"):
+            parts_of(BoxNoise((1, 2, 3)), (1, 1))
+        with pytest.raises(ParameterError, match="whole must be an integer from 2"):
+            BoxPartNoise((4, 5), 1)
+
+    def test_a_constant_is_weighed_by_the_law_of_its_cells(self):
+        """The evidence by quadrature over levels, of the density by quadrature over lengths."""
+        cells, whole, scale = 4, 7, 0.01
+        levels = np.array([0.11, 0.1, 0.085, 0.095])
+        deviation = scale * np.sqrt((whole + 1) * (whole + 2) / 3)
+
+        def likelihood(level, noisy=levels):
+            at = abs(noisy - level).max() / scale
+            return integrate.quad(lambda r: r ** (whole - cells) * np.exp(-r), at, np.inf)[0]
+
+        def found(noisy):
+            return constant_evidence(noisy, deviation, whole)[0]
+
+        made = np.log(integrate.quad(likelihood, -0.5, 0.7, points=[0.0975])[0])
+        other = np.array([0.2, 0.1, 0.085, 0.095])
+        against = np.log(integrate.quad(likelihood, -0.5, 0.7, args=(other,), points=[0.1425])[0])
+        assert found(levels) - found(other) == pytest.approx(made - against, abs=1e-3)

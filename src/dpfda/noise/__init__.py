@@ -15,6 +15,7 @@ from dpfda.noise.blocks import (
     pure_budget,
 )
 from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
+from dpfda.noise.box_parts import BoxPartNoise, parts_of
 from dpfda.noise.charges import achieved_guarantee, cost_of
 from dpfda.noise.differences import enclosing_width
 from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
@@ -33,6 +34,7 @@ __all__ = [
     "AnyLaw",
     "AnyNorm",
     "BoxNoise",
+    "BoxPartNoise",
     "EllipsoidNoise",
     "EllipticalNoise",
     "GaussianNoise",
@@ -61,6 +63,7 @@ __all__ = [
     "law_from_json",
     "laws_of",
     "mixture_delta",
+    "parts_of",
     "pure_budget",
     "repeated_width",
     "t_loss",

@@ -30,7 +30,8 @@ class ReleasedVector(Release):
     Parameters
     ----------
     means : mapping from str to ReleasedFunction
-        Each channel by its name, in order. Their costs are the certificate's, a stage or more each.
+        Each channel by its name, in order. Their costs are the certificate's: a stage or more each, or
+        one for all, whose noise was drawn in one.
     certificate : Certificate
         Of all channels together.
 
@@ -52,8 +53,9 @@ class ReleasedVector(Release):
         means = list(self.means.values())
         if not means or len({mean.domain_range for mean in means}) != 1:
             raise ParameterError("channels", "be one or more on one domain", f"{len(means)}")
-        charges = [charge for mean in means for charge in mean.certificate.charges]
-        if sorted(charges, key=repr) != sorted(self.certificate.charges, key=repr):
+        # One draw may have paid for all: then each has the charge of all.
+        charges = {charge for mean in means for charge in mean.certificate.charges}
+        if charges != set(self.certificate.charges):
             raise ParameterError("channels", "be released together, at one charge", "others")
 
     @property
@@ -82,7 +84,7 @@ class ReleasedVector(Release):
         return self._any.grid_points
 
     def __getitem__(self, name: str) -> ReleasedFunction:
-        """One channel, as a function of its own; its certificate is its part of the whole."""
+        """One channel, as a function of its own; its certificate is its part, or that of all."""
         return self.means[choice(name, "channel", self.names)]
 
     def __call__(self, points: ArrayLike) -> Floats:
@@ -164,7 +166,7 @@ class ReleasedVector(Release):
             published=[
                 f"A {super().subject} with {len(self.means)} values at every point "
                 f"({', '.join(self.names)}), each with random noise added to protect every {self.unit} "
-                "behind it. The promise is for all values together: their costs add up to it."
+                "behind it. The promise is for all values together: what they cost makes it up."
             ],
             accurate=[
                 "The bands of all values are meant to hold together, everywhere at once, in 95 of 100 "

@@ -10,7 +10,12 @@ import numpy as np
 
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.publication.together import equal_share, publish_together
+from dpfda.publication.together import (
+    equal_share,
+    one_box,
+    publish_in_one_box,
+    publish_together,
+)
 from dpfda.records.containers import shape_of
 from dpfda.records.doors import door_of
 from dpfda.records.labels import read_keys
@@ -34,7 +39,9 @@ from dpfda.summaries.settings import Reading
 class PrivateVectorMean(Estimator):
     """Mean of curves with several values at every point, under one budget.
 
-    Each channel is released as `dpfda.PrivateMean` would release it, with an equal share of the budget.
+    Each channel is measured as `dpfda.PrivateMean` would measure it with an equal share of the budget.
+    Where all are lines between bounds under a pure budget, with a public number of units, one draw of
+    noise in one box hides them all, which is less noise than shares have; else shares it is.
 
     Parameters
     ----------
@@ -58,7 +65,9 @@ class PrivateVectorMean(Estimator):
     Notes
     -----
     **Guarantee.** What is asked for, for data sets that differ in one unit: all channels of its records.
-    Each channel's release is one for that relation with its share of the budget, by the proof of
+    In one box, by the K-norm law of the box in which all measured integers move together, whose loss is
+    the largest of the channels' and not their sum: `dpfda.publication.together` has the proof. With
+    shares each channel's release is one for that relation with its share of the budget, by the proof of
     `dpfda.PrivateMean`, and shares add up by basic composition.
 
     Examples
@@ -120,7 +129,8 @@ class PrivateVectorMean(Estimator):
         """
         parts = _channels(X, self.channels)
         bounds = _bounds(self.bounds, len(parts))
-        share = equal_share(self.asked(), len(parts))
+        whole = self.asked()
+        share = equal_share(whole, len(parts))
         budget = {key: value for key, value in vars(share).items() if key in ("epsilon", "delta", "rho")}
         if groups is not None and not isinstance(groups, str):
             # Read once: it may be a stream.
@@ -139,9 +149,12 @@ class PrivateVectorMean(Estimator):
                 f"{name}: {made.plan.bound.describe()}" for name, made in prepared.items()
             ),
         }
-        released, certificate = publish_together(
-            {name: (made.total, made.plan) for name, made in prepared.items()}, entry, *self.paying()
-        )
+        sums = {name: (made.total, made.plan) for name, made in prepared.items()}
+        box = one_box({name: plan for name, (_, plan) in sums.items()}, whole)
+        if box is None:
+            released, certificate = publish_together(sums, entry, *self.paying())
+        else:
+            released, certificate = publish_in_one_box(sums, box, whole, entry, *self.paying())
         self.release_ = ReleasedVector(released, certificate)
         self.n_features_in_ = int(first.basis.weights.size)
         return self

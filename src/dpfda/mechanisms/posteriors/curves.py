@@ -48,7 +48,8 @@ from dpfda.mechanisms.posteriors.components import (
     mixed_mean,
     weights_of,
 )
-from dpfda.noise import BoxNoise, NoiseLaw
+from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
+from dpfda.noise.box_parts import tail_logs
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -308,17 +309,18 @@ class CurvePosterior:
         the evidence is proportional to 2 b exp(-h / b). It is taken relative to the noise's own, whose
         h / b is M on average, where that of normal noise is M / 2: so do the other components count.
         Where the number of units is one coordinate more, the likelihood is (1 + m) exp(-m) for m =
-        max_j |y_j - c| / b, and the evidence (2 + h / b) / (M + 1) times that.
+        max_j |y_j - c| / b, and the evidence (2 + h / b) / (M + 1) times that. With k more coordinates,
+        of other functions, it is the upper incomplete gamma function of k + 1 at m.
         """
         model = self.model
-        if model.prior.version < 2 or not isinstance(model.noise, BoxNoise):
+        noise = model.noise
+        if model.prior.version < 2 or not isinstance(noise, BoxNoise | BoxPartNoise):
             return None
         seen = model.seen.sum(axis=1)
         if np.ptp(seen) > ALIKE * seen.max():
             return None
-        evidence, level = constant_evidence(
-            self.noisy / seen, 1 / float(seen.mean()), model.noise.components
-        )
+        size = noise.whole if isinstance(noise, BoxPartNoise) else noise.components
+        evidence, level = constant_evidence(self.noisy / seen, 1 / float(seen.mean()), size)
         return evidence, 0.5 + level
 
     @property
@@ -355,12 +357,15 @@ def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[floa
     deviation : float
         Standard deviation of the noise in each.
     size : int
-        Number of coordinates of the noise: M, or one more.
+        Number of coordinates of the noise: M, or more that have been added up over.
     """
     cells, low, high = levels.size, float(levels.min()), float(levels.max())
     scale = np.sqrt(3 / ((size + 1) * (size + 2))) * deviation
     half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
     evidence = usual - cells / 2 - half + np.log(2 * scale)
-    if size > cells:
+    if size == cells + 1:
         evidence += np.log((2 + half) / (cells + 1))
+    elif size > cells:
+        others = size - cells
+        evidence += float(tail_logs(np.asarray(half), others, 1) - tail_logs(np.asarray(usual), others))
     return float(evidence), float(np.clip((low + high) / 2, -0.5, 0.5))
