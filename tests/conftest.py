@@ -2,6 +2,7 @@
 
 import csv
 import os
+import sys
 from pathlib import Path
 
 # Many small problems on several processes: BLAS threads of each would fight over the cores.
@@ -11,6 +12,8 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402 - after the limits, which are read when it is imported
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+from dpfda.releases.kinds import kinds  # noqa: E402
 
 # How long an example takes says how busy the machine is; that it is right is what is tested.
 settings.register_profile("dpfda", deadline=None)
@@ -42,3 +45,12 @@ def electricity(data_dir: Path) -> np.ndarray:
     """Demand of 508 Mondays at 48 half hours."""
     with (data_dir / "adelaide_monday_demand.csv").open() as handle:
         return np.array(list(csv.reader(handle))[1:], dtype=float)
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands of fewer draws, for what does not depend on how exact they are."""
+    kinds()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dpfda.releases.") and hasattr(module, "DRAWS"):
+            monkeypatch.setattr(module, "DRAWS", 1000)

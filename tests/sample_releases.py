@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,9 @@ KINDS: dict[str, Callable[[], Any]] = {
         lambda at: at[:, 0] * at[:, 1], 0.1, 1.0, 2, [(0, 1), (0, 1)]
     ),
 }
+
+
+@cache
+def made(name: str) -> Any:
+    """One release of a kind, the same for all tests of a process: releases do not change."""
+    return (KINDS | RELEASES)[name]()

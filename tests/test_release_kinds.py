@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import sample_releases
 from dpfda import load
 from dpfda.errors import ParameterError, StorageError
 from dpfda.front.command.app import app
@@ -28,7 +29,7 @@ from dpfda.views import Curve, Line
 from sample_releases import KINDS, certificate_of
 
 mpl.use("Agg")
-MADE: dict[str, Release] = {}
+pytestmark = pytest.mark.usefixtures("few_draws")
 # Three coordinates, and numbers without a place.
 NOT_DRAWN = ("solid", "answers")
 
@@ -69,26 +70,21 @@ class Slope(Release):
         return Words([f"A line for every {self.unit}, and nothing else."])
 
 
-KINDS = {**KINDS, "a kind of one's own": lambda: Slope(2.0, certificate_of(PureDP(1), "person"))}
+OWN = "a kind of one's own"
 
 
-@pytest.fixture(autouse=True)
-def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bands of fewer draws: what is checked here does not depend on how exact they are."""
-    for room in ("bands", "covariance", "difference", "histogram"):
-        monkeypatch.setattr(f"dpfda.releases.{room}.DRAWS", 1000)
+def made(name: str) -> Any:
+    return Slope(2.0, certificate_of(PureDP(1), "person")) if name == OWN else sample_releases.made(name)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, OWN])
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def release(name: str) -> Release:
-    if name not in MADE:
-        MADE[name] = KINDS[name]()
-    return MADE[name]
+    return made(name)
 
 
 def run(*words: Any) -> Any:
@@ -147,11 +143,9 @@ def test_a_file_with_a_foreign_part_is_read_or_refused(release: Release, tmp_pat
 
 
 def test_every_kind_is_in_the_sample() -> None:
-    for name, make in KINDS.items():
-        MADE.setdefault(name, make())
-    made = {type(release).FORMAT for release in MADE.values()}
+    found = {type(made(name)).FORMAT for name in KINDS}
     shipped = {name for name, kind in kinds().items() if kind.__module__.startswith("dpfda.")}
-    assert made >= shipped
+    assert found >= shipped
 
 
 def test_two_kinds_of_one_name_are_refused() -> None:
@@ -162,7 +156,7 @@ def test_two_kinds_of_one_name_are_refused() -> None:
 
 
 def test_a_file_whose_words_cannot_be_said_is_refused(tmp_path: Path) -> None:
-    written = KINDS["a kind of one's own"]().to_json() | {"about": {"versions": 3}}
+    written = made(OWN).to_json() | {"about": {"versions": 3}}
     path = tmp_path / "slope.json"
     path.write_text(json.dumps(written))
     with pytest.raises(StorageError, match="is damaged: AttributeError"):
@@ -170,10 +164,10 @@ def test_a_file_whose_words_cannot_be_said_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_refused_by_a_kind(tmp_path: Path) -> None:
-    path = KINDS["a kind of one's own"]().save(tmp_path / "slope.json")
+    path = made(OWN).save(tmp_path / "slope.json")
     words = "must be a released density; found toy-slope. Read it with dpfda.load"
     with pytest.raises(StorageError, match=words):
-        type(KINDS["density"]()).load(path)
+        type(made("density")).load(path)
     assert isinstance(load(path), Slope)
 
 

@@ -18,7 +18,7 @@ from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import in_symbols
 from dpfda.releases.pages import registry_entry, report_page
 from dpfda.views.page import Page, Section, to_html
-from sample_releases import KINDS, certificate_of
+from sample_releases import KINDS, certificate_of, made
 
 mpl.use("Agg")
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.1, 0.1, 60)[:, None]
@@ -58,8 +58,8 @@ def said(text):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_kind_is_reported(name):
-    release = KINDS[name]()
+def test_every_kind_is_reported_and_has_a_card_for_notebooks(name, few_draws):
+    release = made(name)
     page = release.report()
     read = Balanced(page)
     assert not read.open
@@ -68,6 +68,10 @@ def test_every_kind_is_reported(name):
     words = " ".join(said(page).split())
     for part in (str(release.guarantee), release.unit, release.cite(), release.certificate.identity):
         assert " ".join(str(part).split()) in words
+    card = release._repr_html_()
+    assert not Balanced(card).open
+    assert not OUTSIDE.search(card)
+    assert str(release.guarantee) in said(card)
 
 
 def test_inner_names_of_two_pictures_do_not_meet():
@@ -140,16 +144,6 @@ def test_the_entry_says_what_it_cannot_know(two):
     assert entry["privacy_loss"]["privacy_parameters"] == {"rho": 0.1}
     assert entry["basic"]["data_curators"] == ["TO FILL IN"]
     assert entry["basic"]["publication_date"] == release.about["created"]
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_every_kind_has_a_card_for_notebooks(name):
-    release = KINDS[name]()
-    card = release._repr_html_()
-    read = Balanced(card)
-    assert not read.open
-    assert not OUTSIDE.search(card)
-    assert str(release.guarantee) in said(card)
 
 
 def test_a_report_in_a_browser(two, tmp_path):

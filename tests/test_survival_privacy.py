@@ -18,8 +18,7 @@ from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
-from statistical import fits_only_at_its_scale
-from test_privacy import Audit, cut_noise, epsilon_bound, log_density
+from statistical import Audit, cut_noise, epsilon_bound, fits_only_at_its_scale
 
 UNIT = 1 << 20
 REPAIR = Reading(invalid="repair")
@@ -105,14 +104,8 @@ def audited(name: str) -> tuple[Audit, int]:
     noise = prepared[0].plan.table.law
     exact = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
 
-    def sample(count: int) -> tuple[np.ndarray, np.ndarray]:
-        drawn = []
-        for each in prepared:
-            values = np.array([each.total.with_noise(noise.draw()) for _ in range(count)], dtype=float)
-            drawn.append(log_density(noise, values - exact[0]) - log_density(noise, values - exact[1]))
-        return drawn[0], drawn[1]
-
-    return Audit(sample, float(made.epsilon), float(made.delta)), trials
+    publish = [each.total.with_noise for each in prepared]
+    return Audit(exact, noise, float(made.epsilon), float(made.delta), publish=publish), trials
 
 
 @pytest.mark.parametrize("name", AUDITED)
@@ -130,14 +123,25 @@ def test_noise_cut_by_root_two_is_found_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["as stated", "cut"])
 def test_an_audit_through_fit(cut: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole fits; the event is that the cells of the two ends lie far apart, as one of them has it."""
+    """Whole fits with a person in each of 64 groups, who dies in the first cell or is censored there.
+
+    Groups have cells of their own with independent noise, so each is a trial by itself: neighbours
+    differ in its person alone. The event is that the counts of the two ends lie far apart, as one of the
+    data sets has them.
+    """
     if cut:
         cut_noise(monkeypatch, KNormNoise)
-    made, trials = PrivateSurvival(1.5, domain=(0, 1), cells=2), 6000 if cut else 4000
-    hits = []
+    levels = [f"arm {i}" for i in range(64)]
+    made = PrivateSurvival(1.5, domain=(0, 1), cells=2, levels=levels)
+    fits, hits = 160 if cut else 80, []
     for event in (1, 0):
-        released = (made.fit([0.2, 0.8, 0.2], [1, 0, event]).release_.counts[0] for _ in range(trials))
-        hits.append(sum(bool(c[0] >= 2 and c[2] <= 1) for c in released))
+        found = 0
+        for _ in range(fits):
+            release = made.fit(np.full(64, 0.2), np.full(64, event), by=levels).release_
+            counts = np.stack([release.counts[k] for k in range(64)])
+            found += int(np.sum((counts[:, 0] >= 1) & (counts[:, 2] <= 0)))
+        hits.append(found)
+    trials = 64 * fits
     bound = epsilon_bound((hits[0], hits[1]), trials, 0.0)
     assert (bound > 1.5) == cut
     assert bound >= 1.5 / 2

@@ -154,10 +154,10 @@ def audit(monkeypatch, epsilon, trials, error):
         stage = prepared[0].plan.last_stage(release.first, release.radius, np.ones(1))
         return release.noisy_sum[0] >= exact(two_stage.last_total(prepared[0], stage))[0]
 
-    hits = [
-        sum(happens(two_stage.released(each, each.plan.certified())) for _ in range(trials))
-        for each in prepared
-    ]
+    hits = []
+    for each in prepared:
+        certificate = each.plan.certified()
+        hits.append(sum(happens(two_stage.released(each, certificate)) for _ in range(trials)))
     return math.log(lower_limit(hits[0], trials, error) / upper_limit(hits[1], trials, error))
 
 
