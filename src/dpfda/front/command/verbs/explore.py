@@ -38,10 +38,10 @@ def explore(given: Given) -> None:
     if not 0 <= given.port <= 65535:
         raise ParameterError("--port", "lie between 0 and 65535", given.port)
     server, address = serve(given.port)
-    typer.echo(f"Explorer: {address}\nOn this machine only; no file is read. Ctrl-C stops it.")
-    if not given.no_browser:
-        webbrowser.open(address)
     with server, suppress(KeyboardInterrupt):
+        typer.echo(f"Explorer: {address}\nOn this machine only; no file is read. Ctrl-C stops it.")
+        if not given.no_browser:
+            webbrowser.open(address)
         server.serve_forever()
     typer.echo("stopped")
 
