@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
@@ -28,6 +29,10 @@ WORTHWHILE = 2**18
 ROWS_AT_ONCE = 2**22
 # Numbers that stay in the processor's cache from one loop to the next.
 NUMBERS_AT_ONCE = 2**15
+# And in one that is larger and a little slower: fewer calls from Python.
+MORE_AT_ONCE = 2**16
+# Where it does not matter which rows are usable.
+UNMARKED = np.empty(0, dtype=np.bool_)
 
 
 class Rule(Protocol):
@@ -82,14 +87,11 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
     unusable : int
         Number of records with NaN or infinity, counted as zero.
     """
-    numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
-    from dpfda.numerics import numba_loops
-
-    loop = numba_loops.shrink_and_add if math.isfinite(rule.limit) else numba_loops.clip_and_add
+    add = _loop_of(rule)
 
     def work(rows: NDArray[Any]) -> tuple[Floats, int]:
         totals = np.zeros(rule.center.size)
-        return totals, int(loop(rows, *numbers, totals))
+        return totals, add(rows, totals)
 
     count = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
     if count == 1:
@@ -137,14 +139,20 @@ def read_and_sum(
     else:
         ends = np.linspace(0, count, parts + 1).astype(np.int64)
 
+    complete, standardize = reading[:2]
+
     def work(first: int, last: int) -> tuple[NDArray[np.int64], int, int]:
         if not starts.size:
+            if not standardize:
+                return _fill_part(values[first:last], rule, reading[2])
             return _read_part(values[first:last], rule, reading, units, unusable[first:last])
         rows = slice(int(starts[first]), int(starts[last]))
         own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
-        if order.size:
-            return _read_part(values, rule, reading, own, unusable)
-        return _read_part(values[rows], rule, reading, own, unusable[rows])
+        # Threads mark records each of its own.
+        mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
+        if not complete and not standardize:
+            return _average_part(mine, rule, own, marks)
+        return _read_part(mine, rule, reading, own, marks)
 
     if len(ends) == 2:
         return work(0, count)
@@ -152,6 +160,62 @@ def read_and_sum(
         made = list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
     totals, refused, found = zip(*made, strict=True)
     return np.sum(totals, axis=0), sum(refused), sum(found)
+
+
+def _fill_part(values: NDArray[Any], rule: Rule, grid: Floats) -> tuple[NDArray[np.int64], int, int]:
+    """`read_and_sum` of records whose gaps are filled: those with gaps are copied, and they alone."""
+    from dpfda.numerics import numba_units
+
+    add, points = _loop_of(rule), rule.center.size
+    totals, refused = np.zeros(points), 0
+    step = min(len(values), max(1, MORE_AT_ONCE // points))
+    usable, filled = np.empty(step, dtype=np.bool_), np.empty((0, points))
+    for first in range(0, len(values), step):
+        block = values[first : first + step]
+        good = usable[: len(block)]
+        if add(block, totals, good):
+            if not filled.size:
+                filled = np.empty((step, points))
+            made = numba_units.fill_others(block, grid, filled, good)
+            refused += add(filled[:made], totals)
+    return totals.astype(np.int64), refused, refused
+
+
+def _average_part(
+    values: NDArray[Any],
+    rule: Rule,
+    units: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    unusable: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], int, int]:
+    """`read_and_sum` of averages of records as they are, each read once, where it lies."""
+    from dpfda.numerics import numba_units
+
+    order, starts, sizes = units
+    add, points = _loop_of(rule), rule.center.size
+    totals, found = np.zeros(points), 0
+    step = min(sizes.size, max(1, MORE_AT_ONCE // points))
+    averages = np.empty((step, points))
+    for first in range(0, sizes.size, step):
+        some = sizes[first : first + step]
+        own = starts[first : first + some.size + 1]
+        found += numba_units.average_where_they_lie(
+            values, order, own, some, unusable, averages[: some.size]
+        )
+        add(averages[: some.size], totals)
+    return totals.astype(np.int64), found, found
+
+
+def _loop_of(rule: Rule) -> Callable[..., int]:
+    """Add the integers of rows to totals; returns the number of rows that are not usable."""
+    from dpfda.numerics import numba_loops
+
+    loop = numba_loops.shrink_and_add if math.isfinite(rule.limit) else numba_loops.clip_and_add
+    numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
+
+    def add(rows: NDArray[Any], totals: Floats, usable: NDArray[np.bool_] = UNMARKED) -> int:
+        return int(loop(rows, *numbers, totals, usable))
+
+    return add
 
 
 def _read_part(
@@ -165,13 +229,11 @@ def _read_part(
 
     Loop by loop, called from here: together in one function they are not made vectors.
     """
-    from dpfda.numerics import numba_loops, numba_units
+    from dpfda.numerics import numba_units
 
     complete, standardize, grid, whole, flat = reading
     order, starts, sizes = units
-    loop = numba_loops.shrink_and_add if math.isfinite(rule.limit) else numba_loops.clip_and_add
-    numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
-    totals, points = np.zeros(rule.center.size), rule.center.size
+    add, totals, points = _loop_of(rule), np.zeros(rule.center.size), rule.center.size
     records = order.size or values.shape[0]
     step = min(records, max(1, NUMBERS_AT_ONCE // points))
     usable = np.empty(step, dtype=np.bool_)
@@ -179,7 +241,6 @@ def _read_part(
     filled = np.empty((step if complete else 0, points))
     shapes = np.empty((step if standardize else 0, points))
     averages = np.zeros((step + 1 if starts.size else 0, points))
-    apart = not standardize and not starts.size
     refused = found = unit = 0
     for first in range(0, records, step):
         some = min(step, records - first)
@@ -192,12 +253,8 @@ def _read_part(
         if complete or not standardize:
             bad = numba_units.finite(block, good)
         if complete and bad:
-            made, bad = numba_units.fill(block, grid, filled, good, apart)
-            if apart:
-                # The loop below passes over records with gaps.
-                loop(filled[:made], *numbers, totals)
-            else:
-                block = filled[:some]
+            bad = numba_units.fill(block, grid, filled, good)
+            block = filled[:some]
         if standardize:
             bad = numba_units.standardize(block, shapes[:some], good, rule.weights, whole, flat)
             block = shapes[:some]
@@ -206,10 +263,10 @@ def _read_part(
             found += int(np.count_nonzero(~good & ~unusable[places]))
             unusable[places] = ~good
         if not starts.size:
-            loop(block, *numbers, totals)
+            add(block, totals)
             continue
         made = numba_units.average(block, good, first, starts, sizes, unit, averages)
-        loop(averages[:made], *numbers, totals)
+        add(averages[:made], totals)
         unit += made
         averages[0] = averages[made]
     return totals.astype(np.int64), refused, found

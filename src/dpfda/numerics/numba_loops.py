@@ -149,10 +149,12 @@ def clip_and_add(
     scale: float,
     limit: float,
     totals: Floats,
+    usable: NDArray[np.bool_],
 ) -> int:
     """Clip, round and add entry by entry; returns the number of unusable rows.
 
     Rows are looked at in chunks that stay in the processor's cache: which are finite, then their sum.
+    Which they are is put in `usable`, where that has room for it.
     """
     unusable, near = 0, True
     shift, chosen = center * scale, np.empty(CHUNK, dtype=np.intp)
@@ -161,8 +163,10 @@ def clip_and_add(
     for start in range(0, values.shape[0], CHUNK):
         stop, count = min(start + CHUNK, values.shape[0]), 0
         for i in range(start, stop):
-            chosen[count] = i
-            count += int(is_finite(values[i]))
+            good, chosen[count] = is_finite(values[i]), i
+            count += int(good)
+            if usable.size:
+                usable[i] = good
         unusable += stop - start - count
         if near:
             _clip_rows(values, chosen[:count], shift, half_widths, scale, totals)
@@ -180,10 +184,12 @@ def shrink_and_add(
     scale: float,
     limit: float,
     totals: Floats,
+    usable: NDArray[np.bool_],
 ) -> int:
     """Shrink each row to a length, round toward zero and add; returns the number of unusable rows.
 
-    Rows are taken in chunks that stay in the processor's cache between the two looks at them.
+    Rows are taken in chunks that stay in the processor's cache between the two looks at them. Which are
+    usable is put in `usable`, where that has room for it.
     """
     unusable = 0
     points = totals.size
@@ -192,7 +198,7 @@ def shrink_and_add(
     for start in range(0, values.shape[0], size):
         chunk = values[start : start + size]
         _square_lengths(chunk, weights, scale, second)
-        usable = 0
+        count = 0
         for i in range(chunk.shape[0]):
             first[i] = scale
             if second[i] <= limit * limit:
@@ -201,10 +207,12 @@ def shrink_and_add(
                 second[i] = limit / math.sqrt(second[i])
             else:
                 first[i], second[i] = _hard_factors(chunk[i], weights, limit)
-            chosen[usable] = i
-            usable += int(first[i] > 0.0)
-        unusable += chunk.shape[0] - usable
-        fours = usable - usable % 4
+            chosen[count] = i
+            count += int(first[i] > 0.0)
+            if usable.size:
+                usable[start + i] = first[i] > 0.0
+        unusable += chunk.shape[0] - count
+        fours = count - count % 4
         for n in range(0, fours, 4):
             i, j, p, q = chosen[n], chosen[n + 1], chosen[n + 2], chosen[n + 3]
             for k in range(points):
@@ -216,7 +224,7 @@ def shrink_and_add(
                 a, b = max(min(a, high), low), max(min(b, high), low)
                 c, d = max(min(c, high), low), max(min(d, high), low)
                 totals[k] += (a + b) + (c + d)
-        for n in range(fours, usable):
+        for n in range(fours, count):
             i = chosen[n]
             for k in range(points):
                 number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])

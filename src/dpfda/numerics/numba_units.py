@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.numba_instructions import fetch, lowest
 from dpfda.numerics.numba_loops import LANES, LARGEST, UNSIGNED, compiled, is_finite
 
 Floats = NDArray[np.float64]
 
-# Of a float64: where its exponent begins, and what it is for one.
-EXPONENT, BIAS = np.int64(52), 1023
+# Integers of one bit each, from the lowest on.
+BITS = np.left_shift(np.int64(1), np.arange(64))
+# How many records ahead of those that are read others are fetched.
+AHEAD = 4
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
@@ -27,7 +30,7 @@ def _missing(row: Floats, start: int, stop: int) -> np.int64:
     """Which of at most 64 entries are NaN, as bits."""
     word = np.int64(0)
     for k in range(UNSIGNED(start), UNSIGNED(stop)):
-        word |= np.int64(row[k] != row[k]) << np.int64(k - UNSIGNED(start))
+        word |= BITS[k - UNSIGNED(start)] if row[k] != row[k] else np.int64(0)
     return word
 
 
@@ -39,27 +42,36 @@ def fill_gaps(row: Floats, grid: Floats) -> None:
         stop = min(start + 64, size)
         word = _missing(row, start, stop)
         while word:
-            # The exponent of its lowest bit, as a float, is the place of the next gap.
-            first = start + (np.float64(np.uint64(word & -word)).view(np.int64) >> EXPONENT) - BIAS
-            end, last = first + 1, first - 1
-            while end < size and np.isnan(row[end]):
-                end += 1
+            place = lowest(word)
+            # The sum's carry runs over the bits of the gap, to the first that is none of it.
+            beyond = word + (one << place)
+            first, end, word = start + place, start + lowest(beyond), word & beyond
+            if end >= stop:
+                end = stop
+                while end < size and np.isnan(row[end]):
+                    end += 1
             if end == size:
-                row[first:] = row[last] if first else np.nan
+                row[first:] = row[first - 1] if first else np.nan
                 return
             if first == 0:
                 row[:end] = row[end]
             else:
-                slope = (row[end] - row[last]) / (grid[end] - grid[last])
-                if end == first + 1:
-                    # Most gaps are of one value; a loop would take several times as long.
-                    rise = slope * (grid[first] - grid[last])
-                    row[first] = rise + row[last]
-                else:
-                    for k in range(first, end):
-                        rise = slope * (grid[k] - grid[last])
-                        row[k] = rise + row[last]
-            word = word & (-one << np.int64(end - start)) if end < stop else np.int64(0)
+                _line(row, grid, first, end)
+
+
+@compiled
+def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
+    """Put a straight line into a gap between two values."""
+    before, origin = row[first - 1], grid[first - 1]
+    slope = (row[end] - before) / (grid[end] - origin)
+    # Most gaps are short: a loop, which becomes one over vectors, would take several times as long.
+    row[first] = slope * (grid[first] - origin) + before
+    if end - first > 1:
+        row[first + 1] = slope * (grid[first + 1] - origin) + before
+    if end - first > 2:
+        row[first + 2] = slope * (grid[first + 2] - origin) + before
+    for k in range(first + 3, end):
+        row[k] = slope * (grid[k] - origin) + before
 
 
 @compiled
@@ -163,7 +175,7 @@ def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray
 
 
 @compiled
-def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any, apart: bool) -> tuple[int, int]:
+def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
     """Copy records, fill their gaps and mark those that are finite then.
 
     Parameters
@@ -171,30 +183,42 @@ def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any, apart: 
     records : array (n, m)
     grid : array (m,)
     rows : array (n, m)
-        Where they are put: all of them, or only those that were filled, one after another.
+        Where they are put.
     usable : array (n,) of bool
         Those that are finite, before and afterwards.
-    apart : bool
-        Whether only records that were filled are wanted.
 
     Returns
     -------
-    filled, refused : int
-        How many rows were put, and how many records are not finite.
+    int
+        Number of records that are not finite.
     """
-    made, refused = 0, 0
+    refused = 0
     for n in range(usable.size):
-        if usable[n] and apart:
-            continue
-        record, row = records[n], rows[made]
+        record, row = records[n], rows[n]
         for k in range(UNSIGNED(row.size)):
             row[k] = np.float64(record[k])
         if not usable[n]:
             fill_gaps(row, grid)
             usable[n] = is_finite(row)
         refused += int(not usable[n])
-        made += int(usable[n] or not apart)
-    return made, refused
+    return refused
+
+
+@compiled
+def fill_others(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
+    """Copy those records alone that are not usable, one after another, and fill their gaps.
+
+    Returns how many there are.
+    """
+    made = 0
+    for n in range(usable.size):
+        if not usable[n]:
+            record, row = records[n], rows[made]
+            for k in range(UNSIGNED(row.size)):
+                row[k] = np.float64(record[k])
+            fill_gaps(row, grid)
+            made += 1
+    return made
 
 
 @compiled
@@ -255,3 +279,81 @@ def average(
             if unit + made < sizes.size:
                 share = 1.0 / sizes[unit + made]
     return made
+
+
+@compiled
+def _first(row: NDArray[Any], share: float, mean: Floats) -> None:
+    for k in range(UNSIGNED(mean.size)):
+        mean[k] = np.float64(row[k]) * share
+
+
+@compiled
+def _next(row: NDArray[Any], share: float, mean: Floats) -> None:
+    for k in range(UNSIGNED(mean.size)):
+        mean[k] += np.float64(row[k]) * share
+
+
+@compiled
+def _limited(mean: Floats) -> None:
+    for k in range(UNSIGNED(mean.size)):
+        # Rounding can carry an average of the largest doubles to infinity.
+        mean[k] = max(min(mean[k], LARGEST), -LARGEST)
+
+
+@compiled
+def average_where_they_lie(
+    values: NDArray[Any],
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    unusable: Any,
+    units: Floats,
+) -> int:
+    """Averages of the usable records of units, read wherever they are in memory.
+
+    Parameters
+    ----------
+    values : array (n, m)
+        Records.
+    order : array of int
+        Their places, unit by unit; empty if they follow each other so.
+    starts, sizes : array (units + 1,) and (units,) of int
+        Where each unit starts in that order, and how many of its records count.
+    unusable : array (n,) of bool
+        Records that are left out; those that are not finite are marked too.
+    units : array (units, m)
+        Where the averages are put; NaN for units without a usable record.
+
+    Returns
+    -------
+    int
+        How many records were found not to be finite and had not been marked.
+    """
+    found, points, last = 0, values.shape[1], starts[-1] - 1
+    for unit in range(sizes.size):
+        mean, begun = units[unit], False
+        share = 1.0 / sizes[unit] if sizes[unit] else np.nan
+        for place in range(starts[unit], starts[unit + 1]):
+            row = values[place]
+            number = place
+            if order.size:
+                number = order[place]
+                row, ahead = values[number], values[order[min(place + AHEAD, last)]]
+                # Eight doubles are a line of the cache.
+                for k in range(0, points, 8):
+                    fetch(ahead, k)
+            if unusable[number]:
+                continue
+            if not is_finite(row):
+                unusable[number] = True
+                found += 1
+            elif begun:
+                _next(row, share, mean)
+            else:
+                _first(row, share, mean)
+                begun = True
+        if begun:
+            _limited(mean)
+        else:
+            mean[:] = np.nan
+    return found

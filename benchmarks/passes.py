@@ -1,0 +1,168 @@
+"""Every pass over the data as a ratio to NumPy's sum of the same numbers, and small fits, in one run.
+
+Run with: python benchmarks/passes.py [--records 300000] [--only WORD] [--seconds 60]
+The table is made twice, on all processors of the process and on one. Works are taken in turns, so that
+other users of the machine slow all of them alike. Ratios are of wall time: the least of each over the
+least of the sum, and in brackets the median of the ratios within a turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+POINTS = 100
+SUM = "X.sum(axis=0)"
+Work = Callable[[], Any]
+
+
+def curves(records: int, points: int = POINTS) -> np.ndarray:
+    """Smooth curves with a little noise, float64."""
+    generator = np.random.default_rng(0)
+    grid = np.linspace(0, 1, points)
+    modes = np.cos(np.pi * np.outer(np.arange(8), grid)) / (1 + np.arange(8))[:, None]
+    values = np.empty((records, points))
+    for start in range(0, records, 10_000):
+        block = values[start : start + 10_000]
+        block[:] = generator.standard_normal((len(block), 8)) @ modes
+        block += 0.05 * generator.standard_normal(block.shape)
+    return values
+
+
+def with_gaps(values: np.ndarray, share: float) -> np.ndarray:
+    """The same with a gap of three points in a share of the records."""
+    generator = np.random.default_rng(1)
+    gaps = values.copy()
+    chosen = np.flatnonzero(generator.random(len(values)) < share)
+    first = generator.integers(0, values.shape[1] - 3, chosen.size)
+    for k in range(3):
+        gaps[chosen, first + k] = np.nan
+    return gaps
+
+
+def scattered_gaps(values: np.ndarray, share: float) -> np.ndarray:
+    """The same without a share of all entries."""
+    gaps = values.copy()
+    gaps[np.random.default_rng(2).random(values.shape) < share] = np.nan
+    return gaps
+
+
+def large(records: int) -> dict[str, Work]:
+    """Works over many records."""
+    from dpfda import PrivateMean, Reading
+    from dpfda.bases import BoxBasis
+    from dpfda.bounds import L1Ball, L2Ball
+    from dpfda.summaries.vector import PrivateVectorMean
+
+    values = curves(records)
+    generator = np.random.default_rng(3)
+    people = max(1, records // 3)
+    random = generator.integers(0, people, records)
+    skewed = np.minimum((generator.pareto(1.0, records) * people / 50).astype(np.int64), people - 1)
+    ordered = np.sort(random)
+    gaps, many = with_gaps(values, 0.5), scattered_gaps(values, 0.02)
+    single, half = values.astype(np.float32), values.astype(np.float16)
+    small = np.clip(values * 30, -100, 100).astype(np.int8)
+    wide = np.rint(values * 1000).astype(np.int64)
+    channels = values[:, : 2 * (POINTS // 2)].reshape(records, POINTS // 2, 2)
+    three = values[:, : 3 * (POINTS // 3)].reshape(records, POINTS // 3, 3)
+    images = values.reshape(-1)[: records * POINTS // 256 * 256].reshape(-1, 16, 16)
+    columns = np.asfortranarray(values)
+    complete = Reading(missing="complete")
+    plain = PrivateMean(1.0, bounds=(-3, 3))
+    square = BoxBasis.on_grid("cosine", (16, 16), [(0, 1), (0, 1)])
+    return {
+        SUM: lambda: values.sum(axis=0),
+        "value bounds": lambda: plain.fit(values),
+        "l2 bound": lambda: PrivateMean(1.0, bounds=L2Ball(2.0)).fit(values),
+        "l1 bound, 100 coefficients": lambda: PrivateMean(
+            1.0, bounds=L1Ball(2.0), mechanism="laplace"
+        ).fit(values),
+        "standardize=True": lambda: PrivateMean(1.0, reading=Reading(standardize=True)).fit(values),
+        "complete, nothing missing": lambda: PrivateMean(1.0, bounds=(-3, 3), reading=complete).fit(
+            values
+        ),
+        "complete, a gap in half of the records": lambda: PrivateMean(
+            1.0, bounds=(-3, 3), reading=complete
+        ).fit(gaps),
+        "complete, two entries of a hundred missing": lambda: PrivateMean(
+            1.0, bounds=(-3, 3), reading=complete
+        ).fit(many),
+        "repair, a gap in half of the records": lambda: PrivateMean(
+            1.0, bounds=(-3, 3), reading=Reading(invalid="repair")
+        ).fit(gaps),
+        "groups of about three, in order": lambda: plain.fit(values, groups=ordered),
+        "groups of about three, in random order": lambda: plain.fit(values, groups=random),
+        "groups of very unequal sizes": lambda: plain.fit(values, groups=skewed),
+        "2 channels (n, 50, 2)": lambda: PrivateVectorMean(1.0, bounds=(-3, 3)).fit(channels),
+        "3 channels (n, 33, 3)": lambda: PrivateVectorMean(1.0, bounds=(-3, 3)).fit(three),
+        "images of 16 x 16, value bounds": lambda: PrivateMean(1.0, bounds=(-3, 3), basis=square).fit(
+            images
+        ),
+        "float32": lambda: plain.fit(single),
+        "float16": lambda: plain.fit(half),
+        "integers of 8 bits": lambda: PrivateMean(1.0, bounds=(-90, 90)).fit(small),
+        "integers of 64 bits": lambda: PrivateMean(1.0, bounds=(-3000, 3000)).fit(wide),
+        "float64 in the order of columns": lambda: plain.fit(columns),
+    }
+
+
+def measured(works: dict[str, Work], seconds: float) -> dict[str, list[float]]:
+    """Wall times of each, taken in turns after one turn that does not count."""
+    for work in works.values():
+        work()
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < seconds or len(taken[SUM]) < 3:
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            taken[name].append(time.perf_counter() - start)
+    return taken
+
+
+def table(asked: argparse.Namespace) -> None:
+    """Measure in this process, on the processors that it has, and print."""
+    warnings.simplefilter("ignore")
+    works = large(asked.records)
+    chosen = {name: work for name, work in works.items() if name == SUM or asked.only in name}
+    taken = measured(chosen, asked.seconds)
+    print(
+        f"{len(os.sched_getaffinity(0))} processors, {asked.records:,} records, {len(taken[SUM])} turns"
+    )
+    for name, times in taken.items():
+        median = statistics.median(a / b for a, b in zip(times, taken[SUM], strict=True))
+        least = min(times)
+        print(f"  {name:45s}{1e3 * least:8.1f} ms{least / min(taken[SUM]):8.2f} ({median:.2f})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=300_000)
+    parser.add_argument("--only", default="", help="works whose names have this in them")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each of the two tables")
+    parser.add_argument("--processors", type=int, default=0, help="one table, on so many")
+    asked = parser.parse_args()
+    if asked.processors:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.processors])
+        table(asked)
+        return
+    for count in (len(os.sched_getaffinity(0)), 1):
+        # A process of its own: BLAS asks for its number of threads when it is loaded.
+        words = [sys.executable, __file__, *sys.argv[1:], "--processors", str(count)]
+        subprocess.run(  # noqa: S603
+            words, check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": str(count)}
+        )
+
+
+if __name__ == "__main__":
+    main()
