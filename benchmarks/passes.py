@@ -74,7 +74,7 @@ def large(records: int) -> dict[str, Work]:
     small = np.clip(values * 30, -100, 100).astype(np.int8)
     wide = np.rint(values * 1000).astype(np.int64)
     channels = values[:, : 2 * (POINTS // 2)].reshape(records, POINTS // 2, 2)
-    three = values[:, : 3 * (POINTS // 3)].reshape(records, POINTS // 3, 3)
+    three = values[:, : 3 * (POINTS // 3)].copy().reshape(records, -1, 3)
     images = values.reshape(-1)[: records * POINTS // 256 * 256].reshape(-1, 16, 16)
     columns = np.asfortranarray(values)
     complete = Reading(missing="complete")

@@ -17,6 +17,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.together import equal_share, one_box, publish_in_one_box
+from dpfda.summaries.channels import prepared_together
 from dpfda.testing import check_release
 from sample_releases import KINDS
 
@@ -251,3 +252,52 @@ class TestPartOfABox:
         other = np.array([0.2, 0.1, 0.085, 0.095])
         against = np.log(integrate.quad(likelihood, -0.5, 0.7, args=(other,), points=[0.1425])[0])
         assert found(levels) - found(other) == pytest.approx(made - against, abs=1e-3)
+
+
+class TestOnePass:
+    """All channels of an array are read at once, to the integers of each read by itself."""
+
+    @staticmethod
+    def means(*bounds, **settings):
+        return [PrivateMean(1.0, bounds=bound, **settings) for bound in bounds]
+
+    @staticmethod
+    def totals(prepared):
+        return [made.total.with_noise([0] * made.plan.components()) for made in prepared]
+
+    @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int8, ">f8"])
+    @pytest.mark.parametrize("points", [2, 33, 700])
+    def test_the_integers_are_those_of_each_channel_alone(self, kind, points):
+        generator = np.random.default_rng(points)
+        X = (generator.normal(size=(400, points, 3)) * [1, 3, 30]).astype(kind)
+        means = self.means((-1, 1), (-1e-3, 5), (0, 2.0**40))
+        found = prepared_together(means, X)
+        apart = [mean.prepare(X[:, :, place].copy()) for place, mean in enumerate(means)]
+        assert self.totals(found) == self.totals(apart)
+        assert [made.plan.entry() for made in found] == [made.plan.entry() for made in apart]
+        assert len({made.plan.on_grid.rule.exponent for made in apart}) == 3
+
+    @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+    def test_a_value_that_is_none_spoils_its_own_channel_alone(self, wrong):
+        X = PATHS.copy()
+        X[7, 3, 1] = wrong
+        means = self.means(*BOUNDS, reading=Reading(invalid="repair"))
+        assert prepared_together(means, X) is None
+        with pytest.raises(DataError, match="row 7, column 3"):
+            vector().fit(X)
+        # Only the second channel counts record 7 as its bound's center.
+        release = vector(epsilon=3e6, reading=Reading(invalid="repair")).fit(X).release_
+        expected = PATHS.mean(axis=0)
+        expected[:, 1] -= PATHS[7, :, 1] / len(X)
+        np.testing.assert_allclose(release(GRID), expected, atol=1e-3)
+
+    def test_what_is_not_clipped_value_by_value_is_read_channel_by_channel(self):
+        from dpfda.bounds import L2Ball
+
+        assert prepared_together(self.means((-1, 1), L2Ball(1.0), (-1, 1)), PATHS) is None
+        standardised = self.means(None, None, None, reading=Reading(standardize=True))
+        assert prepared_together(standardised, PATHS) is None
+        completed = self.means(*BOUNDS, reading=Reading(missing="complete"))
+        assert prepared_together(completed, PATHS) is None
+        assert prepared_together(self.means(*BOUNDS), PATHS[:, :, ::-1]) is None
+        assert prepared_together(self.means(*BOUNDS), list(PATHS)) is None

@@ -51,8 +51,8 @@ class Rule(Protocol):
         """Quadrature weights (m,)."""
 
     @property
-    def scale(self) -> float:
-        """Grid units per unit of the data."""
+    def scale(self) -> float | Floats:
+        """Grid units per unit of the data; (m,) where they differ, for clipping alone."""
 
     @property
     def limit(self) -> float:
@@ -75,8 +75,9 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
 
     Parameters
     ----------
-    values : array (n, m) of float64 or float32, contiguous
-        Private.
+    values : array (n, m) of any real type
+        Private. Only contiguous float64 and float32 are read where they lie; of others a few rows at a
+        time are made doubles.
     rule : Rule
         Public.
 
@@ -89,9 +90,18 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
     """
     add = _loop_of(rule)
 
+    direct = is_direct(values)
+    # As much as stays in the processor's cache: the data are read once, at their own width.
+    step = len(values) if direct else max(1, NUMBERS_AT_ONCE // rule.center.size)
+
     def work(rows: NDArray[Any]) -> tuple[Floats, int]:
-        totals = np.zeros(rule.center.size)
-        return totals, add(rows, totals)
+        totals, bad = np.zeros(rule.center.size), 0
+        # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
+        with np.errstate(all="ignore"):
+            for start in range(0, len(rows), step):
+                block = rows[start : start + step]
+                bad += add(block if direct else doubles(block), totals)
+        return totals, bad
 
     count = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
     if count == 1:
@@ -209,8 +219,10 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
     """Add the integers of rows to totals; returns the number of rows that are not usable."""
     from dpfda.numerics import numba_loops
 
-    loop = numba_loops.shrink_and_add if math.isfinite(rule.limit) else numba_loops.clip_and_add
-    numbers = (rule.center, rule.half_widths, rule.weights, rule.scale, rule.limit)
+    shrinks = math.isfinite(rule.limit)
+    loop = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
+    scale = rule.scale if shrinks else np.full(rule.center.size, rule.scale)
+    numbers = (rule.center, rule.half_widths, rule.weights, scale, rule.limit)
 
     def add(rows: NDArray[Any], totals: Floats, usable: NDArray[np.bool_] = UNMARKED) -> int:
         return int(loop(rows, *numbers, totals, usable))

@@ -9,13 +9,14 @@ not show, and the compiled loop (extra `fast`) and NumPy give the same integers 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.numerics import compiled
-from dpfda.numerics.native_arrays import doubles, is_direct
+from dpfda.numerics.native_arrays import doubles
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -76,6 +77,48 @@ class GridRule:
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Rules of several channels, for records (m, d) flattened: d values at a point lie side by side.
+
+    Parameters
+    ----------
+    channels : tuple of d GridRule
+        On m points each, all for bounds on values.
+    """
+
+    channels: tuple[GridRule, ...]
+    limit: float = field(init=False, default=np.inf)
+    shrinks: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        if any(rule.shrinks for rule in self.channels):
+            raise ValueError("records of several channels are clipped entry by entry")
+
+    def _together(self, parts: list[Floats]) -> Floats:
+        return np.stack(parts, axis=1).ravel()
+
+    @cached_property
+    def center(self) -> Floats:
+        """Center (m d,)."""
+        return self._together([rule.center for rule in self.channels])
+
+    @cached_property
+    def half_widths(self) -> Floats:
+        """Largest integers (m d,)."""
+        return self._together([rule.half_widths for rule in self.channels])
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Quadrature weights (m d,)."""
+        return self._together([rule.weights for rule in self.channels])
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Grid units (m d,) per unit of the data."""
+        return self._together([np.full(rule.center.size, rule.scale) for rule in self.channels])
+
+
 def integers(values: NDArray[Any], rule: GridRule) -> Integers:
     """The integers (n, m) of each record; row i is a function of ``values[i]`` alone.
 
@@ -85,14 +128,16 @@ def integers(values: NDArray[Any], rule: GridRule) -> Integers:
         return _rows(values, rule)[0].astype(np.int64)
 
 
-def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) -> tuple[Integers, int]:
+def grid_sum(
+    values: NDArray[Any], rule: GridRule | SideBySide, compile: bool | None = None
+) -> tuple[Integers, int]:
     """Add up the integers of many records.
 
     Parameters
     ----------
     values : array (n, m)
         Records of any real type and memory layout. Private.
-    rule : GridRule
+    rule : GridRule or SideBySide
         Public.
     compile : bool, optional
         Use the compiled loop where numba is installed; by default for many numbers. The result is the
@@ -107,7 +152,7 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) 
     """
     totals, unusable = np.zeros(rule.center.size, dtype=np.int64), 0
     chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
-    add = _compiled if chosen else _blocked
+    add = compiled.clip_round_sum if chosen else _blocked
     for start in range(0, values.shape[0], ROWS_AT_ONCE):
         part, bad = add(values[start : start + ROWS_AT_ONCE], rule)
         # Exact: integers below 2^53 held in float64.
@@ -116,22 +161,7 @@ def grid_sum(values: NDArray[Any], rule: GridRule, compile: bool | None = None) 
     return totals, unusable
 
 
-def _compiled(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
-    if is_direct(values):
-        return compiled.clip_round_sum(values, rule)
-    totals, unusable = np.zeros(rule.center.size), 0
-    # As much as stays in the processor's cache: the data are read once, at their own width.
-    step = max(1, NUMBERS_AT_ONCE // rule.center.size)
-    with np.errstate(all="ignore"):
-        for start in range(0, values.shape[0], step):
-            block = doubles(values[start : start + step])
-            part, bad = compiled.clip_round_sum(block, rule)
-            totals += part
-            unusable += bad
-    return totals, unusable
-
-
-def _blocked(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
+def _blocked(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
     totals, unusable = np.zeros(rule.center.size), 0
     step = max(1, NUMBERS_AT_ONCE // rule.center.size)
     with np.errstate(all="ignore"):
@@ -142,7 +172,7 @@ def _blocked(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
     return totals, unusable
 
 
-def _rows(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
+def _rows(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
     """Integers in float64, and how many records were not usable."""
     rows = doubles(values)
     usable = np.isfinite(rows).all(axis=1)
@@ -155,7 +185,7 @@ def _rows(values: NDArray[Any], rule: GridRule) -> tuple[Floats, int]:
     return made, bad
 
 
-def _scaled(rows: Floats, rule: GridRule) -> Floats:
+def _scaled(rows: Floats, rule: GridRule | SideBySide) -> Floats:
     scaled = rows - rule.center
     scaled *= rule.scale
     # Before rounding, so that clipping and rounding act as on real numbers.
@@ -164,7 +194,7 @@ def _scaled(rows: Floats, rule: GridRule) -> Floats:
     return scaled
 
 
-def _shrunk(rows: Floats, rule: GridRule) -> Floats:
+def _shrunk(rows: Floats, rule: GridRule | SideBySide) -> Floats:
     scaled = rows * rule.scale
     squares = square_lengths(scaled, rule.weights)
     huge = ~np.isfinite(squares)

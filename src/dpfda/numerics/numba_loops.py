@@ -98,7 +98,7 @@ def _clip_rows(
     chosen: NDArray[np.intp],
     shift: Floats,
     half_widths: Floats,
-    scale: float,
+    scales: Floats,
     totals: Floats,
 ) -> None:
     """Clip, round and add these rows, four at a time: public numbers and totals are read once for four.
@@ -111,7 +111,7 @@ def _clip_rows(
         first, second = values[chosen[n]], values[chosen[n + 1]]
         third, fourth = values[chosen[n + 2]], values[chosen[n + 3]]
         for k in range(points):
-            high, low, middle = half_widths[k], -half_widths[k], shift[k]
+            high, low, middle, scale = half_widths[k], -half_widths[k], shift[k], scales[k]
             a = max(min(np.float64(first[k]) * scale - middle, high), low)
             b = max(min(np.float64(second[k]) * scale - middle, high), low)
             c = max(min(np.float64(third[k]) * scale - middle, high), low)
@@ -120,7 +120,7 @@ def _clip_rows(
     for n in range(fours, chosen.size):
         row = values[chosen[n]]
         for k in range(points):
-            number = np.float64(row[k]) * scale - shift[k]
+            number = np.float64(row[k]) * scales[k] - shift[k]
             totals[k] += np.rint(max(min(number, half_widths[k]), -half_widths[k]))
 
 
@@ -130,13 +130,13 @@ def _clip_far_rows(
     chosen: NDArray[np.intp],
     center: Floats,
     half_widths: Floats,
-    scale: float,
+    scales: Floats,
     totals: Floats,
 ) -> None:
     """The same where c 2^e is not a float, or near the largest."""
     for i in chosen:
         for k in range(totals.size):
-            number = (np.float64(values[i, k]) - center[k]) * scale
+            number = (np.float64(values[i, k]) - center[k]) * scales[k]
             totals[k] += np.rint(max(min(number, half_widths[k]), -half_widths[k]))
 
 
@@ -146,7 +146,7 @@ def clip_and_add(
     center: Floats,
     half_widths: Floats,
     weights: Floats,
-    scale: float,
+    scales: Floats,
     limit: float,
     totals: Floats,
     usable: NDArray[np.bool_],
@@ -157,9 +157,9 @@ def clip_and_add(
     Which they are is put in `usable`, where that has room for it.
     """
     unusable, near = 0, True
-    shift, chosen = center * scale, np.empty(CHUNK, dtype=np.intp)
+    shift, chosen = center * scales, np.empty(CHUNK, dtype=np.intp)
     for k in range(center.size):
-        near = near and abs(shift[k]) < FAR and shift[k] / scale == center[k]
+        near = near and abs(shift[k]) < FAR and shift[k] / scales[k] == center[k]
     for start in range(0, values.shape[0], CHUNK):
         stop, count = min(start + CHUNK, values.shape[0]), 0
         for i in range(start, stop):
@@ -169,9 +169,9 @@ def clip_and_add(
                 usable[i] = good
         unusable += stop - start - count
         if near:
-            _clip_rows(values, chosen[:count], shift, half_widths, scale, totals)
+            _clip_rows(values, chosen[:count], shift, half_widths, scales, totals)
         else:
-            _clip_far_rows(values, chosen[:count], center, half_widths, scale, totals)
+            _clip_far_rows(values, chosen[:count], center, half_widths, scales, totals)
     return unusable
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.numerics.aggregate import IntegerSum
@@ -356,21 +357,37 @@ class PrivateMean(InBlocks):
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
-            values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-            # Nothing needs all records at once: they are read block by block, where they lie.
-            codes = None
-            if groups is not None:
-                codes = unit_codes(groups, len(values), settings.reading.invalid, in_order=False)
-            count = len(values) if codes is None else int(codes.max(initial=-1)) + 1
-            summation = Summation.of(self._plan(basis, count, groups, settings))
+            summation, matrix, codes = self._opened(settings, values, basis, groups)
             total = summation.empty()
             if codes is None:
-                summation.add(total, values)
+                summation.add(total, matrix)
             else:
-                summation.add_units(total, values, codes)
+                summation.add_units(total, matrix, codes)
             return summation.prepared(total)
         curves, groups = unit_curves(settings, basis, values, groups, progress)
         return Summation.of(self._plan(basis, curves.usable.size, groups, settings)).over(curves)
+
+    def _opened(
+        self, settings: Settings, values: Any, basis: Basis, groups: Any
+    ) -> tuple[Summation, Any, Any]:
+        """How records are added up, their matrix, and numbers of their units.
+
+        Nothing needs all records at once: they are read block by block, where they lie.
+        """
+        matrix = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
+        codes = None
+        if groups is not None:
+            codes = unit_codes(groups, len(matrix), settings.reading.invalid, in_order=False)
+        count = len(matrix) if codes is None else int(codes.max(initial=-1)) + 1
+        return Summation.of(self._plan(basis, count, groups, settings)), matrix, codes
+
+    def opened(self, X: Records) -> Summation:
+        """How the records of a matrix will be added up; of the matrix its shape alone is looked at."""
+        check_choices(self)
+        self._refuse_stages()
+        settings = self.settings_for(X, None)
+        values, basis, _ = read_curves(settings, self.basis, X, boxes=True)
+        return self._opened(settings, values, basis, None)[0]
 
     def _plan(
         self,

@@ -24,7 +24,7 @@ from dpfda.numerics.embedding import (
     transform_matrix,
 )
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.gridsums import grid_sum
+from dpfda.numerics.gridsums import GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
@@ -78,6 +78,12 @@ class Summation:
     def reading(self) -> ReadingRule:
         """How records are read."""
         return self.plan.reading or Reading()
+
+    @property
+    def clipping(self) -> GridRule | None:
+        """The rule by which values are clipped one by one, where nothing else is done to a record."""
+        placed = self.plan.on_grid
+        return placed.rule if placed and self._plain and not placed.rule.shrinks else None
 
     def same_integers(self, other: Summation) -> bool:
         """Whether both turn every record into the same integers."""

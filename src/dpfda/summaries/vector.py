@@ -31,6 +31,7 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
+from dpfda.summaries.channels import prepared_together
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
@@ -135,13 +136,18 @@ class PrivateVectorMean(Estimator):
         if groups is not None and not isinstance(groups, str):
             # Read once: it may be a stream.
             groups = read_keys(groups, "groups", self.settings.reading.invalid)
-        prepared = {}
-        for (name, values), bound in zip(parts.items(), bounds, strict=True):
-            mean = PrivateMean(
+        means = [
+            PrivateMean(
                 **budget, bounds=bound, basis=self.basis, mechanism=self.mechanism,
                 domain=self.domain, unit=self.unit, reading=self.reading,
-            )  # fmt: skip
-            prepared[name] = mean.prepare(values, groups)
+            )
+            for bound in bounds
+        ]  # fmt: skip
+        made = prepared_together(means, X) if groups is None else None
+        if made is None:
+            pairs = zip(means, parts.values(), strict=True)
+            made = [mean.prepare(values, groups) for mean, values in pairs]
+        prepared = dict(zip(parts, made, strict=True))
         first = next(iter(prepared.values())).plan
         entry = {
             **first.entry(),
