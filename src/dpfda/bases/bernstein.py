@@ -22,7 +22,7 @@ from dpfda.bases.grids import (
 )
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, integer, number
+from dpfda.numerics.encoding import floats, integer, number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 
@@ -223,7 +223,7 @@ class BernsteinBasis:
     def describe(self) -> str:
         return f"Bernstein polynomials of degree {self.degree}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "Bernstein",
             "domain_range": list(self.domain_range),
@@ -234,9 +234,9 @@ class BernsteinBasis:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> BernsteinBasis:
+    def from_json(cls, written: dict[str, object]) -> BernsteinBasis:
         """Build the basis again."""
-        start, end = map(number, written["domain_range"])
+        start, end = map(number, sequence(written["domain_range"]))
         grid, weights = floats(written["grid_points"]), floats(written["weights"])
         basis = cls.on_grid(integer(written["degree"], 1), grid, (start, end), weights)
         return replace(basis, residual=number(written["residual"]))

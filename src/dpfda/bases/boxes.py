@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +15,7 @@ from dpfda.bases.grids import check_domain, frozen
 from dpfda.bases.products import ProductBasis
 from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import check_grid_size, floats, integer, number
+from dpfda.numerics.encoding import check_grid_size, floats, integer, integers, number, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, choice, real, reals, shown, wholes
 
@@ -223,7 +222,7 @@ class BoxBasis(ProductBasis):
         grid = " x ".join(str(cells) for cells in self.shape)
         return f"{kinds} basis on {grid} cells ({names[self.spectrum]}, range {ranges}{smoothness})"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "box",
             "kinds": list(self.kinds),
@@ -236,18 +235,18 @@ class BoxBasis(ProductBasis):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> BoxBasis:
+    def from_json(cls, written: dict[str, object]) -> BoxBasis:
         """Build the basis again."""
         check_grid_size(written["shape"])
-        components = written["components"]
+        components, kinds = written["components"], written["kinds"]
         return cls.on_grid(
-            written["kinds"],
-            written["shape"],
+            [text(kind) for kind in kinds] if isinstance(kinds, list) else text(kinds),
+            integers(written["shape"]),
             floats(written["domain_range"]).tolist(),
             None if components is None else integer(components, 1),
             floats(written["length_scale"]).tolist(),
             number(written["nu"]),
-            written["spectrum"],
+            text(written["spectrum"]),
         )
 
     @property

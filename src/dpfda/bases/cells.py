@@ -13,7 +13,7 @@ import scipy
 
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import check_grid_size, floats
+from dpfda.numerics.encoding import check_grid_size, floats, integers, mapping, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, shown
 
@@ -153,7 +153,7 @@ class CellGrid:
         domain = " x ".join(f"[{a:g}, {b:g}]" for a, b in self.domain_range)
         return f"{' x '.join(map(str, self.shape))} {kind} on {domain}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Edges as JSON types; for equal cells their number and the ends."""
         if all(np.array_equal(axis, np.linspace(axis[0], axis[-1], axis.size)) for axis in self.edges):
             return {
@@ -163,14 +163,14 @@ class CellGrid:
         return {"edges": [axis.tolist() for axis in self.edges]}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> CellGrid:
+    def from_json(cls, entries: object) -> CellGrid:
         """Build the cells again."""
+        written = mapping(entries)
         if "edges" in written:
-            return cls.from_edges(tuple(floats(axis) for axis in written["edges"]))
+            return cls.from_edges(tuple(floats(axis) for axis in sequence(written["edges"])))
         check_grid_size(written["shape"])
-        return cls.regular(
-            written["shape"], [tuple(ends) for ends in floats(written["domain_range"]).tolist()]
-        )
+        ends = floats(written["domain_range"]).tolist()
+        return cls.regular(integers(written["shape"]), [(start, stop) for start, stop in ends])
 
 
 def box_domain(domain_range: Any) -> Domain:

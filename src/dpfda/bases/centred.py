@@ -126,7 +126,7 @@ class CentredBasis:
     def describe(self) -> str:
         return f"{self.inner.describe()}, centred"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "centred",
             "inner": self.inner.to_json(),
@@ -135,7 +135,7 @@ class CentredBasis:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], inner: Basis) -> CentredBasis:
+    def from_json(cls, written: dict[str, object], inner: Basis) -> CentredBasis:
         """Build the basis again around its inner one."""
         transform = frozen(array_from_json(written["transform"]))
         return cls(inner, transform, frozen(floats(written["eigenvalues"])))

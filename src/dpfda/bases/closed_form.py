@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, integer, number
+from dpfda.numerics.encoding import floats, integer, number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, real, whole
 
@@ -151,7 +151,7 @@ class ClosedFormBasis(ABC):
     def describe(self) -> str:
         return f"{self.kind} basis (Whittle-Matern, range {self.length_scale:g}, nu {self.nu:g})"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": self.kind,
             "domain_range": list(self.domain_range),
@@ -164,9 +164,9 @@ class ClosedFormBasis(ABC):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> Self:
+    def from_json(cls, written: dict[str, object]) -> Self:
         """Build the basis again."""
-        start, end = map(number, written["domain_range"])
+        start, end = map(number, sequence(written["domain_range"]))
         basis = cls.on_grid(
             integer(written["fitted"], 1),
             floats(written["grid_points"]),

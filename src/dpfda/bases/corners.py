@@ -14,13 +14,13 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, name
+from dpfda.numerics.encoding import floats, mapping, name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, real, shown
 
@@ -91,7 +91,7 @@ class Covariate:
             return f"{self.name} ({', '.join(self.levels)})"
         return f"{self.name} from {self.bounds[0]:g} to {self.bounds[1]:g}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As JSON types."""
         known = {"levels": [*self.levels]} if self.bounds is None else {"bounds": [*self.bounds]}
         return {"name": self.name, **known}
@@ -174,16 +174,16 @@ class Corners:
         """In words."""
         return "; ".join(each.describe() for each in self.covariates)
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, object]]:
         """As JSON types."""
         return [each.to_json() for each in self.covariates]
 
     @classmethod
-    def from_json(cls, written: list[dict[str, Any]]) -> Self:
+    def from_json(cls, written: object) -> Self:
         """Build them again."""
         made = []
-        for each in written:
+        for each in map(mapping, sequence(written)):
             bounds = tuple(floats(each["bounds"]).tolist()) if "bounds" in each else None
-            levels = tuple(name(level) for level in each.get("levels", ()))
+            levels = tuple(name(level) for level in sequence(each.get("levels", [])))
             made.append(Covariate(name(each["name"]), bounds, levels))
         return cls(tuple(made))

@@ -7,7 +7,6 @@ the version of those constants and the ingredients below, so that a file gives t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class CurvePrior:
         counts = np.ones(self.lower.size, dtype=np.int64) if self.cells is None else self.cells
         return np.repeat(np.arange(len(counts)), counts)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The ingredients as JSON types."""
         return {
             "kind": KIND,
@@ -106,7 +105,7 @@ class CurvePrior:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> CurvePrior:
+    def from_json(cls, written: dict[str, object]) -> CurvePrior:
         """Build the ingredients again."""
         return cls(
             array_from_json(written["lower"]),

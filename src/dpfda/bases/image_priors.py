@@ -98,7 +98,7 @@ class ImagePrior:
             made = scipy.sparse.kron(made, _overlaps(size, count), format="csr")
         return scipy.sparse.csr_array(made)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The ingredients as JSON types."""
         return {
             "kind": self.KIND,
@@ -111,7 +111,7 @@ class ImagePrior:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> ImagePrior:
+    def from_json(cls, written: dict[str, object]) -> ImagePrior:
         """Build the ingredients again."""
         return cls(
             number(written["lower"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +25,7 @@ from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.bases.matern import MaternSum, is_scikit_learn_kernel, matern_terms
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
+from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number, sequence
 from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
@@ -224,7 +225,7 @@ class KernelBasis:
     def describe(self) -> str:
         return f"eigenbasis of {self.kernel} on {self.grid_points.size} grid points"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "kernel",
             "kernel": kernel_to_json(self.kernel),
@@ -239,9 +240,9 @@ class KernelBasis:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> KernelBasis:
+    def from_json(cls, written: Mapping[str, object], kernel: object = None) -> KernelBasis:
         """Build the basis again; `kernel` is needed where the file's own is not a known one."""
-        start, end = map(number, written["domain_range"])
+        start, end = map(number, sequence(written["domain_range"]))
         if written["kernel"] is not None:
             own = MaternSum.from_json(written["kernel"])
             is_default = own == default_kernel((start, end))

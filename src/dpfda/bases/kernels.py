@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfda.bases.matern import MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import number
+from dpfda.numerics.encoding import mapping, number
 from dpfda.numerics.errors import ParameterError
 
 KernelFunction = Callable[[Floats, Floats], Floats]
@@ -138,7 +138,7 @@ def kernel_decay(kernel: Any) -> float | None:
     return None
 
 
-def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
+def kernel_to_json(kernel: Any) -> dict[str, object] | None:
     """Write a known kernel as its name and numbers; None for any other callable."""
     if isinstance(kernel, MaternSum):
         return kernel.to_json()
@@ -147,7 +147,7 @@ def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
     names = _parameters().get(type(kernel))
     if names is None:
         return None
-    written: dict[str, Any] = {"name": type(kernel).__name__}
+    written: dict[str, object] = {"name": type(kernel).__name__}
     for name in names:
         value = getattr(kernel, name)
         if is_scikit_learn_kernel(value):
@@ -162,16 +162,17 @@ def kernel_to_json(kernel: Any) -> dict[str, Any] | None:
     return written
 
 
-def kernel_from_json(written: dict[str, Any]) -> Any:
+def kernel_from_json(written: object) -> Any:
     """Build a kernel from its name and numbers, from a closed list of names."""
     by_name = {kind.__name__: kind for kind in _parameters()}
-    kind = by_name.get(str(written.get("name")))
+    entries = mapping(written)
+    kind = by_name.get(str(entries.get("name")))
     if kind is None:
         raise ParameterError("kernel name", f"be one of {sorted(by_name)}", repr(written))
-    return kind(**{name: _value_from_json(name, written[name]) for name in _parameters()[kind]})
+    return kind(**{name: _value_from_json(name, entries[name]) for name in _parameters()[kind]})
 
 
-def _value_from_json(name: str, value: Any) -> Any:
+def _value_from_json(name: str, value: object) -> Any:
     if isinstance(value, dict):
         return kernel_from_json(value)
     # A Matern kernel may be infinitely smooth; no other number of a kernel is infinite.

@@ -16,7 +16,7 @@ from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts
 from dpfda.bases.spectra import leading_modes
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import check_grid_size, integer
+from dpfda.numerics.encoding import check_grid_size, integer, mapping, sequence
 from dpfda.numerics.errors import ParameterError
 
 
@@ -175,7 +175,7 @@ class KroneckerBasis(ProductBasis):
         grid = " x ".join(str(points) for points in self.shape)
         return f"eigenbasis of {kernels} on {grid} grid points"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The axes' functions that are used, and how many products."""
         used = (int(index.max()) + 1 for index in self.indices)
         parts = [factor.truncate(count) for factor, count in zip(self.factors, used, strict=True)]
@@ -186,9 +186,9 @@ class KroneckerBasis(ProductBasis):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> KroneckerBasis:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> KroneckerBasis:
         """Build the basis again; `kernel`, one or d, is needed where the file's own are not known."""
-        parts = written["factors"]
+        parts = [mapping(part) for part in sequence(written["factors"])]
         kernels = _one_each(kernel, len(parts), "kernel")
         made = tuple(KernelBasis.from_json(*pair) for pair in zip(parts, kernels, strict=True))
         check_grid_size([factor.eigenvalues.size for factor in made])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -11,7 +10,7 @@ import numpy as np
 
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import integer, number, text
+from dpfda.numerics.encoding import integer, mapping, number, sequence, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 
@@ -178,7 +177,7 @@ class LifeCells:
             f"on [{self.domain_range[0]:g}, {self.domain_range[1]:g}]"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The cells as JSON types."""
         return {
             "domain_range": list(self.domain_range),
@@ -190,11 +189,14 @@ class LifeCells:
         }
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Self:
+    def from_json(cls, entries: object) -> Self:
         """The cells again; whatever does not fit raises a `ValueError`."""
-        first, last = (number(end) for end in written["domain_range"])
+        written = mapping(entries)
+        first, last = (number(end) for end in sequence(written["domain_range"]))
         count = integer(written["count"], 2, LARGEST)
-        causes, levels = (tuple(text(each) for each in written[key]) for key in ("causes", "levels"))
+        causes, levels = (
+            tuple(text(each) for each in sequence(written[key])) for key in ("causes", "levels")
+        )
         unique = all(len(set(names)) == len(names) for names in (causes, levels))
         if not first < last or not causes or not unique or len(levels) == 1:
             raise ValueError("cells of a follow-up that cannot be")

@@ -55,7 +55,7 @@ class MaternSum:
             for variance, length, nu in self.terms
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As scikit-learn's kernel of the same terms is written."""
         first, *others = map(_written, self.terms)
         for other in others:
@@ -63,19 +63,19 @@ class MaternSum:
         return first
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> MaternSum | None:
+    def from_json(cls, written: object) -> MaternSum | None:
         """Read what was written, by this class or of scikit-learn's kernels; None for other kernels."""
         terms = _read(written)
         return None if terms is None else cls(terms)
 
 
-def _written(term: MaternTerm) -> dict[str, Any]:
+def _written(term: MaternTerm) -> dict[str, object]:
     made = {"name": "Matern", "length_scale": term.length_scale, "nu": term.nu}
     constant = {"name": "ConstantKernel", "constant_value": term.variance}
     return made if term.variance == 1 else {"name": "Product", "k1": constant, "k2": made}
 
 
-def _read(written: dict[str, Any]) -> tuple[MaternTerm, ...] | None:
+def _read(written: object) -> tuple[MaternTerm, ...] | None:
     match written:
         case {"name": "Matern", "length_scale": float(length), "nu": 0.5 | 1.5 | 2.5 as nu}:
             return (MaternTerm(1.0, length, nu),) if 0 < length < math.inf else None

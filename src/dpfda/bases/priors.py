@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import array_from_json, array_to_json, floats
+from dpfda.numerics.encoding import array_from_json, array_to_json, floats, mapping
 from dpfda.numerics.errors import ParameterError
 
 # The public mixture: coefficient j has a variance like (1 + (range f_j)^2)^(-exponent / 2), f_j its
@@ -105,7 +104,7 @@ class Prior:
         shapes, scales = self.weights.shape
         return f"{shapes} public shape(s) at {scales} scale(s)"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The prior as JSON types."""
         return {
             "words": self.describe(),
@@ -115,10 +114,11 @@ class Prior:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> Prior:
+    def from_json(cls, written: object) -> Prior:
         """Build the prior again."""
+        entries = mapping(written)
         return cls(
-            array_from_json(written["shapes"]), floats(written["scales"]), floats(written["weights"])
+            array_from_json(entries["shapes"]), floats(entries["scales"]), floats(entries["weights"])
         )
 
 
@@ -173,13 +173,13 @@ class Hierarchy:
         """How many numbers were measured."""
         return self.prior.components if self.forms is None else int(self.forms.shape[0])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The hierarchy as JSON types."""
         forms = None if self.forms is None else array_to_json(self.forms)
         return {"prior": self.prior.to_json(), "forms": forms}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> Hierarchy:
+    def from_json(cls, written: dict[str, object]) -> Hierarchy:
         """Build the hierarchy again."""
         forms = None if written["forms"] is None else array_from_json(written["forms"])
         return cls(Prior.from_json(written["prior"]), forms)

@@ -203,7 +203,7 @@ class ProductBasis(ABC):
 
     def truncate(self, components: int) -> Self:
         components = whole(components, "components")
-        parts: dict[str, Any] = {
+        parts: dict[str, object] = {
             "modes": self.modes[:components],
             "eigenvalues": frozen(self.eigenvalues[:components]),
         }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Protocol
 
 from dpfda.bases.bernstein import BernsteinBasis
 from dpfda.bases.boxes import BoxBasis
@@ -14,15 +15,30 @@ from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.kronecker import KroneckerBasis
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.protocol import Basis, BoxFunctions
-from dpfda.numerics.encoding import mapping
+from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
 
-_PLAIN: dict[str, Any] = {"Bernstein": BernsteinBasis, "box": BoxBasis, **CLOSED_FORMS}
+
+class _Kind(Protocol):
+    """A kind of basis that its entries alone make again."""
+
+    def from_json(self, written: dict[str, object], /) -> Basis | BoxFunctions: ...
+
+
+class _KindOfKernel(Protocol):
+    """A kind of basis that may need its kernel as well."""
+
+    def from_json(
+        self, written: dict[str, object], kernel: object = None, /
+    ) -> Basis | BoxFunctions: ...
+
+
+_PLAIN: Mapping[str, _Kind] = {"Bernstein": BernsteinBasis, "box": BoxBasis, **CLOSED_FORMS}
 # Those that hold a kernel, which a file cannot where it is a function of the user's.
-_OF_KERNELS: dict[str, Any] = {"kernel": KernelBasis, "kronecker": KroneckerBasis}
+_OF_KERNELS: Mapping[str, _KindOfKernel] = {"kernel": KernelBasis, "kronecker": KroneckerBasis}
 
 
-def basis_from_json(written: dict[str, Any], kernel: Any = None) -> Basis | BoxFunctions:
+def basis_from_json(written: object, kernel: object = None) -> Basis | BoxFunctions:
     """A basis, by its kind.
 
     Parameters
@@ -36,19 +52,18 @@ def basis_from_json(written: dict[str, Any], kernel: Any = None) -> Basis | BoxF
     StorageError
         If the kind is unknown, or the kernel is not the one that the basis was made with.
     """
-    kind = written["kind"]
+    entries = mapping(written)
+    kind = entries["kind"]
     if kind == "centred":
-        return CentredBasis.from_json(written, interval_basis(written["inner"], kernel))
+        return CentredBasis.from_json(entries, interval_basis(entries["inner"], kernel))
     if kind in _OF_KERNELS:
-        made: Basis = _OF_KERNELS[kind].from_json(written, kernel)
-        return made
+        return _OF_KERNELS[text(kind)].from_json(entries, kernel)
     if kind not in _PLAIN:
         raise StorageError(f"Unknown kind of basis {kind!r}; update dpfda?")
-    plain: Basis = _PLAIN[kind].from_json(written)
-    return plain
+    return _PLAIN[text(kind)].from_json(entries)
 
 
-def interval_basis(written: dict[str, Any], kernel: Any = None) -> Basis:
+def interval_basis(written: object, kernel: object = None) -> Basis:
     """A basis of functions on an interval, by its kind."""
     basis = basis_from_json(written, kernel)
     if isinstance(basis, BoxFunctions):
@@ -56,10 +71,10 @@ def interval_basis(written: dict[str, Any], kernel: Any = None) -> Basis:
     return basis
 
 
-def prior_from_json(written: Any) -> Hierarchy | CurvePrior | ImagePrior:
+def prior_from_json(written: object) -> Hierarchy | CurvePrior | ImagePrior:
     """What a release is estimated from, of any kind."""
-    kind = mapping(written).get("kind")
+    entries = mapping(written)
+    kind = entries.get("kind")
     if kind == ImagePrior.KIND:
-        return ImagePrior.from_json(written)
-    made = Hierarchy if kind is None else CurvePrior
-    return made.from_json(written)
+        return ImagePrior.from_json(entries)
+    return Hierarchy.from_json(entries) if kind is None else CurvePrior.from_json(entries)

@@ -78,6 +78,6 @@ class BallAround:
     def describe(self) -> str:
         return f"records moved to an L2 distance of at most {self.radius:g} from a public function"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         within = None if self.within is None else self.within.to_json()
         return {"kind": "around", "radius": self.radius, "within": within}

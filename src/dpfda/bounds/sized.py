@@ -84,7 +84,7 @@ class BoxBound(_OnCoefficients):
             return f"coefficients clipped one by one to {self.half_widths:g}"
         return f"{_counted(self.half_widths)} clipped one by one, {_ends(self.half_widths)}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         widths = self.half_widths
         return {"kind": "box", "half_widths": widths if isinstance(widths, float) else list(widths)}
 
@@ -159,7 +159,7 @@ class Ellipsoid(_OnCoefficients):
         ends = _ends(self.semi_axes, "semi-axis ")
         return f"{_counted(self.semi_axes)} clipped together to an ellipsoid, {ends}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         if self.semi_axes is None:
             return {"kind": "ellipsoid", "radius": self.radius, "power": self.power}
         return {"kind": "ellipsoid", "semi_axes": list(self.semi_axes)}

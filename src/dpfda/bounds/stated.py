@@ -36,7 +36,7 @@ class Bound(Protocol):
     def describe(self) -> str:
         """Say in words what is bounded."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The bound as JSON types."""
 
 
@@ -107,7 +107,7 @@ class ValueBounds:
             return f"values clipped to [{self.lower:g}, {self.upper:g}]"
         return "values clipped between two public curves"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "values",
             "lower": np.asarray(self.lower).tolist(),
@@ -155,7 +155,7 @@ class _Ball:
     def restrict(self, values: Floats, grid_points: Floats) -> Floats:
         return values
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"kind": self.norm, "radius": self.radius}
 
 

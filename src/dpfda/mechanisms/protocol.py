@@ -225,7 +225,7 @@ class Design:
     """
 
     mechanism: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     noise: NoiseLaw
     shrinkage: Floats
     thresholds: tuple[int, ...] = ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class AnyLaw(Protocol):
     def loss(self, requested: Guarantee) -> Loss | None:
         """The loss of this law scaled to a guarantee; None where no more than that is known."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The law by name, with its integer scales."""
 
 
@@ -81,7 +81,7 @@ class Law:
         """The name."""
         return self.law
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The law by name, in words, with its integer scales."""
         values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
         return {"law": self.law, "words": self.describe(), **values}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import dpfda.noise
 from dpfda.noise.protocol import Law, VectorLaw
+from dpfda.numerics.encoding import mapping, text
 
 
 def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:
@@ -27,7 +27,7 @@ def _laws(path: tuple[str, ...]) -> tuple[type[Any], ...]:
     return tuple(found)
 
 
-def law_from_json(written: Mapping[str, Any], kind: type[Law] = VectorLaw) -> Any:
+def law_from_json(written: object, kind: type[Law] = VectorLaw) -> Any:
     """The law that `Law.to_json` wrote.
 
     Raises
@@ -35,4 +35,5 @@ def law_from_json(written: Mapping[str, Any], kind: type[Law] = VectorLaw) -> An
     KeyError
         If no law of this kind has the name.
     """
-    return laws_of(kind)[written["law"]].from_json(written)
+    entries = mapping(written)
+    return laws_of(kind)[text(entries["law"])].from_json(entries)

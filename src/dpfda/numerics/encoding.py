@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 
@@ -22,16 +20,17 @@ LARGEST_EXPONENT = 4096
 LARGEST_GRID = 2**24
 
 
-def array_to_json(array: Floats) -> dict[str, Any]:
+def array_to_json(array: Floats) -> dict[str, object]:
     """Little-endian doubles in base64, with their shape."""
     data = np.ascontiguousarray(array, dtype="<f8").tobytes()
     return {"shape": list(array.shape), "float64_base64": base64.b64encode(data).decode("ascii")}
 
 
-def array_from_json(written: dict[str, Any]) -> Floats:
+def array_from_json(written: object) -> Floats:
     """The array again."""
-    data = base64.b64decode(text(written["float64_base64"]), validate=True)
-    shape = tuple(integer(size, 0) for size in written["shape"])
+    entries = mapping(written)
+    data = base64.b64decode(text(entries["float64_base64"]), validate=True)
+    shape = tuple(integer(size, 0) for size in sequence(entries["shape"]))
     if len(shape) > 8 or math.prod(shape) * 8 != len(data):
         raise ValueError("the shape does not fit the numbers")
     array = np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(shape)
@@ -51,7 +50,7 @@ def integer(written: object, least: int | None = None, most: int | None = None) 
 
 def integers(written: object) -> tuple[int, ...]:
     """Several whole numbers."""
-    return tuple(integer(value) for value in _list(written))
+    return tuple(integer(value) for value in sequence(written))
 
 
 def exponent(written: object) -> int:
@@ -59,9 +58,9 @@ def exponent(written: object) -> int:
     return integer(written, -LARGEST_EXPONENT, LARGEST_EXPONENT)
 
 
-def number(written: Any) -> float:
+def number(written: object) -> float:
     """A finite float."""
-    if type(written) not in (int, float):
+    if not isinstance(written, int | float) or type(written) not in (int, float):
         raise ValueError("not a number")
     value = float(written)
     if not math.isfinite(value):
@@ -92,30 +91,31 @@ def name(written: object) -> str:
     return str(written)
 
 
-def mapping(written: object) -> dict[str, Any]:
+def mapping(written: object) -> dict[str, object]:
     """A JSON object."""
     if not isinstance(written, dict):
         raise ValueError("not an object")
     return written
 
 
-def check_grid_size(shape: ArrayLike) -> None:
+def check_grid_size(shape: object) -> None:
     """Refuse a grid, named by its shape alone, that would fill the memory."""
     counts = integers(shape if isinstance(shape, list) else [shape])
     if not counts or min(counts) < 1 or math.prod(counts) > LARGEST_GRID:
         raise ValueError("a grid is too large")
 
 
-def _list(written: object) -> list[Any]:
+def sequence(written: object) -> list[object]:
+    """A list."""
     if not isinstance(written, list):
         raise ValueError("not a list")
     return written
 
 
-def _check_numbers(written: Any, depth: int) -> None:
-    kinds = set(map(type, _list(written)))
+def _check_numbers(written: object, depth: int) -> None:
+    kinds = set(map(type, sequence(written)))
     if kinds == {list} and depth > 1:
-        for part in written:
+        for part in sequence(written):
             _check_numbers(part, depth - 1)
     elif not kinds <= {int, float}:
         raise ValueError("not numbers")

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
@@ -58,8 +58,8 @@ class Certificate:
     achieved: Guarantee
     neighbours: Neighbours
     unit: str
-    bound: Mapping[str, Any] = field(hash=False)
-    mechanism: Mapping[str, Any] = field(hash=False)
+    bound: Mapping[str, object] = field(hash=False)
+    mechanism: Mapping[str, object] = field(hash=False)
     stages: tuple[str, ...]
     costs: tuple[Cost, ...]
     identity: str
@@ -102,11 +102,11 @@ class Certificate:
             whole, whole, neighbours, unit, bound, mechanism, stages, parts, secrets.token_hex(16)
         )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
         return vars(self) | {"bound": dict(self.bound), "mechanism": dict(self.mechanism)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -185,11 +185,11 @@ class Certified:
         return self.certificate.unit
 
     @property
-    def bound(self: HasCertificate) -> Mapping[str, Any]:
+    def bound(self: HasCertificate) -> Mapping[str, object]:
         """The public bound: its description and its numbers."""
         return self.certificate.bound
 
     @property
-    def mechanism(self: HasCertificate) -> Mapping[str, Any]:
+    def mechanism(self: HasCertificate) -> Mapping[str, object]:
         """Name of the mechanism and its public tuning."""
         return self.certificate.mechanism

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from dpfda.numerics.encoding import mapping, name
+from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.rationals import rational
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import ApproximateLoss, Cost, Loss, estimated_profile, loss_from_json
@@ -24,7 +23,7 @@ from dpfda.privacy.guarantees import (
 ROUNDING = 1.001
 
 
-def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_to_json(guarantee: Guarantee) -> dict[str, object]:
     """A guarantee with its exact numbers and in words."""
     exact = {term: getattr(guarantee, term) for term in guarantee.terms}
     return {
@@ -35,23 +34,24 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
     }
 
 
-def guarantee_from_json(written: Mapping[str, Any]) -> Guarantee:
+def guarantee_from_json(written: object) -> Guarantee:
     """A guarantee from its exact numbers."""
-    made = KINDS[written["kind"]]
-    return made(*(rational(written["exact"][term]) for term in made.terms))
+    entries = mapping(written)
+    made, exact = KINDS[text(entries["kind"])], mapping(entries["exact"])
+    return made(*(rational(exact[term]) for term in made.terms))
 
 
-def cost_to_json(cost: Cost) -> dict[str, Any]:
+def cost_to_json(cost: Cost) -> dict[str, object]:
     """A cost: the guarantee, and what is known of the loss."""
     return {"guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json()}
 
 
-def cost_from_json(written: Mapping[str, Any]) -> Cost:
+def cost_from_json(written: Mapping[str, object]) -> Cost:
     """A cost as it was charged."""
     return Cost(guarantee_from_json(written["guarantee"]), loss_from_json(mapping(written["loss"])))
 
 
-def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
+def certificate_to_json(certificate: Certificate) -> dict[str, object]:
     """The entries of a release's file that say what it promises and what it cost."""
     stages = zip(certificate.stages, certificate.costs, strict=True)
     return {
@@ -66,7 +66,7 @@ def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def certificate_from_json(written: Mapping[str, Any]) -> Certificate:
+def certificate_from_json(written: Mapping[str, object]) -> Certificate:
     """The certificate in a release's file, or in the part of it that holds a release.
 
     Parts that were changed apart from each other are refused: costs below the claim, losses below their
@@ -77,7 +77,8 @@ def certificate_from_json(written: Mapping[str, Any]) -> Certificate:
     ValueError
         If its parts contradict each other.
     """
-    parts = [(name(cost["stage"]), cost_from_json(cost)) for cost in written["costs"]]
+    costs = map(mapping, sequence(written["costs"]))
+    parts = [(name(cost["stage"]), cost_from_json(cost)) for cost in costs]
     made = Certificate(
         guarantee=guarantee_from_json(written["guarantee"]),
         achieved=guarantee_from_json(written["achieved_guarantee"]),

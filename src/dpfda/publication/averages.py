@@ -43,7 +43,7 @@ class Paid:
     """
 
     design: Design
-    public: Mapping[str, Any]
+    public: Mapping[str, object]
 
     def release(self, noisy_sum: tuple[int, ...], noisy_count: int | None = None) -> Any:
         """The released function around the mechanism's output: on an interval or on a box.

@@ -6,7 +6,7 @@ import datetime
 import platform
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
@@ -36,13 +36,13 @@ def charge(
 
 
 def certified_entry(
-    costs: Mapping[str, Cost], entry: Mapping[str, Any], mechanism: Mapping[str, Any] | None = None
+    costs: Mapping[str, Cost], entry: Mapping[str, object], mechanism: Mapping[str, object] | None = None
 ) -> Certificate:
     """As `certified`, from the public description that goes into the ledger's history."""
     return Certificate.charged(
         costs,
         Neighbours.parse(entry["neighbours"]),
-        entry["privacy_unit"],
+        str(entry["privacy_unit"]),
         {"description": entry["bound"]},
         {"name": entry["mechanism"]} if mechanism is None else mechanism,
     )
@@ -69,7 +69,7 @@ def recomputed(
     return achieved
 
 
-def stamp() -> dict[str, Any]:
+def stamp() -> dict[str, object]:
     """Date and versions that a release carries."""
     return {
         "created": datetime.datetime.now(datetime.UTC).date().isoformat(),

@@ -24,7 +24,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.numerics.aggregate import IntegerSum
@@ -75,7 +74,7 @@ class CornerTable(Table):
     unit: str
     noise: str = "auto"
     words: Mapping[str, str] = field(default_factory=dict)
-    tuning: Mapping[str, Any] = field(default_factory=dict)
+    tuning: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property
     def calibrated(self) -> tuple[NoiseLaw, Guarantee, AnyNorm, Width]:

@@ -101,7 +101,7 @@ class MeanDesign(Plan):
     mechanism: Any
     size: int | None
     unit: str
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     line: bool = True
     centers: Floats | None = None
     reading: ReadingRule | None = None
@@ -118,7 +118,7 @@ class MeanDesign(Plan):
         mechanism: Any,
         size: int | None,
         unit: str,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         **more: Any,
     ) -> Self:
         """The plan with the basis and the bound that the mechanism works with; parameters as above."""
@@ -136,7 +136,7 @@ class MeanDesign(Plan):
         )
 
     @property
-    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
+    def bounded(self) -> dict[str, object]:  # type: ignore[override]
         return {"description": self.bound.describe(), **self.bound.to_json()}
 
     @property
@@ -144,10 +144,10 @@ class MeanDesign(Plan):
         return self.basis.describe()
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         return {"name": getattr(self.mechanism, "name", str(self.mechanism))}
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         return super().entry() | {"mechanism": str(self.mechanism)}
 
     def costs(self) -> dict[str, Cost]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -195,8 +194,8 @@ class CovariancePlan(Plan):
     components: int | None
     size: int | None
     unit: str
-    bounded: Mapping[str, Any]
-    about: Mapping[str, Any]
+    bounded: Mapping[str, object]
+    about: Mapping[str, object]
     shrunk: bool
     center: Floats | None = None
     mean: MeanPlan | None = None
@@ -214,7 +213,7 @@ class CovariancePlan(Plan):
         return self.basis.describe()
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         return {"name": self.law if self.subspace is None else "exponential"}
 
     def costs(self) -> dict[str, Cost]:
@@ -227,7 +226,7 @@ class CovariancePlan(Plan):
             cost = cost_of(noise, self.laws[noise], moments)
         return {**self.shares.before, MOMENTS: cost}
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         drawn = {} if self.subspace is None else self.subspace.describe()
         return super().entry() | {
             "budget": {**self.shares.describe(), **drawn}

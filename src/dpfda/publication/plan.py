@@ -63,8 +63,8 @@ class Plan(ABC):
     neighbours: Neighbours
     unit: str
     size: int | None
-    bounded: Mapping[str, Any]
-    about: Mapping[str, Any]
+    bounded: Mapping[str, object]
+    about: Mapping[str, object]
     # Makes the plan for another guarantee and number of units.
     again: Callable[[Guarantee, int], Any] | None = None
     # A number of units to expect, where it is private.
@@ -77,7 +77,7 @@ class Plan(ABC):
 
     @property
     @abstractmethod
-    def tuning(self) -> Mapping[str, Any]:
+    def tuning(self) -> Mapping[str, object]:
         """Name of the mechanism and its public tuning, as they are known before the charge."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Plan(ABC):
         """The certificate of the release, which is about to be charged."""
         return Certificate.charged(self.costs(), self.neighbours, self.unit, self.bounded, self.tuning)
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         """Public description of the release for the ledger's history."""
         return {
             "summary": self.summary,
@@ -299,7 +299,7 @@ class Plan(ABC):
 
     __str__ = describe
 
-    def to_json(self, level: float = LEVEL) -> dict[str, Any]:
+    def to_json(self, level: float = LEVEL) -> dict[str, object]:
         """Facts and what is to be expected, as JSON types."""
         return {
             "summary": self.summary,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from dpfda.bounds import Norm
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
@@ -58,7 +57,7 @@ class ShareTable(Table):
     public_size: int | None = None
     noise: str = "auto"
     words: Mapping[str, str] = field(default_factory=dict)
-    tuning: Mapping[str, Any] = field(default_factory=dict)
+    tuning: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property
     def calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:

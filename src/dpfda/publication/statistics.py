@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dpfda.bounds import Norm
 from dpfda.mechanisms.design.forms import Forms
@@ -33,8 +32,8 @@ def publish_statistic(
     half_widths: Sequence[int],
     forms: Forms,
     guarantee: Guarantee,
-    entry: Mapping[str, Any],
-    tuning: Mapping[str, Any],
+    entry: Mapping[str, object],
+    tuning: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> tuple[NoisyShares, Certificate]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from dpfda.noise import GaussianNoise, cost_of, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
@@ -19,10 +18,10 @@ def publish_steps(
     noise: GaussianNoise,
     width: int,
     guarantee: ApproximateDP,
-    entry: Mapping[str, Any],
+    entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
-    mechanism: Mapping[str, Any] | None = None,
+    mechanism: Mapping[str, object] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge once for all steps, then sum up, draw and add, step by step.
 

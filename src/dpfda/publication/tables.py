@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -61,7 +61,7 @@ class TablePlan(Plan):
         return self.table.unit
 
     @property
-    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
         return {"description": self.table.words["bound"]}
 
     @property

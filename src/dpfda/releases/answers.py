@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, mapping, number
+from dpfda.numerics.encoding import integer, mapping, number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.bands import check_level
@@ -45,7 +45,7 @@ class Answer:
     """
 
     number: int
-    query: dict[str, Any]
+    query: dict[str, object]
     value: float
     standard_error: float
 
@@ -58,14 +58,15 @@ class Answer:
         half = float(scipy.special.ndtri((1 + level) / 2)) * self.standard_error
         return self.value - half, self.value + half
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As JSON types; files call a query a question."""
         parts = asdict(self)
         return {"question" if name == "query" else name: part for name, part in parts.items()}
 
     @classmethod
-    def from_json(cls, written: Mapping[str, object]) -> Answer:
+    def from_json(cls, entries: object) -> Answer:
         """From JSON types."""
+        written = mapping(entries)
         parts = (number(written["value"]), number(written["standard_error"]))
         return cls(integer(written["number"], 1), mapping(written["question"]), *parts)
 
@@ -86,9 +87,9 @@ class ReleasedAnswers(Release):
     """
 
     answers: tuple[Answer, ...]
-    design: Mapping[str, Any]
+    design: Mapping[str, object]
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-answers"
     CALLED: ClassVar[str] = "dpfda file of answers"
@@ -104,13 +105,13 @@ class ReleasedAnswers(Release):
         found = np.array([answer.value for answer in self.answers])[places.astype(int) - 1]
         return float(found) if np.ndim(numbers) == 0 else found
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {"answers": [answer.to_json() for answer in self.answers], **self.design}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         return cls(
-            answers=tuple(Answer.from_json(answer) for answer in written["answers"]),
+            answers=tuple(Answer.from_json(answer) for answer in sequence(written["answers"])),
             design={name: part for name, part in written.items() if name not in OWN},
             certificate=certified(written),
             about=mapping(written["about"]),
@@ -170,7 +171,7 @@ class ReleasedAnswers(Release):
     def lines(self) -> dict[str, str]:
         return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"answers": [answer.to_json() for answer in self.answers]}
 
     @property

@@ -62,7 +62,7 @@ class Release(Published):
         """Read a release of this kind from a JSON file; see `dpfda.load`."""
         return read(path, cls, kernel)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Everything in a release as JSON types, in the order in which a person would read it."""
         return {
             "format": self.FORMAT,

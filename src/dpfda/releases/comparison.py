@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import name
+from dpfda.numerics.encoding import mapping, name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -82,7 +82,7 @@ class ReleasedComparison(Release):
         return self._any.certificate
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Labels, date and versions."""
         return self._any.about
 
@@ -182,19 +182,19 @@ class ReleasedComparison(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         means = [{"name": name, "mean": mean.to_json()} for name, mean in self.means.items()]
         return {"composition": self.describe_composition(), "groups": means}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
+        parts = [mapping(part) for part in sequence(written["groups"])]
         means = {
-            name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
-            for part in written["groups"]
+            name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel) for part in parts
         }
         if written["schema_version"] == 1:
             # One charge paid for all; what all groups have in common is the guarantee.
-            digests = [identity_of(part["mean"]) for part in written["groups"]]
+            digests = [identity_of(mapping(part["mean"])) for part in parts]
             identity = identity_of({"noise": digests})
             for group, mean in means.items():
                 certificate = replace(
@@ -270,7 +270,7 @@ class ReleasedComparison(Release):
             "because of": self.describe_composition(),
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         gap = self.leading
         return {
             "groups": list(self.names),

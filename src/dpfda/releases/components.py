@@ -36,7 +36,7 @@ class _Source(Protocol):
     @property
     def certificate(self) -> Certificate: ...
     @property
-    def about(self) -> Mapping[str, Any]: ...
+    def about(self) -> Mapping[str, object]: ...
     @property
     def mean(self) -> ReleasedFunction | None: ...
 
@@ -107,7 +107,7 @@ class ReleasedComponents(Release):
     floor: float | None
     center: Floats
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     mean: ReleasedFunction | None = None
 
     FORMAT: ClassVar[str] = "dpfda-components"
@@ -184,7 +184,7 @@ class ReleasedComponents(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "variances": self.variances.tolist(),
             "total_variance": self.total,
@@ -196,7 +196,7 @@ class ReleasedComponents(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         total, floor, mean = (written[name] for name in ("total_variance", "noise_floor", "mean"))
         release = cls(
             basis=interval_basis(written["basis"], kernel),
@@ -275,7 +275,7 @@ class ReleasedComponents(Release):
     def lines(self) -> dict[str, str]:
         return {"kernel": self.basis.describe(), "mechanism": str(self.mechanism["name"])}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "kernel": self.basis.describe(),
             "domain_range": list(self.domain_range),
@@ -298,7 +298,7 @@ class ReleasedComponents(Release):
 
 def second_order(release: Release, what: str, found: ReleasedComponents) -> Words:
     """The words of a covariance, and of its components."""
-    budget = release.mechanism.get("budget", {})
+    budget = mapping(release.mechanism.get("budget", {}))
     parts = "; ".join(f"{name}, {part}" for name, part in budget.items())
     above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
     variances = ", ".join(numbered(float(value)) for value in found.variances)

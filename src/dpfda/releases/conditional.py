@@ -94,7 +94,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return self.domain_range
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Versions, date, the label of the variable."""
         kept = {name: each for name, each in self.raw.about.items() if not name.startswith("domain")}
         label = self.raw.about.get("domain" if self.axis == 1 else "domain_2")
@@ -187,11 +187,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
         values = np.asarray(self(where))
         return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {**super().to_entries(), "axis": self.axis, "place": self.place}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
         raw = part_from_json(written["raw"], ReleasedHistogram, kernel)
         return cls(raw, axis=integer(written["axis"]), place=number(written["place"]))
 
@@ -204,7 +204,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
         return f"density given {name} = {self.place:g}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {**super().facts(), "given": {"axis": self.axis, "value": self.place}}
 
 

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from dpfda.noise import AnyLaw, NoiseLaw, achieved_guarantee, cost_of
 from dpfda.noise.symmetric import SymmetricNoise
@@ -26,7 +25,7 @@ from dpfda.privacy.written import certificate_from_json, guarantee_from_json
 from dpfda.releases.counts import Divisor, NoisyCount
 
 Costs = Mapping[str, Cost]
-Described = tuple[Mapping[str, Any], Mapping[str, Any]]
+Described = tuple[Mapping[str, object], Mapping[str, object]]
 # What a release was drawn as: the same in all of its derivatives.
 _DRAWN = (
     "noisy_sum", "noisy_counts", "noisy_values", "coefficients", "vectors", "variances", "noise",
@@ -40,7 +39,7 @@ def one_cost(guarantee: Guarantee, achieved: Guarantee) -> Costs:
 
 
 def certified(
-    written: Mapping[str, Any],
+    written: Mapping[str, object],
     earlier: Callable[[Guarantee, Guarantee], Costs] = one_cost,
     described: Callable[[], Described] | None = None,
     laws: Sequence[AnyLaw] | None = None,
@@ -72,7 +71,7 @@ def certified(
     guarantee = guarantee_from_json(written["guarantee"])
     achieved = guarantee_from_json(written.get("guarantee_recomputed", written["guarantee"]))
     # The best of several runs does not have the law of one run's noise.
-    selected = "selected" in written["about"]
+    selected = "selected" in mapping(written["about"])
     made = Certificate.charged(
         (one_cost if selected else earlier)(guarantee, achieved),
         Neighbours.parse(written["neighbours"]),

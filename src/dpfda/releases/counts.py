@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.noise import NoiseLaw, law_from_json
-from dpfda.numerics.encoding import integer, number
+from dpfda.numerics.encoding import integer, mapping, number
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class NoisyCount:
 Divisor = float | NoisyCount
 
 
-def divisor_to_json(divisor: Divisor) -> dict[str, Any]:
+def divisor_to_json(divisor: Divisor) -> dict[str, object]:
     """A public or a released count."""
     if isinstance(divisor, NoisyCount):
         return {
@@ -61,8 +60,9 @@ def divisor_to_json(divisor: Divisor) -> dict[str, Any]:
     return {"kind": "public", "value": divisor}
 
 
-def divisor_from_json(written: dict[str, Any]) -> Divisor:
+def divisor_from_json(entries: object) -> Divisor:
     """A public or a released count."""
+    written = mapping(entries)
     if written["kind"] == "noisy count":
         noise, before = law_from_json(written["noise"]), None
         if "before" in written:

@@ -83,7 +83,7 @@ class ReleasedCovariance(Release):
     center: Floats
     noise: SymmetricNoise
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     mean: ReleasedFunction | None = None
     shrunk: bool = True
 
@@ -304,7 +304,7 @@ class ReleasedCovariance(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "noisy_sum": list(self.noisy_sum),
             "exponent": self.exponent,
@@ -317,7 +317,7 @@ class ReleasedCovariance(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         noise: SymmetricNoise = law_from_json(written["noise"], MatrixLaw)
         divisor, mean = divisor_from_json(written["divisor"]), written["mean"]
         if isinstance(divisor, NoisyCount) and divisor.before is not None:
@@ -435,7 +435,7 @@ class ReleasedCovariance(Release):
             "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         found = self.components()
         return {
             "kernel": self.basis.describe(),

@@ -106,7 +106,7 @@ class ReleasedDensity(LinearDensity):
         return self.raw.certificate
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Versions, date, labels of the axes."""
         return self.raw.about
 
@@ -255,12 +255,12 @@ class ReleasedDensity(LinearDensity):
 
     # Its file: what the mechanism gave, from which the density is made again.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         scale = {} if self.scale is None else {"scale": self.scale.to_json()}
         return {"raw": self.raw.to_json(), "proper": self.proper, **scale}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
         raw = part_from_json(written["raw"], Release, kernel)
         if not isinstance(raw, RawDensity):
             raise ValueError("unknown raw release")
@@ -356,7 +356,7 @@ class ReleasedDensity(LinearDensity):
         a, b = self.scale.domain_range
         return f"{raw.cells.size} cells, equal on {kind}, of [{a:g}, {b:g}]"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]
         return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import name
+from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
@@ -75,7 +75,7 @@ class ReleasedDifference(Banded):
         return self.first.certificate
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Labels, date and versions."""
         return self.first.about
 
@@ -203,7 +203,7 @@ class ReleasedDifference(Banded):
 
     # Its file, table, picture and words.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "names": list(self.names),
             "first": self.first.to_json(),
@@ -211,11 +211,11 @@ class ReleasedDifference(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         first, second = (
             part_from_json(written[part], ReleasedFunction, kernel) for part in ("first", "second")
         )
-        ours, theirs = (name(each) for each in written["names"])
+        ours, theirs = (name(each) for each in sequence(written["names"]))
         if first.domain_range != second.domain_range:
             raise ValueError("the two have different domains")
         return cls(first, second, (ours, theirs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -39,10 +38,10 @@ class Estimate:
         value, lower, upper = map(_said, (self.value, self.lower, self.upper))
         return f"{value} ({100 * self.level:.4g}%: {lower} to {upper})"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As JSON types; what was not reached is null."""
         ends = {"value": self.value, "lower": self.lower, "upper": self.upper}
-        return {k: v if np.isfinite(v) else None for k, v in ends.items()} | {"level": self.level}
+        return {**{k: v if np.isfinite(v) else None for k, v in ends.items()}, "level": self.level}
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Expansion(Banded):
     center: Floats
     noise: NoiseLaw
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     synthesis: Floats | None = None
     hierarchy: Hierarchy | CurvePrior | ImagePrior | None = None
 
@@ -187,7 +187,7 @@ class Expansion(Banded):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "noisy_sum": list(self.noisy_sum),
             "exponent": self.exponent,
@@ -201,13 +201,13 @@ class Expansion(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
         return cls.checked(**cls.entries(written, kernel))
 
     @classmethod
     def entries(
-        cls, written: dict[str, Any], kernel: Any, certificate: Certificate | None = None
-    ) -> dict[str, Any]:
+        cls, written: dict[str, object], kernel: Any, certificate: Certificate | None = None
+    ) -> dict[str, object]:
         """The arguments of the class that its file holds; the certificate too, where it is not given."""
         noise, divisor = law_from_json(written["noise"]), divisor_from_json(written["divisor"])
         return {
@@ -297,7 +297,7 @@ class Expansion(Banded):
             "mechanism": f"{self.mechanism['name']}: {self.noise_words}",
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"kernel": self.basis.describe(), "domain_range": list(self.axes.values())}
 
     def published(self, what: str) -> list[str]:
@@ -386,13 +386,13 @@ def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:
     return hierarchy.measured, hierarchy.prior.components
 
 
-def _rule(bound: Mapping[str, Any]) -> str:
+def _rule(bound: Mapping[str, object]) -> str:
     """What was done to every record before anything was added up."""
     kind, before = bound.get("kind"), "Before anything was added up, every "
     summed = f"{before}curve was written as a sum of basic curves, and "
     if kind is None:
         said = ""
-    elif kind == "values" and np.ndim(bound["lower"]) + np.ndim(bound["upper"]) == 0:
+    elif kind == "values" and np.asarray(bound["lower"]).ndim + np.asarray(bound["upper"]).ndim == 0:
         low, high = bound["lower"], bound["upper"]
         said = (
             f"{before}value below {low:g} was raised to {low:g} and every value above {high:g} was "
@@ -423,7 +423,7 @@ def _rule(bound: Mapping[str, Any]) -> str:
     return said
 
 
-def _limits(bound: Mapping[str, Any]) -> str:
-    sizes = bound.get("half_widths", bound.get("semi_axes"))
+def _limits(bound: Mapping[str, object]) -> str:
+    sizes = np.asarray(bound.get("half_widths", bound.get("semi_axes")))
     first, last = number(float(sizes[0])), number(float(sizes[-1]))
     return f"{len(sizes)} of them, from {first} for the first part to {last} for the last that is kept"

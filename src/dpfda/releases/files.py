@@ -70,7 +70,7 @@ def write_text(path: str | Path, text: str) -> Path:
     return target
 
 
-def write_json(path: str | Path, written: dict[str, Any]) -> Path:
+def write_json(path: str | Path, written: dict[str, object]) -> Path:
     """Write JSON types to a file, whole or not at all."""
     return write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 

@@ -266,13 +266,13 @@ class ReleasedFunction(Expansion):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {"order": self.order, **super().to_entries()}
 
     @classmethod
     def entries(
-        cls, written: dict[str, Any], kernel: object, certificate: Certificate | None = None
-    ) -> dict[str, Any]:
+        cls, written: dict[str, object], kernel: object, certificate: Certificate | None = None
+    ) -> dict[str, object]:
         return {
             **super().entries(written, kernel, certificate),
             "order": integer(written["order"], 0, 2),
@@ -345,7 +345,7 @@ class ReleasedFunction(Expansion):
         cut = self.limits is not None and not self.order
         return super().hidden + (" and between the public bounds" if cut else "")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         accuracy = {"words": self.noise_words, **vars(self.accuracy())}
         more = {"domain_range": list(self.domain_range), "noise": accuracy}
         return super().facts() | more | {"verdict": verdict(self), "misfit": misfit(self)}

@@ -85,9 +85,9 @@ class ReleasedFunctionalRegression(Release):
     bounds: Floats
     cells: tuple[int, ...]
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     term: str = ""
-    place: Mapping[str, Any] = field(default_factory=dict)
+    place: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
@@ -129,7 +129,7 @@ class ReleasedFunctionalRegression(Release):
         """Names of the coefficient functions, the baseline first."""
         return self.corners.terms
 
-    def at(self, at: Mapping[str, Any] | None = None, **values: Any) -> Self:
+    def at(self, at: Mapping[str, object] | None = None, **values: Any) -> Self:
         """The mean curve at values of covariates, inside the public bounds of curves.
 
         Parameters
@@ -151,7 +151,7 @@ class ReleasedFunctionalRegression(Release):
         plain |= {key: str(given[key]) for key in given if known[key].bounds is None}
         return self._part("", plain)
 
-    def _part(self, term: str, place: Mapping[str, Any]) -> Self:
+    def _part(self, term: str, place: Mapping[str, object]) -> Self:
         made = replace(self, term=term, place=place)
         # Of the same noisy numbers: estimated once.
         vars(made)["_effects"] = self._effects
@@ -305,7 +305,7 @@ class ReleasedFunctionalRegression(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "covariates": self.corners.to_json(),
             "domain_range": list(self.domain_range),
@@ -321,7 +321,7 @@ class ReleasedFunctionalRegression(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
         noise = law_from_json(written["noise"])
         grid = check_grid(floats(written["grid_points"]))
         size = written["public_size"]
@@ -420,7 +420,7 @@ class ReleasedFunctionalRegression(Release):
     def lines(self) -> dict[str, str]:
         return {"covariates": self.corners.describe(), "cells": f"{len(self.cells)}"}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "covariates": self.corners.to_json(),
             "terms": list(self.terms),
@@ -442,6 +442,6 @@ class ReleasedFunctionalRegression(Release):
         }
 
 
-def _said(place: Mapping[str, Any]) -> str:
+def _said(place: Mapping[str, object]) -> str:
     told = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
     return ", ".join(f"{key} {value}" for key, value in told.items())

@@ -23,7 +23,7 @@ from dpfda.mechanisms.posteriors.histospline import (
 )
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
+from dpfda.numerics.encoding import exponent, integer, integers, mapping, number, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
 from dpfda.privacy.certificates import Certificate
@@ -91,7 +91,7 @@ class ReleasedHistogram(Banded):
     smoothing: Any
     noise: NoiseLaw
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-histogram"
     CALLED: ClassVar[str] = "released histogram"
@@ -115,7 +115,7 @@ class ReleasedHistogram(Banded):
         return self.cells.domain_range
 
     @property
-    def mechanism(self) -> dict[str, Any]:
+    def mechanism(self) -> dict[str, object]:
         """Name of the mechanism and its public tuning, and the smoothing, which comes after it."""
         return {**self.certificate.mechanism, "smoothing": self.smoothing}
 
@@ -294,7 +294,7 @@ class ReleasedHistogram(Banded):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         (scale,) = set(vars(self.noise)["scales"])
         return {
             "public_size": self.public_size,
@@ -306,10 +306,10 @@ class ReleasedHistogram(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         counts = integers(written["noisy_counts"])
-        smoothing, size, law = written["smoothing"], written["public_size"], written["noise"]
-        noise = laws_of()[law["law"]].equal(len(counts), integer(law["scale"], 1))
+        smoothing, size, law = written["smoothing"], written["public_size"], mapping(written["noise"])
+        noise = laws_of()[text(law["law"])].equal(len(counts), integer(law["scale"], 1))
         cells = CellGrid.from_json(written["cells"])
         tuning = {"name": "histogram", "cells": list(cells.shape), "noise": noise_words(noise)}
         return cls(

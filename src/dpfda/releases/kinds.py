@@ -6,9 +6,10 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import dpfda.releases
+from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
 from dpfda.releases.files import built, read_json
 from dpfda.releases.published import Published
@@ -26,9 +27,10 @@ def kinds() -> Mapping[str, type[Published]]:
     return KINDS
 
 
-def part_from_json(written: dict[str, Any], kind: type[Kind], kernel: object = None) -> Kind:
+def part_from_json(entries: object, kind: type[Kind], kernel: object = None) -> Kind:
     """A release inside the file of another; a `ValueError` where it is of another kind or schema."""
-    made = KINDS.get(written["format"])
+    written = mapping(entries)
+    made = KINDS.get(text(written["format"]))
     version = written.get("schema_version", 1)
     if made is None or not issubclass(made, kind) or not _readable(version):
         raise ValueError("a part is of another kind or schema")

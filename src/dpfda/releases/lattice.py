@@ -18,7 +18,7 @@ from dpfda.bases.grids import check_box_points, product_points
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, integer, integers, mapping, number
+from dpfda.numerics.encoding import exponent, floats, integer, integers, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
 from dpfda.numerics.rationals import rational, readable
@@ -67,7 +67,7 @@ class LatticeRelease(Banded):
     scale: int
     sensitivity: Fraction
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-lattice-release"
     CALLED: ClassVar[str] = "dpfda release on a lattice"
@@ -165,7 +165,7 @@ class LatticeRelease(Banded):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "sensitivity": str(self.sensitivity),
             "domain_range": [list(ends) for ends in self.domain_range],
@@ -176,13 +176,13 @@ class LatticeRelease(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         scale, move = integer(written["laplace_scale"], 1), rational(written["sensitivity"])
         noise = KNormNoise((1,), (scale,))
         return cls(
             noisy_values=integers(written["noisy_values"]),
             degree=integer(written["degree"], 1, 1000),
-            domain_range=tuple((number(start), number(end)) for start, end in written["domain_range"]),
+            domain_range=tuple((start, end) for start, end in floats(written["domain_range"]).tolist()),
             exponent=exponent(written["exponent"]),
             scale=scale,
             sensitivity=move,
@@ -254,7 +254,7 @@ class LatticeRelease(Banded):
             "mechanism": f"bernstein: {self.noise.describe()}",
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]
         return {"domain_range": domain, "degree": self.degree, "sensitivity": str(self.sensitivity)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
 
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.composition import Account, account
@@ -140,7 +139,7 @@ def _decisions(releases: Mapping[str, Published]) -> Section:
 
 def registry_entry(
     releases: Sequence[Published], name: str = "", curator: str = "", region: str = "", use: str = ""
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The entry of a deployment in the form of the Differential Privacy Deployments Registry.
 
     What the program cannot know (who publishes, where, what for) is left to be filled in.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ ON_LINE, AT_MOST = 601, 10_000
 ENDS = ("lower", "upper")
 
 
-def plain(release: Published, level: float) -> dict[str, Any]:
+def plain(release: Published, level: float) -> dict[str, object]:
     """The entries ``words`` and ``table`` of a release's file, as JSON types.
 
     The band of the table is of this level. All is made from the release alone, and reading the release
@@ -38,7 +37,7 @@ def thinned(points: Floats, most: int) -> Floats:
     return np.asarray(points[np.unique(np.linspace(0, points.size - 1, most).round().astype(int))])
 
 
-def _words(release: Published) -> dict[str, Any]:
+def _words(release: Published) -> dict[str, object]:
     return {
         "title": release.title,
         "promise": release.subtitle,
@@ -49,7 +48,7 @@ def _words(release: Published) -> dict[str, Any]:
     }
 
 
-def _axes(release: Published) -> list[dict[str, Any]]:
+def _axes(release: Published) -> list[dict[str, object]]:
     labels = [release.axis_label(i) for i in range(len(release.axes))]
     ends = [(_number(lower), _number(upper)) for lower, upper in release.axes.values()]
     return [
@@ -58,7 +57,7 @@ def _axes(release: Published) -> list[dict[str, Any]]:
     ]
 
 
-def _table(release: Published, level: float) -> dict[str, Any]:
+def _table(release: Published, level: float) -> dict[str, object]:
     table = release.table(_points(release), level)
     names = [*table.columns]
     band = None

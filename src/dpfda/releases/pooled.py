@@ -57,7 +57,7 @@ class ReleasedPooledMean(Banded):
     domain_range: tuple[float, float]
     bounds: tuple[float, float]
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-pooled-mean"
     CALLED: ClassVar[str] = "released pooled mean"
@@ -143,7 +143,7 @@ class ReleasedPooledMean(Banded):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "domain_range": list(self.domain_range),
             "bounds": list(self.bounds),
@@ -151,7 +151,7 @@ class ReleasedPooledMean(Banded):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         shares = NoisyShares.from_json(written["shares"])
         start, end = check_domain(tuple(floats(written["domain_range"]).tolist()))
         lower, upper = floats(written["bounds"]).tolist()

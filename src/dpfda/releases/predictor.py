@@ -25,6 +25,7 @@ from dpfda.numerics.encoding import (
     mapping,
     name,
     number,
+    sequence,
 )
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
@@ -108,7 +109,7 @@ class ReleasedPredictor(WordedPredictor):
     certificate: Certificate
     size: int
     noise: NoiseLaw | SymmetricNoise
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     spread: Floats | None = None
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
@@ -231,7 +232,7 @@ class ReleasedPredictor(WordedPredictor):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "units": self.size,
             "task": self.task,
@@ -248,13 +249,17 @@ class ReleasedPredictor(WordedPredictor):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
-        features, noise = features_from_json(written["features"]), law_from_json(written["noise"], Law)
+    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
+        features, noise = (
+            features_from_json(mapping(written["features"])),
+            law_from_json(written["noise"], Law),
+        )
         ends = [floats(written[end]) for end in ("lower", "upper")]
         if any(end.shape != (features.inputs,) for end in ends):
             raise ValueError("bounds and features differ in number")
+        mechanism = mapping(written["mechanism"])
         # A perturbed objective spends epsilon before the noise that the file holds.
-        one_sum = written["mechanism"]["name"] in ("output", "sums", "means")
+        one_sum = mechanism["name"] in ("output", "sums", "means")
         return cls(
             task=name(written["task"]),
             inputs=InputBox.of([frozen(end) for end in ends], features.inputs),
@@ -263,12 +268,12 @@ class ReleasedPredictor(WordedPredictor):
             spread=array_from_json(written["spread"]) if "spread" in written else None,
             center=number(written["center"]),
             half_width=number(written["half_width"]),
-            classes=tuple(written["classes"]),
+            classes=tuple(sequence(written["classes"])),
             loss=name(written["loss"]),
             certificate=certified(
                 written,
                 partial(sum_costs, noise, 1.0) if one_sum else one_cost,
-                lambda: ({"description": BOUND}, written["mechanism"]),
+                lambda: ({"description": BOUND}, mechanism),
                 [noise],
             ),
             size=integer(written["units"], 0),

@@ -9,6 +9,7 @@ import numpy as np
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import number
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as said
 from dpfda.records.features import FeatureMap
@@ -64,7 +65,7 @@ class WordedPredictor(Banded):
     @property
     def penalty(self) -> float:
         """The penalty on rough functions, which files written by earlier versions call psi."""
-        return float(self.mechanism.get("penalty", self.mechanism.get("psi")))
+        return number(self.mechanism.get("penalty", self.mechanism.get("psi")))
 
     @property
     def made_by(self) -> str:
@@ -142,7 +143,9 @@ class WordedPredictor(Banded):
         wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
         if not self._followed:
             far = said(wide * float(deviations(rows, self.spread)[0]))
-            rests = {"objective": "the penalty", "gradient": "its steps"}.get(self.mechanism["name"])
+            rests = {"objective": "the penalty", "gradient": "its steps"}.get(
+                str(self.mechanism["name"])
+            )
             known = "at most " if rests else ""
             why = f", by {rests} alone; records may have damped it" if rests else ""
             return (
@@ -160,7 +163,7 @@ class WordedPredictor(Banded):
             "solver": f"{self.mechanism['name']}: {self.noise.describe()}",
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "units": self.size,
             "task": self.task,

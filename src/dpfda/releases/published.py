@@ -54,7 +54,7 @@ class Published(Certified):
         @property
         def certificate(self) -> Certificate: ...
         @property
-        def about(self) -> Mapping[str, Any]: ...
+        def about(self) -> Mapping[str, object]: ...
         @property
         def domain_range(self) -> Any: ...
         @property
@@ -78,22 +78,22 @@ class Published(Certified):
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, MappingProxyType(dict(value)))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # A read-only view of a mapping cannot be pickled; what was computed is computed again.
         computed = {k for k in vars(self) if isinstance(getattr(type(self), k, None), cached_property)}
         kept = {k: v for k, v in vars(self).items() if k not in computed}
         return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in kept.items()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         """What this kind alone holds, as JSON types."""
         raise NotImplementedError
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         """Build a release from JSON types; whatever does not fit raises a `ValueError`."""
         raise NotImplementedError
 
@@ -329,7 +329,7 @@ class Published(Certified):
         """Further lines of `repr`, by name."""
         return {}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What this kind alone states about itself, as JSON types."""
         return {}
 
@@ -353,10 +353,11 @@ class Published(Certified):
     @property
     def software(self) -> str:
         """With what it was made, where it is known."""
-        found = self.about.get("versions", {}).get("dpfda")
+        versions = self.about.get("versions")
+        found = versions.get("dpfda") if isinstance(versions, Mapping) else None
         return f" with dpfda {found}" if found else ""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """What it states about itself, as JSON types: for programs."""
         written = certificate_to_json(self.certificate)
         left_out = ("costs", "release_id")

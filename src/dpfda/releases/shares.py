@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from dpfda.bases.grids import frozen
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, integer, integers
+from dpfda.numerics.encoding import exponent, integer, integers, mapping, text
 from dpfda.numerics.errors import ParameterError
 
 
@@ -62,7 +61,7 @@ class NoisyShares:
         """Simulated noise (draws, cells), in units."""
         return np.asarray(np.ldexp(self.noise.simulate(generator, draws), -self.exponent))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The shares and their noise as JSON types."""
         (scale,) = set(vars(self.noise)["scales"])
         return {
@@ -73,9 +72,14 @@ class NoisyShares:
         }
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Self:
+    def from_json(cls, entries: object) -> Self:
         """Build the shares again; whatever does not fit raises a `ValueError`."""
-        noisy, size, law = integers(written["noisy_shares"]), written["public_size"], written["noise"]
-        noise = laws_of()[law["law"]].equal(len(noisy), integer(law["scale"], 1))
+        written = mapping(entries)
+        noisy, size, law = (
+            integers(written["noisy_shares"]),
+            written["public_size"],
+            mapping(written["noise"]),
+        )
+        noise = laws_of()[text(law["law"])].equal(len(noisy), integer(law["scale"], 1))
         size = None if size is None else integer(size, 1)
         return cls(noisy, noise, size, exponent(written["exponent"]))

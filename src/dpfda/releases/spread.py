@@ -84,12 +84,12 @@ class MeanAndVariance(ReleasedFunction):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         assert self.squares is not None  # noqa: S101
         return {**super().to_entries(), "squares": self.squares.to_json()}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         squares = part_from_json(written["squares"], ReleasedFunction, kernel)
         made = cls.entries(written, kernel, certified(written))
         return cls.checked(**made, squares=squares)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from dpfda.noise import NoiseLaw, law_from_json
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, integers, number
+from dpfda.numerics.encoding import integer, integers, mapping, number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
@@ -47,7 +47,7 @@ class Selection:
     noise: NoiseLaw
     achieved: Guarantee
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As JSON types."""
         return {
             "radii": list(self.radii),
@@ -58,10 +58,11 @@ class Selection:
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> Selection:
+    def from_json(cls, entries: object) -> Selection:
         """From JSON types."""
+        written = mapping(entries)
         return cls(
-            tuple(number(radius) for radius in written["radii"]),
+            tuple(number(radius) for radius in sequence(written["radii"])),
             integers(written["noisy_counts"]),
             integer(written["scale"], 1),
             law_from_json(written["noise"]),
@@ -109,7 +110,7 @@ class TwoStageFunction(ReleasedFunction):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         assert self.first is not None  # noqa: S101
         assert self.last is not None  # noqa: S101
         return {
@@ -121,8 +122,9 @@ class TwoStageFunction(ReleasedFunction):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
-        selection = written["selection"]
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
+        chosen = written["selection"]
+        selection = None if chosen is None else mapping(chosen)
         first = part_from_json(written["first"], ReleasedFunction, kernel)
         certificate = certified(written, partial(_costs, first, selection))
         if written.get("schema_version") == 1:
@@ -160,7 +162,7 @@ class TwoStageFunction(ReleasedFunction):
 
 
 def _costs(
-    first: ReleasedFunction, selection: Mapping[str, Any] | None, whole: Guarantee, _: Guarantee
+    first: ReleasedFunction, selection: Mapping[str, object] | None, whole: Guarantee, _: Guarantee
 ) -> Costs:
     """Both stages, and the choice between them, in version 1; what is not certain is the last's."""
     own = first.certificate

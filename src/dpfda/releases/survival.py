@@ -71,7 +71,7 @@ class ReleasedSurvival(Banded):
     cells: LifeCells
     shares: NoisyShares
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     level: str | None = None
 
     FORMAT: ClassVar[str] = "dpfda-survival"
@@ -305,11 +305,11 @@ class ReleasedSurvival(Banded):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {"cells": self.cells.to_json(), "shares": self.shares.to_json(), "level": self.level}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         cells, shares = LifeCells.from_json(written["cells"]), NoisyShares.from_json(written["shares"])
         level = None if written["level"] is None else text(written["level"])
         if len(shares.noisy) != cells.size or not (level is None or level in cells.levels):
@@ -400,5 +400,5 @@ class ReleasedSurvival(Banded):
     def lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"cells": self.cells.to_json(), "median": self.median().to_json()}

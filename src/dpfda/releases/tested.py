@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_points
 from dpfda.mechanisms.design.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, integers, mapping, name, text
+from dpfda.numerics.encoding import floats, integers, mapping, name, sequence, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
 from dpfda.privacy.certificates import Certificate
@@ -64,7 +64,7 @@ class ReleasedTest(Release):
     upper: Floats
     shares: NoisyShares
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-test"
     CALLED: ClassVar[str] = "released test of equality"
@@ -151,7 +151,7 @@ class ReleasedTest(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         arrays = {"grid_points": self.curve_points, "weights": self.weights}
         arrays |= {"lower": self.lower, "upper": self.upper}
         return {
@@ -163,13 +163,13 @@ class ReleasedTest(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
         shares = NoisyShares.from_json(written["shares"])
         points, weights, lower, upper = (
             floats(written[key]) for key in ("grid_points", "weights", "lower", "upper")
         )
         made = cls(
-            tuple(map(name, written["groups"])),
+            tuple(map(name, sequence(written["groups"]))),
             integers(written["sizes"]),
             text(written["look_for"]),
             points,
@@ -239,7 +239,7 @@ class ReleasedTest(Release):
     def lines(self) -> dict[str, str]:
         return {"looks for": DESCRIBED[self.look_for], "statistic": number(self.statistic)}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "groups": dict(zip(self.names, self.sizes, strict=True)),
             "look_for": self.look_for,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import name
+from dpfda.numerics.encoding import mapping, name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
@@ -64,7 +64,7 @@ class ReleasedVector(Release):
         return tuple(self.means)
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Labels, date and versions: what is the same for all channels."""
         others = [mean.about for mean in self.means.values()]
         return {k: v for k, v in self._any.about.items() if all(about.get(k) == v for about in others)}
@@ -110,16 +110,16 @@ class ReleasedVector(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, Any]:
+    def to_entries(self) -> dict[str, object]:
         return {
             "channels": [{"name": name, "mean": mean.to_json()} for name, mean in self.means.items()]
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: object = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         means = {
             name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
-            for part in written["channels"]
+            for part in map(mapping, sequence(written["channels"]))
         }
         return cls(means, certified(written))
 
@@ -175,5 +175,5 @@ class ReleasedVector(Release):
             ],
         )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"channels": list(self.names), "domain_range": list(self.domain_range)}

@@ -84,7 +84,7 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
 def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
     """Values clipped to the bounds on a record, where these are on values."""
     written = plan.bounded["records"]
-    if plan.about["center"] == "pairs" or written is None or written["kind"] != "values":
+    if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
         return lambda values, grid: values
     lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
     return lambda values, grid: np.asarray(np.clip(values, lower, upper))

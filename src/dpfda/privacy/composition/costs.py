@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
@@ -66,7 +65,7 @@ class Cost:
             return Cost(ApproximateDP(epsilon, loss.delta(epsilon)), loss)
         return Cost(for_replace_one(self.guarantee), loss)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Guarantee and loss with exact numbers."""
         terms = {term: str(getattr(self.guarantee, term)) for term in self.guarantee.terms}
         return {"guarantee": {"kind": self.guarantee.kind, **terms}, "loss": self.loss.to_json()}

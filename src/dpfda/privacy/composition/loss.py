@@ -50,7 +50,7 @@ class Loss(Protocol):
     def describe(self) -> str:
         """Say in words what is known."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The kind and its exact public numbers."""
 
 
@@ -84,8 +84,8 @@ class KnownLoss:
     def _delta(self, epsilon: Fraction) -> Fraction:
         raise NotImplementedError
 
-    def to_json(self) -> dict[str, Any]:
-        written: dict[str, Any] = {"kind": self.kind}
+    def to_json(self) -> dict[str, object]:
+        written: dict[str, object] = {"kind": self.kind}
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             written[field.name] = value if isinstance(value, int) else str(value)

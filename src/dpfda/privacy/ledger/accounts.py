@@ -74,7 +74,7 @@ class Amount:
             ) from None
 
     @classmethod
-    def read(cls, kind: str, written: Mapping[str, str]) -> Amount:
+    def read(cls, kind: str, written: Mapping[str, object]) -> Amount:
         """Read what `written` wrote."""
         return cls(kind, tuple(rational(written[term]) for term in KINDS[kind].terms))
 

@@ -21,7 +21,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.dataset import DatasetLedger
 from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, required
-from dpfda.privacy.ledger.history import Record, audit, releases, to_csv, to_json_lines
+from dpfda.privacy.ledger.history import Charged, Record, audit, releases, to_csv, to_json_lines
 from dpfda.privacy.ledger.reservation import Reservation
 from dpfda.privacy.ledger.spending import spend
 
@@ -332,7 +332,7 @@ class AnyLedger(ABC):
                 _latest(rows, dataset)
             return rows.records(dataset)
 
-    def releases(self, dataset: str | None = None) -> list[dict[str, Any]]:
+    def releases(self, dataset: str | None = None) -> list[Charged]:
         """What was charged, oldest first: number, time, dataset, what, unit, cost and file.
 
         The file is None where none was noted: the release was not written, or by other means.

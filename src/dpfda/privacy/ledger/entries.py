@@ -22,7 +22,7 @@ def costs_of(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
     return (given if isinstance(given, Cost) else Cost(checked_guarantee(given)),)
 
 
-def asked_by(costs: Sequence[Cost]) -> dict[str, Any]:
+def asked_by(costs: Sequence[Cost]) -> dict[str, object]:
     """What a release costs in its own terms, and what each of its stages does."""
     whole = added([cost.guarantee for cost in costs])
     written = {"kind": whole.kind, **Amount.of(whole).written()}
@@ -43,10 +43,10 @@ def required(entry: Mapping[str, object], key: str) -> Any:
     return entry[key]
 
 
-def plain(entry: Mapping[str, object]) -> dict[str, Any]:
+def plain(entry: Mapping[str, object]) -> dict[str, object]:
     """The entry as JSON types, so that it can be kept and read back."""
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))
+        plain: dict[str, object] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))
     except (TypeError, ValueError):
         raise ParameterError("entry", "consist of JSON types", "something else") from None
     return plain

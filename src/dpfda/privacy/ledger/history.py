@@ -7,8 +7,9 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict, cast
 
+from dpfda.numerics.encoding import integer, mapping, text
 from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget
@@ -52,11 +53,11 @@ class Record:
     budget: Budget
     spent: Amount
     cost: Amount | None = None
-    asked: Mapping[str, Any] | None = None
-    details: Mapping[str, Any] | None = None
+    asked: Mapping[str, object] | None = None
+    details: Mapping[str, object] | None = None
     filter: Filter | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """JSON types; amounts as exact text."""
         return {
             "number": self.number,
@@ -75,7 +76,7 @@ class Record:
         }
 
 
-def record_from_json(written: Mapping[str, Any]) -> Record:
+def record_from_json(written: Mapping[str, object]) -> Record:
     """A row from what `Record.to_json` wrote.
 
     Raises
@@ -84,20 +85,21 @@ def record_from_json(written: Mapping[str, Any]) -> Record:
         If it is not one that this library wrote.
     """
     try:
-        kind, cost, asked = written["kind"], written["cost"], written["asked"]
-        amount = Amount.read(kind, written["budget"])
+        kind, cost, asked = text(written["kind"]), written["cost"], written["asked"]
+        kept = written.get("filter")
+        amount = Amount.read(kind, mapping(written["budget"]))
         guarantee: Guarantee = KINDS[kind](*amount.values)
         return Record(
-            number=int(written["number"]),
+            number=integer(written["number"]),
             time=str(written["time"]),
             dataset=str(written["dataset"]),
-            action=written["action"],
-            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), written["unit"]),
-            spent=Amount.read(kind, written["spent"]),
-            cost=None if cost is None else Amount.read(kind, cost),
-            asked=None if asked is None else dict(asked),
-            details=dict(written["details"]),
-            filter=None if written.get("filter") is None else Filter.from_json(written["filter"]),
+            action=cast("Action", written["action"]),
+            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), text(written["unit"])),
+            spent=Amount.read(kind, mapping(written["spent"])),
+            cost=None if cost is None else Amount.read(kind, mapping(cost)),
+            asked=None if asked is None else mapping(asked),
+            details=mapping(written["details"]),
+            filter=None if kept is None else Filter.from_json(mapping(kept)),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         number = written.get("number")
@@ -133,13 +135,27 @@ def _let_through(record: Record) -> bool:
     return record.filter.sums(whole) or record.filter.lengths(whole)
 
 
-def releases(records: Iterable[Record]) -> list[dict[str, Any]]:
+class Charged(TypedDict):
+    """What was charged in one row, in words, and the file that holds the release."""
+
+    number: int
+    time: str
+    dataset: str
+    what: str
+    unit: str
+    cost: str
+    file: str | None
+
+
+def releases(records: Iterable[Record]) -> list[Charged]:
     """What was charged, oldest first: number, time, data set, what, unit, cost, and the file it is in.
 
     The file is None where none was noted: the release was not written, or by other means.
     """
     kept = list(records)
-    files = {r.details["charge"]: r.details["file"] for r in kept if r.action == "note" and r.details}
+    files = {
+        r.details["charge"]: str(r.details["file"]) for r in kept if r.action == "note" and r.details
+    }
     return [
         {
             "number": record.number,
@@ -155,7 +171,7 @@ def releases(records: Iterable[Record]) -> list[dict[str, Any]]:
     ]
 
 
-def table(listed: Sequence[Mapping[str, Any]]) -> str:
+def table(listed: Sequence[Charged]) -> str:
     """Releases as lines for reading, each with its row of the ledger."""
     rows = [
         (
@@ -189,7 +205,7 @@ def to_csv(records: Iterable[Record]) -> str:
     for record in records:
         row = record.to_json()
         for name in ("cost", "spent", "budget"):
-            row[name] = " ".join(f"{term}={value}" for term, value in (row[name] or {}).items())
+            row[name] = " ".join(f"{term}={value}" for term, value in mapping(row[name] or {}).items())
         for name in ("asked", "details", "filter"):
             row[name] = json.dumps(row[name] or {}, allow_nan=False)
         writer.writerow(row)

@@ -123,7 +123,7 @@ def _table(file: Path) -> Any:
 
 
 @lru_cache(8)
-def _content(written: bytes) -> dict[str, Any]:
+def _content(written: bytes) -> dict[str, object]:
     # Projects' files are long: to read one anew takes longer than a small release.
     import tomllib
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +41,7 @@ class Query:
         Order of the derivative.
     """
 
-    words: dict[str, Any]
+    words: dict[str, object]
     points: Floats
     weights: Floats
     order: int = 0
@@ -138,7 +137,7 @@ def pose(query: Query, frame: ReleasedFunction, scales: Sequence[int]) -> Posed:
 def value_at(point: float, frame: ReleasedFunction, order: int = 0) -> Query:
     """The value, or a derivative, at one point."""
     at = np.array([check_point(point, frame.domain_range) + 0.0])
-    words: dict[str, Any] = {"kind": "value", "at": float(at[0])}
+    words: dict[str, object] = {"kind": "value", "at": float(at[0])}
     if order:
         words |= {"kind": "derivative", "order": order}
     return Query(words, at, np.ones(1), order)
