@@ -72,6 +72,36 @@ def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
     assert epsilon == float(f"{epsilon:.3g}")
 
 
+@pytest.mark.parametrize("name", ["line", "gaussian", "covariance", "comparison"])
+def test_the_table_between_has_least_numbers_for_budgets_around(name):
+    plan = PLANNED[name]
+    wanted = plan.error / 2
+    rows = plan.between(error=wanted)
+    assert [row["epsilon"] for row in rows] == [0.25, 0.5, 1.0, 2.0, 4.0]
+    for row in rows:
+        enough = plan.at(n=row["least_n"], epsilon=row["epsilon"])
+        fewer = plan.at(n=math.floor(row["least_n"] / 1.1), epsilon=row["epsilon"])
+        # What is looked for quickly is enough but for two per cent.
+        assert enough.error <= 1.03 * wanted
+        assert fewer.error > wanted
+    assert rows[2]["least_n"] == pytest.approx(plan.least_n(error=wanted), rel=0.02)
+
+
+def test_budgets_too_small_to_publish_anything_are_not_enough():
+    # Two components need a basis of two functions, which a small budget does not allow.
+    plan = PrivateFPCA(1.0, bounds=(0, 1), n_components=2).plan(200, POINTS)
+    least = plan.least_epsilon(error=1.0)
+    assert plan.at(epsilon=least).error <= 1.0
+    with pytest.raises(ParameterError, match="n_components must be at most"):
+        plan.at(epsilon=least / 1.1)
+
+
+def test_the_expected_error_hardly_depends_on_how_many_means_are_simulated():
+    for plan in (PLANNED["line"], PLANNED["line"].at(epsilon=0.1), PLANNED["line"].at(epsilon=10)):
+        many, some = (plan.typical(plan.expected_error(draws).total) for draws in (7200, 720))
+        assert some == pytest.approx(many, rel=0.03)
+
+
 def test_pure_noise_on_a_public_number_scales_exactly():
     # Of a fixed linear estimate: error is noise alone, one over n epsilon.
     estimator = PrivateMean(1.0, bounds=(0, 1), mechanism="bernstein")

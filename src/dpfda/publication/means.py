@@ -35,8 +35,8 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
-# Means that are simulated where an error is looked for, and releases for an expected band.
-QUICK_DRAWS, EXAMPLES = 300, 8
+# Releases that are simulated for an expected band.
+EXAMPLES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class MeanPlan(MeanDesign):
         return expected_error(self.problem(self.n), self.planned, self.basis, draws, rough)
 
     def expected(self, quick: bool = False) -> float | None:
-        found = self.expected_error(QUICK_DRAWS if quick else DRAWS)
+        found = self.expected_error()
         return None if found is None else self.typical(found.total)
 
     def typical(self, square: float) -> float:

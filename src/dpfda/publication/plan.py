@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import probability, real, whole
+from dpfda.numerics.parameters import probability, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.privacy.words import number
-from dpfda.publication.least import beyond, least
+from dpfda.publication.least import EPSILONS, LEVEL, SIZES, beyond, least
+from dpfda.publication.needed import least_units, ratio_of, table, times, with_epsilon
 from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
 
-LEVEL = 0.95
-# Where least budgets and sizes are looked for.
-EPSILONS, SIZES = (1e-6, 1e4), (2.0, 1e9)
 # Tables go from an eighth of the budget or size to eight times it.
 SPAN, ROWS = 8, 7
+# Least numbers are looked for so closely; where errors are those of few simulated releases, less so.
+CLOSE, CLOSE_SIMULATED = 0.01, 0.03
 
 
 class Plan(ABC):
@@ -69,6 +68,8 @@ class Plan(ABC):
     again: Callable[[Guarantee, int], Any] | None = None
     # A number of units to expect, where it is private.
     expected_size: int | None = None
+    # Whether expected errors are those of few simulated releases, and of fewer where it is to be quick.
+    simulated: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -138,6 +139,11 @@ class Plan(ABC):
         """As `band`, for a level that has been checked."""
         return None
 
+    @property
+    def band_words(self) -> str:
+        """Why no expected band is stated, where there is none."""
+        return "Of this summary no width of a band can be foretold; ask for an error."
+
     def band(self, level: float = LEVEL) -> float | None:
         """Expected half-width of the release's default band, over the domain; None where it has none.
 
@@ -180,7 +186,7 @@ class Plan(ABC):
             If they are unusable.
         """
         if epsilon is not None:
-            guarantee = _with_epsilon(self.guarantee, epsilon)
+            guarantee = with_epsilon(self.guarantee, epsilon)
         units = self.n if n is None else whole(n, "n", 2)
         if units is None:
             raise ParameterError("n", "be given", "None", "The number of units is private: expect one.")
@@ -223,19 +229,19 @@ class Plan(ABC):
         """
         if isinstance(self.guarantee, ZeroConcentratedDP):
             raise ParameterError("rho", "be an epsilon where the least one is wanted", "rho")
-        ratio = self._ratio(error, band, level)
-        found = least(
-            lambda at, quick: ratio(self.at(epsilon=_exact(at)), quick),
-            float(self.guarantee.epsilon),
-            EPSILONS,
-        )
+        ratio, n = ratio_of(self, error, band, level), self.n
+
+        def at(epsilon: float, quick: bool) -> float:
+            return ratio(with_epsilon(self.guarantee, _exact(epsilon)), n, quick)
+
+        found = least(at, float(self.guarantee.epsilon), EPSILONS, self.close)
         if found is None:
             raise beyond(error, band, f"an epsilon up to {EPSILONS[1]:g}")
-        if found <= EPSILONS[0]:
+        if found[0] <= EPSILONS[0]:
             name, wanted = ("error", error) if band is None else ("band", band)
             words = "be smaller: a release that says nothing is expected to be as exact"
             raise ParameterError(name, words, f"{wanted:g}")
-        return found
+        return found[0]
 
     def least_n(
         self, error: float | None = None, band: float | None = None, level: float = LEVEL
@@ -244,32 +250,39 @@ class Plan(ABC):
 
         Parameters and errors as in `least_epsilon`; up to 10^9 units.
         """
-        ratio = self._ratio(error, band, level)
-        found = least(
-            lambda at, quick: ratio(self.at(n=math.ceil(at)), quick), float(self.n or 100), SIZES
-        )
+        found = least_units(self, ratio_of(self, error, band, level))
         if found is None:
             raise beyond(error, band, f"{SIZES[1]:g} units")
-        return math.ceil(found)
+        return found[0]
 
-    def _ratio(
-        self, error: float | None, band: float | None, level: float
-    ) -> Callable[[Plan, bool], float]:
-        """What a plan gives, over what is wanted."""
-        if (error is None) == (band is None):
-            found = "none" if error is None else "both"
-            raise ParameterError("error", "be given, or band, and not both", found)
-        name = "error" if band is None else "band"
-        wanted = real(error if band is None else band, name, 1e-100, 1e100)
-        probability(level, "level")
+    def between(
+        self, error: float | None = None, band: float | None = None, level: float = LEVEL
+    ) -> list[dict[str, float | None]]:
+        """The least numbers of units for budgets from a quarter of this one to four times it.
 
-        def ratio(plan: Plan, quick: bool) -> float:
-            given = plan.expected(quick) if band is None else plan.half_width(level)
-            if given is None:
-                raise ParameterError(name, "be one that can be stated", "none", self.error_words)
-            return given / wanted
+        Parameters and errors as in `least_epsilon`.
 
-        return ratio
+        Returns
+        -------
+        list of dict
+            "epsilon" (or "rho") and "least_n", which is None where 10^9 units are not enough.
+
+        Examples
+        --------
+        >>> from dpfda import PrivateMean
+        >>> plan = PrivateMean(1.0, bounds=(0, 1)).plan(n=500, columns=48)
+        >>> [row["epsilon"] for row in plan.between(error=0.03)]
+        [0.25, 0.5, 1.0, 2.0, 4.0]
+        """
+        rows = table(self, ratio_of(self, error, band, level))
+        if rows is None:
+            raise beyond(error, band, f"{SIZES[1]:g} units")
+        return rows
+
+    @property
+    def close(self) -> float:
+        """How closely least numbers are looked for: no closer than errors are known."""
+        return CLOSE_SIMULATED if self.simulated else CLOSE
 
     # In words, numbers and pictures.
 
@@ -315,7 +328,7 @@ class Plan(ABC):
         """Expected errors from an eighth of the budget to eight times it, at this number of units."""
         rows = []
         for factor in _factors(ROWS):
-            plan = self.at(guarantee=_times(self.guarantee, factor))
+            plan = self.at(guarantee=times(self.guarantee, factor))
             budget = getattr(plan.guarantee, "epsilon", None) or getattr(plan.guarantee, "rho", None)
             rows.append({"epsilon": float(budget or 0), "error": plan.expected(quick)})
         return rows
@@ -377,19 +390,6 @@ class Prepared(Generic[PlanType, Total]):
 
     def __repr__(self) -> str:
         return f"Prepared({type(self.plan).__name__}, content private)"
-
-
-def _with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
-    if isinstance(guarantee, ZeroConcentratedDP):
-        raise ParameterError("epsilon", "be left out of a plan by rho", f"{epsilon}", "Pass guarantee=.")
-    delta = getattr(guarantee, "delta", None)
-    return PureDP(epsilon) if delta is None else ApproximateDP(epsilon, delta)
-
-
-def _times(guarantee: Guarantee, factor: Fraction) -> Guarantee:
-    if isinstance(guarantee, ZeroConcentratedDP):
-        return ZeroConcentratedDP(guarantee.rho * factor)
-    return _with_epsilon(guarantee, guarantee.epsilon * factor)
 
 
 def _factors(steps: int) -> list[Fraction]:

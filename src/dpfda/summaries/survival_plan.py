@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,7 @@ class SurvivalPlan(TablePlan):
     about: Mapping[str, Any]
     again: Callable[[Guarantee, int], SurvivalPlan] | None = None
     expected_size: int | None = None
+    simulated: ClassVar[bool] = True
 
     @property
     def tuning(self) -> dict[str, Any]:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 SPAN = 8
 STEPS = 7
 CURVE_STEPS = 13
-# Means that are simulated for a point of the picture; the table takes more.
-PICTURE_DRAWS = 300
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
 
@@ -159,7 +157,7 @@ def plan_view(
 
     at = np.array(values)
 
-    found = [plan.expected_error(PICTURE_DRAWS) for plan in plans]
+    found = [plan.expected_error() for plan in plans]
 
     def line(part: str, label: str, stroke: Stroke) -> Line:
         pairs = zip(plans, found, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
-# The table has a half and twice the least epsilon, and steps between.
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def answer(publication: Publication, given: Given) -> None:
@@ -145,16 +142,12 @@ def needed(given: Given, made: Plan, wanted: dict[str, Any]) -> dict[str, Any]:
         found["least_n"] = made.least_n(**wanted)
     if not found:
         raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
-    from dpfda.front.command.forecast import with_budget
-
-    term = made.guarantee.terms[0]
-    middle = found.get("least_epsilon") or float(getattr(made.guarantee, term))
-    start, rows = found.get("least_n") or given.curves, []
-    for factor in FACTORS:
-        other = with_budget(made.guarantee, Fraction(f"{middle * factor:.6g}"))
-        near = made.at(n=max(2, round(start / factor)), guarantee=other)
-        rows.append({term: middle * factor, "least_n": near.least_n(**wanted)})
-    return {**found, "between": rows}
+    middle = made
+    if "least_epsilon" in found:
+        middle = made.at(epsilon=found["least_epsilon"])
+    elif "least_n" in found:
+        middle = made.at(n=found["least_n"])
+    return {**found, "between": middle.between(**wanted)}
 
 
 def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any], of: str) -> str:
@@ -177,7 +170,7 @@ def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any
     rows = found["between"]
     columns = {
         term: [f"{row[term]:.4g}" for row in rows],
-        f"least number of {of}": [str(row["least_n"]) for row in rows],
+        f"least number of {of}": [str(row["least_n"] or "more than 10^9") for row in rows],
     }
     return "\n".join([*lines, aligned(columns)])
 

@@ -16,12 +16,13 @@ from dpfda.bases.priors import Hierarchy
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior, mixture_of
+from dpfda.mechanisms.posteriors.components import smooth_roots
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
 
 # Means that are simulated, each with two releases.
-DRAWS = 1000
+DRAWS = 720
 FEWEST_DRAWS = 200
 MANY_BLOCKS = 8
 # Images that are simulated, at most.
@@ -30,6 +31,7 @@ IMAGES = 60
 # fifth of what the bounds allow to a thousandth.
 MIDDLE = (0.2, 0.8)
 CURVE_SCALES = 10.0 ** (-2 / 3 * np.arange(1, 5))
+GOLDEN, FEWEST_MATCHED = (math.sqrt(5) - 1) / 2, 8
 
 
 @dataclass(frozen=True)
@@ -244,24 +246,42 @@ def _of_images(model: ImageModel, design: Design, problem: Problem, draws: int) 
 
 def _means_between(model: CurveModel, generator: np.random.Generator, draws: int) -> Floats:
     """Smooth curves (draws, m) between 0 and 1."""
-    roots = [part.root for part in model.parts if part.kind == "smooth"][::2]
-    curves, generator.bit_generator.state = _curves_between(roots, generator.bit_generator.state, draws)
+    functions, state = model.parts[0].root.shape[1], generator.bit_generator.state
+    curves, generator.bit_generator.state = _curves_between(model.times, functions, state, draws)
     grid = curves if model.lift is None else curves @ model.lift.T
     return np.asarray(np.clip(grid, 0.0, 1.0))
 
 
 @remembered(4)
-def _curves_between(roots: list[Floats], state: Any, draws: int) -> tuple[Floats, Any]:
-    """Smooth curves (draws, N), not clipped, and the generator's state after them."""
+def _curves_between(times: Floats, functions: int, state: Any, draws: int) -> tuple[Floats, Any]:
+    """Smooth curves (draws, N), not clipped, and the generator's state after them.
+
+    Levels are spread evenly, and in the curves of each shape and scale the leading coefficients have
+    their variances exactly and no correlations: that takes chance out of averages of squares.
+    """
     generator = np.random.Generator(np.random.Philox())
     generator.bit_generator.state = state
-    curves = generator.uniform(*MIDDLE, draws)[:, None] * np.ones(len(roots[0]))
+    places = (generator.uniform() + GOLDEN * np.arange(draws)) % 1.0
+    curves = np.repeat((MIDDLE[0] + (MIDDLE[1] - MIDDLE[0]) * places)[:, None], times.size, axis=1)
+    roots = smooth_roots(times, functions)
     for place, root in enumerate(roots):
-        rows = slice(place, None, len(roots))
-        normals = generator.standard_normal((draws, root.shape[1]))[rows, 1:]
-        sizes = np.sqrt(np.resize(CURVE_SCALES, len(normals)))
-        curves[rows] += sizes[:, None] * (normals @ root[:, 1:].T)
+        normals = generator.standard_normal((draws, functions - 1))[place :: len(roots)]
+        for size, scale in enumerate(CURVE_SCALES):
+            rows = slice(place + size * len(roots), None, len(roots) * len(CURVE_SCALES))
+            drawn = _matched(normals[size :: len(CURVE_SCALES)])
+            curves[rows] += np.sqrt(scale) * (drawn @ root[:, 1:].T)
     return curves, generator.bit_generator.state
+
+
+def _matched(normals: Floats) -> Floats:
+    """Normals (n, K), of which the first columns are turned to have mean square one and no products."""
+    if len(normals) < FEWEST_MATCHED:
+        return normals
+    kept = min(normals.shape)
+    turned, triangle = np.linalg.qr(normals[:, :kept])
+    # Signs make the turned columns as random as the normals were.
+    turned *= np.sign(np.diag(triangle)) * math.sqrt(len(normals))
+    return np.concatenate([turned, normals[:, kept:]], axis=1)
 
 
 def _wiener(

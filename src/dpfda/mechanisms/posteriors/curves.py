@@ -224,19 +224,20 @@ class CurveModel:
         scaled, scales = noisy / self.deviations - self.seen @ (center - 0.5), SCALES[:KEPT]
         ratio = self._identity
         shared = None if ratio is None else scaled @ self.parts[0].vectors
-        logs, gains, turned = [], [], []
-        for part in self.parts:
+        logs = np.empty((len(noisy), len(self.parts), KEPT))
+        gains, turned = [], []
+        for place, part in enumerate(self.parts):
             power = 1 + scales[:, None] * part.values
             turned.append(scaled @ part.vectors if shared is None else shared)
-            likelihoods = -0.5 * (np.log(power).sum(axis=1) + turned[-1] ** 2 @ (1 / power).T)
-            logs.append(np.log(LINE[part.kind]) + likelihoods)
+            logs[:, place] = np.log(LINE[part.kind]) - 0.5 * np.log(power).sum(axis=1)
+            logs[:, place] -= turned[-1] ** 2 @ (0.5 / power).T
             gains.append(scales[:, None] / power)
-        top = np.max(logs, axis=(0, 2))[:, None]
-        weights = [np.exp(log - top) for log in logs]
-        total = np.sum(weights, axis=(0, 2))[:, None]
+        logs -= logs.max(axis=(1, 2))[:, None, None]
+        weights = np.exp(logs, out=logs)
+        weights /= weights.sum(axis=(1, 2))[:, None, None]
         means = np.zeros((len(noisy), center.size))
-        for part, weight, gain, rotated in zip(self.parts, weights, gains, turned, strict=True):
-            kept = (weight / total) @ gain * rotated
+        for place, (part, gain, rotated) in enumerate(zip(self.parts, gains, turned, strict=True)):
+            kept = weights[:, place] @ gain * rotated
             # Where all parts have the same eigenvectors they are taken back together.
             means += kept @ part.back.T if ratio is None else kept * (part.values / ratio)
         if ratio is not None:
