@@ -10,12 +10,14 @@ from dpfda.testing.simulation import (
     simulate_releases,
     simulated_coefficients,
 )
+from dpfda.testing.summaries import check_summary
 
 __all__ = [
     "NotPrivate",
     "check_law",
     "check_mechanism",
     "check_release",
+    "check_summary",
     "non_private_mean",
     "released_coefficients",
     "simulate_density",

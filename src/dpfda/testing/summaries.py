@@ -1,0 +1,181 @@
+"""The contract of a summary, to be run by whoever adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.noise import NoiseLaw
+from dpfda.noise.protocol import VectorLaw
+from dpfda.numerics import exactness
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import BudgetError, ParameterError
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.composition import compose
+from dpfda.privacy.guarantees import within
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.releases.base import Release
+from dpfda.summaries.estimator import Estimator
+
+DATASET = "data"
+# Rows that bounds must hold, in units of the largest value that is given.
+FAR = 1e6
+
+
+def check_summary(estimator: Estimator, X: ArrayLike, *others: object, sums: bool = True) -> None:
+    """Check a summary: its parameters, what it charges and when, and how far a row moves it.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Not fitted and without a ledger. Every row of X is a privacy unit.
+    X : array (n, ..)
+        Records, as `fit` takes them; at least three.
+    *others
+        What else `fit` takes, y mostly; it stays the same when a row of X is replaced.
+    sums : bool
+        Whether what gets noise is a sum over rows. Then the step from one row to another must be the
+        same integers whatever the other rows are.
+
+    Notes
+    -----
+    The neighbours are an attack: rows far outside all bounds, constant or of changing sign, against each
+    other. Where the release has one stage and its law is drawn once, what that gives for the difference
+    of the sums must be within the guarantee. That a summary passes is no proof of its sensitivity.
+
+    Raises
+    ------
+    AssertionError
+        If the summary breaks the contract.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.testing import check_summary
+    >>> check_summary(PrivateMean(1.0, bounds=(0, 1)), np.random.default_rng(1).uniform(size=(20, 9)))
+    """
+    if not isinstance(estimator, Estimator) or estimator.ledger is not None:
+        raise ParameterError("estimator", "be a summary without a ledger", shown(estimator))
+    rows = np.array(X, dtype=float)
+    _check_parameters(estimator)
+    _check_charge(estimator, rows, others)
+    _check_refusal(estimator, rows, others)
+    _check_rows(estimator, rows, others, sums)
+
+
+def _check_parameters(estimator: Estimator) -> None:
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+
+    copy = clone(estimator)
+    assert repr(copy.get_params()) == repr(estimator.get_params()), "a clone has other parameters"
+    assert copy.asked() == estimator.asked(), "a clone asks for another guarantee"
+    try:
+        _ = copy.release_
+    except NotFittedError:
+        return
+    raise AssertionError("it has a release before it is fitted")
+
+
+def _ledgered(estimator: Estimator, part: int = 1) -> tuple[Estimator, MemoryLedger]:
+    """A clone that charges a ledger of its own, whose budget is what is asked, or a part of it."""
+    from sklearn.base import clone
+
+    whole, unit = estimator.asked(), estimator.settings.unit
+    budget = type(whole)(*(getattr(whole, term) / part for term in whole.terms))
+    ledger = MemoryLedger()
+    ledger.create(DATASET, budget, neighbours=unit.neighbours, unit=unit.name or "record")
+    copy: Estimator = clone(estimator)
+    return copy.set_params(ledger=ledger.of(DATASET)), ledger
+
+
+def _charges(ledger: MemoryLedger) -> list[object]:
+    rows = [record for record in ledger.history(DATASET) if record.action == "charge"]
+    return [(record.details or {}).get("release") for record in rows]
+
+
+def _check_charge(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
+    made, ledger = _ledgered(estimator)
+    bits = exactness.system_bits
+
+    def late(count: int) -> int:
+        assert _charges(ledger), "noise is drawn before the ledger is charged"
+        return bits(count)
+
+    with mock.patch.object(exactness, "system_bits", late):
+        release = made.fit(rows, *others).release_
+    assert isinstance(release, Release), "release_ is no release"
+    assert within(release.guarantee, estimator.asked()), "more is promised away than was asked for"
+    assert within(compose([release]), release.guarantee), "it composes to more than it claims"
+    assert set(_charges(ledger)) == {release.certificate.identity}, "the ledger has another release"
+    spent, cost = ledger.history(DATASET)[-1].spent, compose([release])
+    exact = dict(zip(spent.terms, spent.values, strict=True))
+    assert all(getattr(cost, term) <= exact[term] for term in cost.terms), "not every cost was charged"
+
+
+def _check_refusal(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
+    made, ledger = _ledgered(estimator, part=2)
+    never = mock.Mock(side_effect=AssertionError("noise is drawn though the ledger refuses"))
+    with mock.patch.object(exactness, "system_bits", never):
+        try:
+            made.fit(rows, *others)
+        except BudgetError:
+            assert not hasattr(made, "release_"), "it has a release that the ledger refused"
+            assert not _charges(ledger), "a refused release was charged"
+            return
+    raise AssertionError("twice the budget is published")
+
+
+@contextmanager
+def _listening() -> Iterator[list[tuple[int, ...]]]:
+    """The exact totals of all sums that get noise meanwhile."""
+    heard: list[tuple[int, ...]] = []
+    said = IntegerSum.with_noise
+
+    def with_noise(
+        total: IntegerSum, noise: Sequence[int], thresholds: Sequence[int] = ()
+    ) -> tuple[int, ...]:
+        heard.append(said(total, [0] * len(noise)))
+        return said(total, noise, thresholds)
+
+    with mock.patch.object(IntegerSum, "with_noise", with_noise):
+        yield heard
+
+
+def _totals(
+    estimator: Estimator, rows: Floats, others: Sequence[object]
+) -> tuple[list[tuple[int, ...]], Release]:
+    from sklearn.base import clone
+
+    with _listening() as heard:
+        release: Release = clone(estimator).fit(rows, *others).release_
+    return heard, release
+
+
+def _check_rows(estimator: Estimator, rows: Floats, others: Sequence[object], sums: bool) -> None:
+    far = FAR * max(1.0, float(np.max(np.abs(rows))))
+    signs = np.where(np.arange(rows[0].size).reshape(rows[0].shape) % 2 == 0, far, -far)
+    heights = [np.full_like(rows[0], far), np.full_like(rows[0], -far), signs, -signs]
+    for first, second in ((heights[0], heights[1]), (heights[2], heights[3]), (heights[0], rows[0])):
+        steps = []
+        for rest in (rows[1:], rows[1:][::-1] / 2):
+            both = [_totals(estimator, np.stack([row, *rest]), others) for row in (first, second)]
+            if any(len(heard) != 1 or len(release.certificate.stages) != 1 for heard, release in both):
+                return
+            totals = [np.array(heard[0], dtype=object) for heard, _ in both]
+            steps.append((totals[0] - totals[1]).tolist())
+            _check_step(both[0][1], steps[-1])
+        assert not sums or steps[0] == steps[1], "what a row adds depends on the other rows"
+
+
+def _check_step(release: Release, step: list[int]) -> None:
+    noise: NoiseLaw | None = getattr(release, "noise", None)
+    if not isinstance(noise, VectorLaw) or noise.components != len(step):
+        return
+    achieved = noise.achieved("box", tuple(map(abs, step)), release.guarantee)
+    assert within(achieved, release.guarantee), "a row moves the sum further than the noise allows"

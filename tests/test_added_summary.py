@@ -1,0 +1,115 @@
+"""The contract of summaries: the package keeps it, one from elsewhere runs it, broken ones fail."""
+
+import numpy as np
+import pytest
+
+from dpfda import (
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFunctionalRegression,
+    PrivateMean,
+    PrivateSurvival,
+    PrivateVectorMean,
+)
+from dpfda.bounds import L2Ball
+from dpfda.errors import ParameterError
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.testing import check_summary
+
+X = np.random.default_rng(3).uniform(size=(20, 9))
+LABELS = ["a", "b"] * 10
+
+
+class PrivateLevel(PrivateMean):
+    """The mean of one number a record: a summary in one class, of another package."""
+
+    def fit(self, X, y=None, groups=None):
+        return super().fit(np.repeat(np.reshape(X, (-1, 1)), 5, axis=1), y, groups)
+
+
+class Centred(PrivateMean):
+    """What a row adds depends on the mean of all."""
+
+    def fit(self, X, y=None, groups=None):
+        return super().fit(0.3 + (X - X.mean(axis=0)) / 1e6, y, groups)
+
+
+class Loud(PrivateMean):
+    """Adds every record twice, and noise for one."""
+
+    def prepare(self, X, groups=None):
+        made = super().prepare(X, groups)
+        made.total.merge(super().prepare(X, groups).total)
+        return made
+
+
+class Forgetful(PrivateMean):
+    """Charges nothing."""
+
+    def paying(self):
+        return None, None
+
+
+class Careless(PrivateMean):
+    """Draws noise and charges afterwards."""
+
+    def fit(self, X, y=None, groups=None):
+        ledger, self.ledger = self.ledger, None
+        super().fit(X, y, groups)
+        self.ledger = ledger
+        return super().fit(X, y, groups)
+
+
+class Thirsty(PrivateMean):
+    """Spends more than it was asked for."""
+
+    def asked(self):
+        return PureDP(super().asked().epsilon)
+
+    def fit(self, X, y=None, groups=None):
+        self.release_ = PrivateMean(2 * self.epsilon, bounds=self.bounds).fit(X).release_
+        return self
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data"),
+    [
+        (PrivateMean(1.0, bounds=(0, 1)), (X,)),
+        (PrivateMean(1.0, delta=1e-5, bounds=L2Ball(1.0)), (X,)),
+        (PrivateMean(rho=0.1, epsilon=None, bounds=(0, 1)), (X,)),
+        (PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove"), (X,)),
+        (PrivateVectorMean(1.0, bounds=(0, 1)), (np.stack([X, 1 - X], axis=2),)),
+        (PrivateComparison(1.0, bounds=(0, 1), levels=("a", "b")), (X, LABELS)),
+        (PrivateDensity(1.0, domain=(0, 1)), (X[:, 0],)),
+        (PrivateCovariance(1.0, bounds=(0, 1)), (X,)),
+        (PrivateSurvival(1.0, domain=(0, 1)), (X[:, 0], [0, 1] * 10)),
+        (PrivateFunctionalRegression(1.0, bounds=(0, 1), covariates={"z": (0, 1)}), (X, X[:, :1])),
+        (PrivateLevel(1.0, bounds=(0, 1)), (X[:, 0],)),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_a_summary_keeps_the_contract(estimator, data):
+    check_summary(estimator, *data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Centred, "depends on the other rows"),
+        (Loud, "further than the noise allows"),
+        (Forgetful, "before the ledger is charged"),
+        (Careless, "before the ledger is charged"),
+        (Thirsty, "before the ledger is charged"),
+    ],
+)
+def test_a_summary_that_breaks_it_is_found_out(kind, words):
+    with pytest.raises(AssertionError, match=words):
+        check_summary(kind(1.0, bounds=(0, 1)), X)
+
+
+def test_a_summary_with_a_ledger_is_refused():
+    ledger = MemoryLedger().create("data", PureDP(1)).of("data")
+    with pytest.raises(ParameterError, match="without a ledger"):
+        check_summary(PrivateMean(1.0, bounds=(0, 1), ledger=ledger), X)
