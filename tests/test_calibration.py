@@ -364,7 +364,7 @@ def block_delta_of(noise: KNormNoise, loss, guarantee: ApproximateDP) -> mpmath.
 def test_delta_of_one_block_is_delta_and_no_more(name, guarantee, norm, relation):
     problem, design = designed(BLOCKS[name], norm, relation, guarantee)
     noise = design.noise
-    with mp.workdps(30):
+    with mp.workdps(20):
         loss, wanted = largest_knorm_loss(noise, norm, problem.width), real(guarantee.delta)
         assert loss > real(guarantee.epsilon)
         # A scale of few digits leaves delta its step.
@@ -476,7 +476,7 @@ def profile(epsilon, mu):
 def closed_form(epsilon, mu, digits=60):
     """Balle & Wang (2018), Theorem 8, in many digits."""
     with mp.workdps(digits):
-        e, m = real(epsilon), real(mu)
+        e, m = real(epsilon), real(mu) if isinstance(mu, Fraction) else mu
         return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
 
 
@@ -495,7 +495,8 @@ def test_approximate_loss_is_delta_and_no_more(name, norm, relation, epsilon):
         assert {type(scale) for scale in noise.scales} == {int}
         with mp.workdps(30):
             mu = largest_mu(noise, norm, problem.width)
-            found = profile(real(epsilon), mu)
+            # In closed form, which agrees with the quadrature: below.
+            found = closed_form(epsilon, mu)
             wanted = real(delta)
             assert wanted * (1 - mp.mpf(10) ** -4) <= found <= wanted
         stated = achieved_guarantee(noise, norm, problem.width, guarantee)
@@ -525,6 +526,8 @@ def test_the_quadrature_agrees_with_the_closed_form():
             (Fraction(1), Fraction(1, 4)),
             (Fraction(30), Fraction(3)),
             (Fraction(1, 8), Fraction(2)),
+            (Fraction(1, 100), Fraction(1, 300)),
+            (Fraction(1, 100), Fraction(1, 7)),
         ):
             found = profile(real(epsilon), real(mu))
             assert found == pytest.approx(closed_form(epsilon, mu), rel=1e-12)

@@ -38,6 +38,8 @@ from dpfda.summaries.density_kernel import DensityKernel
 from dpfda.summaries.tuning import private_selection
 from sample_releases import CURVES, GRID, certificate_of
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 POINTS = np.linspace(0.1, 0.9, 60)
 GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")

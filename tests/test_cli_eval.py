@@ -14,6 +14,8 @@ from dpfda.bases import BoxBasis
 from dpfda.front.command.app import app
 from dpfda.summaries.matrix_noise import Center
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 GENERATOR = np.random.default_rng(4)
 CURVES = np.sin(np.linspace(0, 3, 12)) + GENERATOR.uniform(-0.2, 0.2, (40, 1))
 CLOUD = GENERATOR.uniform(size=(200, 2))

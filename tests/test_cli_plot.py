@@ -10,6 +10,8 @@ from dpfda import PrivateDensity, PrivateMean, load
 from dpfda.front.command.app import app
 from dpfda.views import draw as true_draw
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.1, 0.1, 60)[:, None]
 
 

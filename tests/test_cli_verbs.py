@@ -17,6 +17,8 @@ from dpfda.front.command import verbs
 from dpfda.front.command.app import app, build
 from dpfda.front.command.documented import documented
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 FILES = sorted(
     path for path in (Path(__file__).parent / "golden" / "v1").glob("*.json") if path.stem != "readings"
 )

@@ -129,16 +129,16 @@ def test_noise_has_the_size_that_the_design_expects(images, basis):
     assert power == pytest.approx(expected, rel=0.05)
 
 
-def test_the_band_covers_the_field_without_noise(images, basis):
+def test_the_band_covers_the_field_without_noise(images, basis, few_draws):
     estimator = PrivateMean(1.0, bounds=(0, 1), basis=basis)
     exact = tuple(estimator.prepare(images).total._total)
     hits = 0
-    for _ in range(100):
+    for _ in range(120):
         release = estimator.fit(images).release_
         band = release.band(0.9)
         hits += band.contains(replace(release, noisy_sum=exact).unshrunk.unclipped(band.points))
-    # 100 trials at 0.9: 79 or fewer with probability 1e-3, all of them with 3e-5.
-    assert 79 < hits < 100
+    # 120 trials at 0.9: 92 or fewer with probability 2e-5, all but one of them with 5e-5.
+    assert 92 < hits < 119
 
 
 def test_files_give_back_the_same_field(release, tmp_path):

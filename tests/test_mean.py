@@ -487,8 +487,8 @@ class TestSimulation:
         # Exact releases against simulated ones, at three points: means and standard deviations.
         made = PrivateMean(3.0, bounds=(-3, 3), grid_points=GRID, **parameters)
         at = [0, 7, 14]
-        # A private count asks for a design a draw.
-        draws = 800 if "neighbours" in parameters else 4000
+        # A private count, or a delta, asks for a design a draw.
+        draws = 4000 if "mechanism" in parameters else 800
         simulated = np.asarray(simulate_releases(made, CURVES, draws, seed=6))[:, at]
         exact = np.array([made.fit(CURVES).release_(GRID[at]) for _ in range(200)])
         spread = simulated.std(axis=0)

@@ -23,6 +23,8 @@ from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
 from tests.csv_rows import csv_rows
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 mpl.use("Agg")
 GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
 

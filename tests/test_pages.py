@@ -24,6 +24,8 @@ from typer.testing import CliRunner
 
 from dpfda.front.command.app import app
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 POINTS = 93
 # Commands that are not the program's: they are tried elsewhere, or take long.
 FOREIGN = re.compile(r"(pip|python|python3|export|git|pytest|R|Rscript|cd|\.\./dpfda-env/bin/)\b")

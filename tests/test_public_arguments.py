@@ -24,6 +24,8 @@ from public_surface import (
     questions,
 )
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 # What is made by the library itself, from arguments that are covered.
 NOT_CALLED = {
     "AnyLedger", "BoxBasis", "DatasetLedger", "KroneckerBasis", "Ledger", "Session",

@@ -155,10 +155,11 @@ def test_two_kinds_of_one_name_are_refused() -> None:
             FORMAT = "toy-slope"
 
 
-def test_a_file_whose_words_cannot_be_said_is_refused(tmp_path: Path) -> None:
-    written = made(OWN).to_json() | {"about": {"versions": 3}}
-    path = tmp_path / "slope.json"
-    path.write_text(json.dumps(written))
+def test_a_file_whose_words_cannot_be_said_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = made(OWN).save(tmp_path / "slope.json")
+    monkeypatch.setattr(Slope, "cite", lambda self: self.slope.words)
     with pytest.raises(StorageError, match="is damaged: AttributeError"):
         load(path)
 

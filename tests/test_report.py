@@ -13,6 +13,8 @@ from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import cautions, number
 from sample_releases import certificate_of
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 POINTS = 24
 SIZE = 347
 

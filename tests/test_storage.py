@@ -19,6 +19,8 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import SCHEMA_VERSION
 from sample_releases import CURVES, GRID, RELEASES, custom_kernel
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture(scope="module", params=RELEASES.values(), ids=RELEASES.keys())
 def release(request: Any) -> ReleasedFunction:

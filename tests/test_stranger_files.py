@@ -14,6 +14,8 @@ from dpfda.errors import DpfdaError, StorageError
 from dpfda.publication.session import Session, journal
 from stranger_files import KINDS, mutated, written
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 # Of each kind; 450 of each, 10,000 in all, take half a minute.
 MUTATIONS = 50
 SECONDS = 1.0

@@ -9,6 +9,8 @@ import pytest
 from dpfda.errors import ParameterError
 from dpfda.views import Curve, Image, Line, Table, draw, draw_beside, to_csv, to_frame
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 mpl.use("Agg")
 AT = np.linspace(0, 1, 5)
 
