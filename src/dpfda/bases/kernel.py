@@ -40,6 +40,8 @@ LANCZOS_POINTS = 1000
 LANCZOS_SHARE = 1 / 5
 # Kernel values between the grid and other points that are held at once.
 LARGEST_MATRIX = 2**24
+# Values that are kept, because a band, a picture and a table ask for the same ones.
+LARGEST_REMEMBERED = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +206,23 @@ class KernelBasis:
         return np.asarray((above - 2 * self._extended(at) + below) / step**2)
 
     def _extended(self, at: Floats) -> Floats:
-        """Values (q, K) off the grid; for many points in O(q + m), or some rows at a time."""
+        """Values (q, K) off the grid, remembered for the points that were asked for last."""
+        asked = at.tobytes()
+        known = self._recent.get(asked)
+        if known is not None:
+            return known
+        made = frozen(self._made_off_grid(at))
+        self._recent.clear()
+        if made.size <= LARGEST_REMEMBERED:
+            self._recent[asked] = made
+        return made
+
+    @cached_property
+    def _recent(self) -> dict[bytes, Floats]:
+        return {}
+
+    def _made_off_grid(self, at: Floats) -> Floats:
+        """For many points in O(q + m), or some rows at a time."""
         entries = at.size * self.grid_points.size
         terms = matern_terms(self.kernel) if entries > LARGEST_MATRIX else None
         if terms is not None:

@@ -174,7 +174,11 @@ def _half_widths(means: tuple[Mean, ...], level: float, simultaneous: bool, at: 
     """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
     widths = [mean.widths for mean in means]
     if means[0].order == 0:
-        half = around_lines(widths, level, simultaneous) * _scale(means[0])
+        if len(widths) == 1:
+            half = widths[0].around_line(level, simultaneous)
+        else:
+            half = around_lines(widths, level, simultaneous)
+        half = half * _scale(means[0])
         return piecewise(means[0].grid_points, half, at)
     return around_slopes(widths, level, simultaneous, [_slopes(mean, at) for mean in means])
 

@@ -41,6 +41,8 @@ class Part:
         What is seen of the root.
     values, vectors : array (M,), array (M, M)
         Eigenvalues and eigenvectors of `inside` @ `inside`'.
+    spread : array (K,), optional
+        Where the root is functions that several components share, times these: they.
     """
 
     kind: str
@@ -48,12 +50,13 @@ class Part:
     inside: Floats
     values: Floats
     vectors: Floats
+    spread: Floats | None = None
 
     @classmethod
-    def of(cls, kind: str, root: Floats, inside: Floats) -> Part:
+    def of(cls, kind: str, root: Floats, inside: Floats, spread: Floats | None = None) -> Part:
         """Factorise."""
         values, vectors = np.linalg.eigh(inside @ inside.T)
-        return cls(kind, root, inside, np.maximum(values, 0.0), vectors)
+        return cls(kind, root, inside, np.maximum(values, 0.0), vectors, spread)
 
     @cached_property
     def back(self) -> Floats:

@@ -183,23 +183,29 @@ class CurveModel:
         return np.stack(rows, axis=1)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """Components that do not look at the release."""
+    def functions(self) -> tuple[Floats, Floats]:
+        """Functions (N, K) that components share, and what is seen (M, K) of them."""
         functions, _ = eigenfunctions(self.times.tobytes())
         points = self.times.size
-        ratio = self._identity
-        if ratio is None and points > ALL_FUNCTIONS:
+        if self._identity is None and points > ALL_FUNCTIONS:
             functions = functions[:, : min(points, 4 * self.resolution + 50)]
-        seen = self.seen @ functions
+        return functions, np.asarray(self.seen @ functions)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Components that do not look at the release."""
+        functions, seen = self.functions
+        points, ratio = self.times.size, self._identity
         made, vectors = [], functions / np.sqrt(points)
         for kind, variances in component_variances(functions.shape[1]):
             deviations = np.sqrt(variances)
             root, inside = functions * deviations, seen * deviations
             if ratio is None:
-                made.append(Part.of(kind, root, inside))
+                made.append(Part.of(kind, root, inside, deviations))
             else:
                 # Every point is seen with the same noise: the functions are the eigenvectors.
-                made.append(Part(kind, root, inside, ratio**2 * points * variances, vectors))
+                values = ratio**2 * points * variances
+                made.append(Part(kind, root, inside, values, vectors, deviations))
         return tuple(made)
 
     @property

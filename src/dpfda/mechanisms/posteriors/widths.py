@@ -21,12 +21,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from dpfda.bases.grids import frozen
 from dpfda.mechanisms.posteriors.components import LINE, PUBLIC, Fit, weights_of
 from dpfda.mechanisms.posteriors.counts import CountNoise
-from dpfda.mechanisms.posteriors.curves import CurvePosterior
+from dpfda.mechanisms.posteriors.curves import CurveModel, CurvePosterior
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -71,8 +73,18 @@ class Widths:
         return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
-        """Half-widths (m,) on the grid of the band around the clipped line."""
-        return around_lines((self,), level, simultaneous)
+        """Half-widths (m,) on the grid of the band around the clipped line; read-only.
+
+        A table, a picture and a report ask for the same ones: they are simulated once.
+        """
+        asked = level, simultaneous
+        if asked not in self._around:
+            self._around[asked] = frozen(around_lines((self,), level, simultaneous))
+        return self._around[asked]
+
+    @cached_property
+    def _around(self) -> dict[tuple[float, bool], Floats]:
+        return {}
 
     def around_seen(self, level: float, simultaneous: bool, root: Floats) -> Floats:
         """Half-widths (N,) where every place was seen in the mean of its cell: rich components alone.
@@ -252,33 +264,87 @@ def _deviations(
     flat = np.concatenate(weights)
     # Systematic: components come as often as their weights say, not by chance.
     places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)
-    chosen, start, made = np.searchsorted(np.cumsum(flat), places), 0, []
+    chosen, start, free, row = np.searchsorted(np.cumsum(flat), places), 0, [], 0
+    shared = np.empty((draws, posterior.model.functions[0].shape[1]))
     for fit in posterior.fits:
         inside = chosen[(chosen >= start) & (chosen < start + fit.scales.size)] - start
         start += fit.scales.size
         if inside.size:
-            made.append(_given(posterior, fit, generator, inside, rows))
-    curves, besides = zip(*made, strict=True)
+            # Those of components that share functions go to one array, with which all are made at once.
+            normals = np.empty((inside.size, fit.part.root.shape[1]))
+            if fit.part.spread is not None:
+                normals = shared[row : row + inside.size]
+                row += inside.size
+            generator.standard_normal(out=normals)
+            free.append(
+                Free(fit, inside, normals, posterior.model.noise.simulate(generator, inside.size))
+            )
+    # The local component, which has functions of its own, comes last.
+    curves = _given_alike(posterior.model, free, shared[:row], rows)
+    curves += [_given(posterior.model, each, rows) for each in free if each.fit.part.spread is None]
+    besides = [each.noise[:, posterior.model.resolution :] for each in free]
     return np.concatenate(curves), np.concatenate(besides)
 
 
-def _given(
-    posterior: CurvePosterior,
-    fit: Fit,
-    generator: np.random.Generator,
-    scales: Integers,
-    rows: Integers | slice,
-) -> tuple[Floats, Floats]:
+class Free(NamedTuple):
+    """Free draws of a component's normals (draws, K) and of noise, at one of its scales each."""
+
+    fit: Fit
+    scales: Integers
+    normals: Floats
+    noise: Floats
+
+    @property
+    def sizes(self) -> Floats:
+        """Variances (draws, 1)."""
+        return self.fit.scales[self.scales][:, None]
+
+    def missed(self, measured: Floats) -> Floats:
+        """What curves that are measured so (draws, M) miss of the release, to be added to them."""
+        part = self.fit.part
+        rotated = (self.fit.rotated - measured @ part.vectors) * self.sizes
+        return np.asarray((rotated / self.fit.power[self.scales]) @ part.vectors.T)
+
+
+def _given(model: CurveModel, free: Free, rows: Integers | slice) -> Floats:
     """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
-    model, part = posterior.model, fit.part
-    sizes = fit.scales[scales][:, None]
-    normals = np.sqrt(sizes) * generator.standard_normal((scales.size, part.root.shape[1]))
-    drawn = model.noise.simulate(generator, scales.size)
-    measured, beside = drawn[:, : model.resolution], drawn[:, model.resolution :]
-    noise = measured * (model.step / model.deviations)
-    missed = (fit.rotated - (normals @ part.inside.T + noise) @ part.vectors) * sizes / fit.power[scales]
-    corrected = normals + (missed @ part.vectors.T) @ part.inside
-    return corrected @ part.root[rows].T + fit.center[rows], beside
+    part = free.fit.part
+    noise = free.noise[:, : model.resolution] * (model.step / model.deviations)
+    normals = np.sqrt(free.sizes) * free.normals
+    corrected = normals + free.missed(normals @ part.inside.T + noise) @ part.inside
+    return np.asarray(corrected @ part.root[rows].T + free.fit.center[rows])
+
+
+def _given_alike(
+    model: CurveModel, free: Sequence[Free], coefficients: Floats, rows: Integers | slice
+) -> list[Floats]:
+    """`_given` of those components that share functions: all are taken to curves in one product.
+
+    Their normals are rows of `coefficients`, one after another, and become those of the functions.
+    """
+    functions, seen = model.functions
+    alike = [each for each in free if each.fit.part.spread is not None]
+    for each in alike:
+        np.multiply(each.normals, np.sqrt(each.sizes) * each.fit.part.spread, out=each.normals)
+    measured = coefficients @ seen.T
+    start = 0
+    for each in alike:
+        part = measured[start : start + each.scales.size]
+        part += each.noise[:, : model.resolution] * (model.step / model.deviations)
+        part[:] = each.missed(part)
+        start += each.scales.size
+    missed = measured @ seen
+    start = 0
+    for each in alike:
+        spread = each.fit.part.spread
+        assert spread is not None  # noqa: S101
+        each.normals[:] += missed[start : start + each.scales.size] * spread**2
+        start += each.scales.size
+    curves, start = coefficients @ functions[rows].T, 0
+    for each in alike:
+        curves[start : start + each.scales.size] += each.fit.center[rows]
+        start += each.scales.size
+    return [curves]
 
 
 def spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:
