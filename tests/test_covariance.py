@@ -35,6 +35,7 @@ from dpfda.publication.radii import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
+from dpfda.summaries import deviations
 from dpfda.summaries.covariance import first_stage
 from dpfda.summaries.matrix_noise import Center, MatrixNoise
 from dpfda.summaries.outer_sums import outer_sum
@@ -219,8 +220,10 @@ class TestLaws:
     def test_the_trace_of_the_coupled_difference_has_its_density(self, size):
         # The traces a, b of its parts have density (a b)^(N-1) exp(-max(a, b)); here by quadrature.
         count, scale = size * (size + 1) // 2, 2**20
+        # For one row laws whose scales are sqrt(2) apart differ least: by .063, for 4,000 draws.
         draws = [
-            np.trace(symmetric(CoupledNoise(size, scale).draw(), size)) / scale for _ in range(2000)
+            np.trace(symmetric(CoupledNoise(size, scale).draw(), size)) / scale
+            for _ in range(4000 if size == 1 else 2000)
         ]
         b, x = np.linspace(0, 120, 6001), np.linspace(0, 60, 1201)
         density = [integrate.simpson(((t + b) * b) ** (count - 1) * np.exp(-(t + b)), x=b) for t in x]
@@ -533,6 +536,8 @@ class TestEstimate:
         rows = []
         add = OuterSum.add
         monkeypatch.setattr(OuterSum, "add", lambda self, r: rows.append(r.copy()) or add(self, r))
+        # The guarantee holds given the matching, whatever it is.
+        monkeypatch.setattr(deviations, "matching", lambda units: np.array([4, 0, 3, 2, 5, 1]))
         curves, people = waves(12), np.repeat([f"p{i}" for i in range(6)], 2)
         fixed = {"center": "pairs", "functions": 3}
         PrivateCovariance(1.0, radius=0.4, **fixed).fit(curves, groups=people)
@@ -543,7 +548,9 @@ class TestEstimate:
         assert (rows[0] != rows[1]).any(axis=1).tolist() == [False, True, False]
 
     @pytest.mark.parametrize("named", [False, True])
-    def test_who_is_paired_does_not_depend_on_when_somebody_was_first_observed(self, named):
+    def test_who_is_paired_does_not_depend_on_when_somebody_was_first_observed(self, named, monkeypatch):
+        monkeypatch.setattr(deviations, "matching", np.arange)
+
         def matrix(first):
             # Twelve persons, seen twice; the file is sorted by time, and person 11 comes first or last.
             times = np.append(np.linspace(0.1, 0.2, 11), first)
@@ -562,6 +569,46 @@ class TestEstimate:
         (last, radius), (first, _) = matrix(0.3), matrix(0.05)
         difference = (last - first).astype(float)
         assert np.sum(difference**2) <= 2 * float(radius) ** 4
+
+    def test_units_are_paired_at_random(self):
+        found = np.array([deviations.matching(4) for _ in range(2400)])
+        assert np.array_equal(np.sort(found, axis=1), np.tile(np.arange(4), (2400, 1)))
+        orders, times = np.unique(found, axis=0, return_counts=True)
+        assert len(orders) == 24
+        assert stats.chisquare(times).pvalue > 1e-5
+
+    def test_neighbouring_rows_that_are_alike_do_not_make_it_small(self):
+        curves = waves(4000, seed=4)
+        curves = curves[np.argsort(curves[:, 5])]
+        release = released(curves, epsilon=40.0, center="pairs", radius=0.5)
+        truth = np.cov(curves.T, bias=True)
+        assert np.linalg.norm(release.on_grid() - truth) < 0.15 * np.linalg.norm(truth)
+
+    @pytest.mark.parametrize(("summary", "share"), [(PrivateCovariance, None), (PrivateFPCA, "0.2")])
+    def test_the_default_center_follows_from_public_numbers(self, summary, share):
+        def budget(size, **parameters):
+            plan = summary(1.0, bounds=(-1.0, 1.0), **parameters).plan(size, 12)
+            return plan.about["center"], dict(plan.shares.describe()).get("mean", "").split("-")[0]
+
+        assert budget(29_999) == ("pairs", share or "")
+        assert budget(30_000) == ("private", "0.2")
+        # More for the mean, and for the radius, where units are few; always shares of epsilon.
+        assert budget(300, center="private") == ("private", "0.6")
+        assert budget(300, center=Center("private", mean_share=0.3)) == ("private", "0.3")
+        assert budget(200, neighbours="add-remove", public_size=200)[0] == "private"
+        assert budget(200, center="pairs") == ("pairs", "")
+        assert budget(200, center=Center("pairs", mean_share=0.1)) == ("pairs", "0.1")
+
+    def test_scores_beside_pairs_are_counted_from_a_released_mean(self):
+        curves = waves(200) + 0.4
+        fpca = PrivateFPCA(10.0, bounds=(-0.5, 1.0), n_components=1).fit(curves)
+        assert fpca.release_.about["center"] == "pairs"
+        assert abs(fpca.mean_release_(0.5) - 0.4) < 0.1
+        np.testing.assert_allclose(
+            fpca.release_.center, fpca.mean_release_(fpca.release_.grid_points), atol=1e-12
+        )
+        assert abs(fpca.transform(curves).mean()) < 0.1
+        assert fpca.release_.guarantee == PureDP(10)
 
     def test_pairs_leave_an_odd_unit_out(self):
         assert released(waves(11), center="pairs").count == 5
@@ -720,7 +767,7 @@ class TestBudget:
         # One record along the first function against one along the last (or, alone, none at all).
         basis = CosineBasis.on_grid(2, np.linspace(0, 1, 9))
         functions = basis.evaluate(basis.grid_points).T
-        trials, error = 10_000, 1e-5
+        trials, error = 10_000 * size, 1e-5
         sums = []
         for record in (functions[0] * 5, functions[1] * 5):
             estimator = PrivateCovariance(
@@ -808,7 +855,7 @@ class TestRefusals:
             ({"bounds": None, "radius": None}, "bounds must be given"),
             ({"center": None}, "Pass center= a public curve"),
             ({"center": "private"}, "bounds must be given where the center is not"),
-            ({"center": "median"}, "center must be 'private', 'pairs', 'bound', a curve"),
+            ({"center": "median"}, "center must be 'auto', 'private', 'pairs', 'bound', a curve"),
             ({"center": np.zeros(3)}, r"one value a grid point \(25\); found shape \(3,\)"),
             ({"center": np.full(25, np.nan)}, "center must be finite"),
             ({"center": [["a"]]}, "center must be a curve, a number or a function"),
@@ -994,7 +1041,7 @@ class TestChosenRadius:
         assert default < given / 2
 
     def test_the_plan_says_what_it_assumes(self):
-        plan = PrivateCovariance(1.0, bounds=(-4.0, 4.0)).plan(500, 25)
+        plan = PrivateCovariance(1.0, bounds=(-4.0, 4.0), center="private").plan(500, 25)
         assert "if the chosen length is a quarter of the largest" in plan.error_words
         fixed = PrivateCovariance(1.0, bounds=(-4.0, 4.0), center=Center("private", radius=2.0)).plan(
             500, 25

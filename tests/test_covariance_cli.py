@@ -102,7 +102,7 @@ class TestCovariance:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (("--center", "median"), "private, pairs, bound, a number or the file"),
+            (("--center", "median"), "auto, private, pairs, bound, a number or the file"),
             (("--center", "0", "--mechanism", "gaussian"), "delta must be positive"),
             (("--center", "0", "--mechanism", "nothing"), "mechanism must be 'auto' or one of"),
             (("--center", "0", "--plot", "c.txt"), "must end in one of"),

@@ -315,7 +315,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
     )
     center = {
         "private": "released with a part of the budget",
-        "pairs": "none: differences of pairs were used, in a public order",
+        "pairs": "none: differences of units paired at random were used",
         "of the bound": "the middle of the bound",
     }.get(str(release.about.get("center")), "a public curve, which is in the file")
     exponential = release.mechanism.get("name") == "exponential"

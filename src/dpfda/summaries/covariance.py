@@ -42,7 +42,7 @@ from dpfda.summaries.arguments import (
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
-from dpfda.summaries.deviations import Deviations
+from dpfda.summaries.deviations import Deviations, Paired
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share, subspace_shares
@@ -96,7 +96,7 @@ class SecondMoments(Estimator):
             values, basis, own = read_curves(settings, self.basis, X, groups)
             curves, own = unit_curves(settings, basis, values, own)
             plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own, settings)
-            if asked.word == "pairs":
+            if plan.about["center"] == "pairs":
                 # A file of observations may be sorted by time: which record comes first is then private.
                 labels = values.ids if own is None and isinstance(values, LongCurves) else own
                 curves = asked.paired(curves, labels)
@@ -162,10 +162,11 @@ class PrivateCovariance(SecondMoments):
     bounds : (lower, upper), ValueBounds or L2Ball, optional
         Public bound on a record, in the units of the data, enforced by clipping. It may be left out
         where a radius and a public center are given.
-    center : "private", curve, callable, ReleasedFunction, "pairs", "bound" or Center
-        What is subtracted from every record: by default a mean that is released first. With "bound" the
-        middle of the bound: a second moment. With the length of deviations, and the shares of the budget
-        for mean and length, in a `dpfda.summaries.matrix_noise.Center`.
+    center : "auto", "private", "pairs", curve, callable, ReleasedFunction, "bound" or Center
+        What is subtracted from every record: by default another record, at random, where n epsilon is
+        below 30,000, and else a mean that is released first. With "bound" the middle of the bound: a
+        second moment. With the length of deviations, and the shares of the budget for mean and length,
+        in a `dpfda.summaries.matrix_noise.Center`.
     mechanism : "auto", "coupled", "wishart", "knorm", "gaussian" or MatrixNoise
         Law of the noise; with the number of basis functions and shrinkage in a
         `dpfda.summaries.matrix_noise.MatrixNoise`.
@@ -329,17 +330,18 @@ def covariance_plan(
     size, expected = public_size(settings.unit, count, settings.reading.invalid), None
     if planned:
         size, expected = (None if size is None else count), count
-    counted, size = size is None, size // 2 if size and asked.word == "pairs" else size
+    units, neighbours = size, Neighbours.parse(settings.unit.neighbours)
+    settled = asked.settled(guarantee, size, neighbours, scores=summary == "principal components")
+    counted, size = size is None, size // 2 if size and settled.word == "pairs" else size
     SymmetricTensorBasis(basis)
-    center, private = asked.center_on(basis.grid_points), asked.word == "private"
-    given, radius = asked.given, asked.radius_on(basis, center)
-    mean_share = open_share(given.mean_share, "mean_share") if private else None
-    radius_share = open_share(given.radius_share, "radius_share") if asked.chosen else None
-    shares = Shares.of(guarantee, counted, mean_share, radius_share)
+    center = settled.center_on(basis.grid_points)
+    radius = settled.radius_on(basis, center)
+    radius_share = open_share(settled.given.radius_share, "radius_share") if settled.chosen else None
+    shares = Shares.of(guarantee, counted, settled.mean_share, radius_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
     about = {
         "summary": "covariance",
-        "center": "of the bound" if asked.word == "bound" else asked.word or "public",
+        "center": "of the bound" if settled.word == "bound" else settled.word or "public",
         "standardized": settings.reading.standardize,
         **read_labels(settings.domain.labels),
     }
@@ -347,10 +349,10 @@ def covariance_plan(
     if isinstance(strategy, Exponential):
         subspace = subspace_shares(shares, basis, size, strategy, components or 1)
     if shares.mean is not None:
-        mean = mean_plan(shares.mean, settings, basis, asked.bound, size or 1, unit)
+        mean = mean_plan(shares.mean, settings, basis, settled.bound, units or 1, unit)
     plan = CovariancePlan(
-        basis, radius, shares, Neighbours.parse(settings.unit.neighbours), noisy.law, strategy.functions,
-        size, unit, asked.described(radius), about, noisy.shrinkage == "prior", center, mean, subspace,
+        basis, radius, shares, neighbours, noisy.law, strategy.functions,
+        size, unit, settled.described(radius), about, noisy.shrinkage == "prior", center, mean, subspace,
         summary,
         partial(
             covariance_plan, settings=settings, asked=asked, basis=basis, unit=unit, strategy=strategy,
@@ -381,7 +383,8 @@ def first_stage(prepared: Prepared[CovariancePlan, Curves], certificate: Certifi
     if plan.mean is None:
         stage = Stage(plan, divisor, np.zeros(0) if plan.center is None else plan.center, None)
     else:
-        mean = _released_mean(plan.mean, curves, divisor, certificate.part(MEAN))
+        units = curves.units if isinstance(curves, Paired) else curves
+        mean = _released_mean(plan.mean, units, divisor, certificate.part(MEAN))
         center, bound = mean(plan.basis.grid_points), plan.mean.bound
         if isinstance(bound, ValueBounds):
             center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))

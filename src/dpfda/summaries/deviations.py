@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,24 +15,47 @@ from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import curve, reals, shown
+from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
-from dpfda.summaries.matrix_noise import Center
+from dpfda.summaries.matrix_noise import (
+    PAIRED,
+    SCORES_SHARE,
+    Center,
+    mean_share,
+    open_share,
+    radius_share,
+)
 
 Floats = NDArray[np.float64]
 
 
 def center_word(center: object) -> str | None:
-    """The center where it is a word; None stands for "private"."""
+    """The center where it is a word; None stands for "auto"."""
     if center is None:
-        return "private"
+        return "auto"
     if not isinstance(center, str):
         return None
-    if center not in ("private", "pairs", "bound"):
+    if center not in ("auto", "private", "pairs", "bound"):
         raise ParameterError(
-            "center", "be 'private', 'pairs', 'bound', a curve or a function", repr(center)
+            "center", "be 'auto', 'private', 'pairs', 'bound', a curve or a function", repr(center)
         )
     return center
+
+
+def matching(units: int) -> NDArray[np.intp]:
+    """A random order (n,) of units, from the operating system's entropy: neighbours in it are paired.
+
+    It is drawn without a look at any data, so that the guarantee holds given the order, whatever it is.
+    """
+    return np.argsort(np.frombuffer(os.urandom(8 * units), dtype=np.uint64), kind="stable")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Paired(Curves):
+    """Records (x - x') / sqrt(2) of pairs of units, and the units by themselves."""
+
+    units: Curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +77,45 @@ class Deviations:
 
     @property
     def word(self) -> str | None:
-        """The center where it is a word: "private", "pairs" or "bound"."""
+        """The center where it is a word: "auto", "private", "pairs" or "bound"."""
         return center_word(self.given.curve)
+
+    def settled(
+        self, guarantee: Guarantee, size: int | None, neighbours: Neighbours, scores: bool
+    ) -> Deviations:
+        """With a center in the place of "auto", and all shares, from public numbers alone.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            Of the whole release.
+        size : int or None
+            Number of units, where it is public.
+        neighbours : Neighbours
+        scores : bool
+            Whether components are sought, whose scores need an origin.
+        """
+        strength = None if size is None else size * pure_part(guarantee).epsilon
+        word, given = self.word, self.given
+        if word == "auto":
+            replaced = neighbours is Neighbours.REPLACE_ONE
+            few = strength is not None and strength < PAIRED
+            word = "pairs" if replaced and few else "private"
+            given = given.but(curve=word)
+            if word == "pairs" and scores and given.mean_share is None:
+                given = given.but(mean_share=SCORES_SHARE)
+        if word == "private" and given.mean_share is None:
+            given = given.but(mean_share=mean_share(strength))
+        if given.radius_share is None:
+            given = given.but(radius_share=radius_share(strength))
+        return replace(self, given=given)
+
+    @property
+    def mean_share(self) -> Fraction | None:
+        """Share of the budget for a mean, as the center or beside pairs; None where there is none."""
+        share = self.given.mean_share
+        released = self.word in ("private", "pairs") and share is not None
+        return open_share(share, "mean_share") if released else None
 
     @property
     def chosen(self) -> bool:
@@ -61,7 +123,8 @@ class Deviations:
         radius = self.given.radius
         if isinstance(radius, str) and radius != "private":
             raise ParameterError("radius", "be a positive length or 'private'", repr(radius))
-        return isinstance(radius, str) or (radius is None and self.word == "private")
+        measured = self.word == "private" or (self.word == "pairs" and not self.unbounded)
+        return isinstance(radius, str) or (radius is None and measured)
 
     @property
     def unbounded(self) -> bool:
@@ -78,7 +141,7 @@ class Deviations:
             If there is none, or one that does not bound the l2 length of a deviation.
         """
         if self.unbounded and self.given.radius is not None and not self.chosen:
-            if self.word in ("private", "bound"):
+            if self.word in ("auto", "private", "bound"):
                 raise ParameterError(
                     "bounds",
                     "be given where the center is not",
@@ -163,13 +226,15 @@ class Deviations:
             "records": self.bound.to_json(),
         }
 
-    def paired(self, curves: Curves, groups: object) -> Curves:
+    def paired(self, curves: Curves, groups: object) -> Paired:
         """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
 
-        Every unit is in at most one pair, and which pair does not depend on its data: without `groups`
-        the order is that of the rows of a table, with them that of the labels, which no unit can change.
-        Records of irregular curves go by their labels too, since the order of observations may tell when
-        they were made.
+        Every unit is in at most one pair, and which pair does not depend on its data. Units have places:
+        without `groups` in the order of the rows of a table, with them in that of the labels, which no
+        unit can change; records of irregular curves go by their labels too, since the order of
+        observations may tell when they were made. Places are paired at random (`matching`). So for every
+        outcome of the pairing one unit in the place of another changes one record, and the guarantee
+        holds given the outcome, hence on average over it.
         """
         values, usable = curves.values, curves.usable
         bound = None if self.unbounded else self.bound
@@ -181,8 +246,10 @@ class Deviations:
             order = sorted(range(len(keys)), key=lambda unit: key_order(keys[unit]))
             values, usable = values[order], usable[order]
         count = values.shape[0] // 2 * 2
+        matched = matching(values.shape[0])
+        values, usable = values[matched], usable[matched]
         # Halves first: the difference of the largest doubles stays finite.
         half = values[:count] / 2
         difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
         both = usable[0:count:2] & usable[1:count:2]
-        return Curves(np.where(both[:, None], difference, 0.0), both)
+        return Paired(np.where(both[:, None], difference, 0.0), both, curves)

@@ -17,6 +17,12 @@ from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.publication.moments import Shares, SubspaceShares
 from dpfda.summaries.settings import Gathered
 
+# Below this number of units times epsilon half of the records are better than a share for a mean.
+PAIRED = 30_000
+# Share of the budget for a mean beside pairs, as the origin of scores; for one as the center, and of the
+# rest for a radius, where the number of units is private.
+SCORES_SHARE, MEAN_SHARE, RADIUS_SHARE = 0.2, 0.35, 0.15
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Center(Gathered):
@@ -24,24 +30,32 @@ class Center(Gathered):
 
     Parameters
     ----------
-    curve : "private", curve, number, callable, ReleasedFunction, "bound" or "pairs"
-        "private" (the default) releases the mean first, with a share of the budget, and takes that;
+    curve : "auto", "private", "pairs", curve, number, callable, ReleasedFunction or "bound"
+        "auto" (the default) is "pairs" where the public number of units times epsilon is below 30,000
+        and neighbours differ by replacement, else "private"; where components are sought, a mean is
+        released beside pairs, as the origin of scores.
+        "private" releases the mean first, with a share of the budget, and takes that;
         deviations are then measured, and shortened, around a curve close to the mean, and the covariance
         exceeds that around the exact mean by the square of the released mean's error. A curve, a number
         or a function is public, for example an earlier release of the mean. "bound" is the middle of the
         bound: the release is then a second moment around it.
-        "pairs" needs no center: units 1 and 2, 3 and 4, ... (in the order of the rows or, with `groups`,
-        of the labels) become one record (x - x') / sqrt(2), whose second moment is the covariance.
-        Nothing is spent on a mean, but there are half as many records. Replace-one neighbours only; an
-        odd unit is left out.
+        "pairs" needs no center: units are paired at random, whatever their data, and each pair becomes
+        one record (x - x') / sqrt(2), whose second moment is the covariance. Nothing needs to be spent
+        on a mean, but there are half as many records. Replace-one neighbours only; an odd unit is left
+        out.
     radius : float or "private", optional
         L2 length (units of the data times the root of those of the domain) to which a record's deviation
         from the center is shortened. A number is public: noise grows with its square, and about twice
         the root mean square deviation is a good value. "private" chooses it from noisy counts, with a
-        share of the budget. By default "private" where the curve is, else what `bounds` imply.
-    mean_share, radius_share : float
-        Share of the budget that the mean gets where the curve is "private", and share of the rest for
-        the choice of the radius, between 0 and 1.
+        share of the budget. By default "private" where the curve is, or units are paired, else what
+        `bounds` imply.
+    mean_share : float, optional
+        Share of the budget that the mean gets, between 0 and 1: by default that of the function
+        `mean_share` where the curve is "private", .2 beside pairs for scores. Given with "pairs", a mean
+        is released beside them.
+    radius_share : float, optional
+        Share of the rest for the choice of the radius, between 0 and 1; by default that of
+        the function `radius_share`.
 
     Examples
     --------
@@ -51,8 +65,8 @@ class Center(Gathered):
 
     curve: Any = None
     radius: float | str | None = None
-    mean_share: Any = 0.35
-    radius_share: Any = 0.15
+    mean_share: Any = None
+    radius_share: Any = None
     shorthand: ClassVar[str] = "curve"
 
 
@@ -117,6 +131,39 @@ class Exponential(Gathered):
             If it is not between 0 and 1.
         """
         return open_share(self.direction_share, "direction_share")
+
+
+def mean_share(strength: Fraction | None) -> Fraction:
+    """Share of the budget for a mean as the center, by the number of units times epsilon, S.
+
+    .35 (5000 / S)^.3, from .15 to .6, to two digits: the fewer units, the more the mean's own error adds
+    to all deviations. Set on sets of real curves; it decides accuracy alone.
+
+    Examples
+    --------
+    >>> [str(mean_share(Fraction(strength))) for strength in (300, 1500, 5000, 100_000)]
+    ['3/5', '1/2', '7/20', '3/20']
+    """
+    if strength is None:
+        return Fraction(str(MEAN_SHARE))
+    return _share(0.35 * (5000 / float(strength)) ** 0.3, 0.15, 0.6)
+
+
+def radius_share(strength: Fraction | None) -> Fraction:
+    """Share of the rest for the choice of a radius: 75 / S, from .15 to .25, to two digits.
+
+    Examples
+    --------
+    >>> [str(radius_share(Fraction(strength))) for strength in (300, 400, 5000)]
+    ['1/4', '19/100', '3/20']
+    """
+    if strength is None:
+        return Fraction(str(RADIUS_SHARE))
+    return _share(75 / float(strength), 0.15, 0.25)
+
+
+def _share(value: float, least: float, largest: float) -> Fraction:
+    return Fraction(round(100 * min(max(value, least), largest)), 100)
 
 
 def open_share(value: object, name: str) -> Fraction:

@@ -12,11 +12,11 @@ from dpfda.front.command.reading import Curves
 from dpfda.numerics.errors import ParameterError
 
 CENTER = Option(
-    "center", "--center", "private|pairs|bound|VALUE|F.json",
-    "What deviations are counted from: a mean released with a share of epsilon; differences of pairs of "
-    "units, which need no mean; the middle of --bounds (a second moment); a public number; or an "
-    "earlier release.",
-    o.CURVE, default="private",
+    "center", "--center", "auto|private|pairs|bound|VALUE|F.json",
+    "What deviations are counted from: a mean released with a share of epsilon; other units, paired at "
+    "random, which needs no mean and is the choice of auto below n epsilon of 30,000; the middle of "
+    "--bounds (a second moment); a public number; or an earlier release.",
+    o.CURVE, default="auto",
 )  # fmt: skip
 COMPONENTS = o.output(
     "components", "F.json", "The principal components of the same release, at no further cost."
@@ -33,14 +33,14 @@ def read_center(text: str) -> Any:
     StorageError
         If the file is no release.
     """
-    if text in ("private", "pairs", "bound"):
+    if text in ("auto", "private", "pairs", "bound"):
         return text
     try:
         return float(text)
     except ValueError:
         pass
     if not Path(text).is_file():
-        words = "be private, pairs, bound, a number or the file of a release"
+        words = "be auto, private, pairs, bound, a number or the file of a release"
         raise ParameterError("--center", words, repr(text))
     from dpfda.releases.function import ReleasedFunction
 
