@@ -38,7 +38,7 @@ from dpfda.bounds import L2Ball
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
-from dpfda.summaries.machine_plan import Features
+from dpfda.summaries.machine_plan import Features, Solving
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.streams import MeanStream
 from dpfda.summaries.two_stage import TwoStages
@@ -107,6 +107,7 @@ OWNERS = {
     "TwoStages": ("mechanism", TwoStages), "Center": ("center", Center),
     "MatrixNoise": ("mechanism", MatrixNoise), "Exponential": ("mechanism", Exponential),
     "Features": ("features", Features),
+    "Solving": ("solver", Solving),
 }  # fmt: skip
 
 
@@ -186,6 +187,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             ("MatrixNoise", "PrivateCovariance", {"functions": 4}),
             ("Exponential", "PrivateFPCA", {"functions": 4}),
             ("Features", "PrivateKernelRegressor", {"kind": "fourier", "components": 5}),
+            ("Solving", "PrivateKernelRegressor", {"solver": "sums", "penalty": 0.1}),
         )
     },
     "guarantee_for": (dpfda.privacy.guarantees.guarantee_for, {"epsilon": 1, "delta": 0}),

@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from csv_rows import csv_rows
-from dpfda import PrivateDensity, PrivateKernelRegressor, PrivateMean, load
+from dpfda import PrivateDensity, PrivateMean, load
 from dpfda.bases import BoxBasis
-from dpfda.errors import ParameterError
 from dpfda.front.command import verbs
 from dpfda.front.command.app import app, build
 from dpfda.front.command.documented import documented
@@ -217,6 +216,7 @@ WITH_RHO = {
     "test": ("--bounds", 0, 1, "--by", "side", "--columns", "[0-9]*"),
     "covariance": ("--bounds", 0, 1, "--radius", 0.5),
     "density": ("--column", "0.5:0:1"),
+    "regress": ("--input", "0:0:1", "--target", "1", "--target-bounds", 0, 1),
 }
 
 
@@ -242,10 +242,3 @@ def test_rho_is_typed_beside_delta(verb, tmp_path):
         refused = run(*common, *given, "--overwrite")
         assert refused.exit_code == 2, refused.stderr
         assert words in " ".join(refused.stderr.split())
-
-
-def test_a_kernel_machine_has_no_rho_and_says_so():
-    machine = {"bounds": [(0, 1)], "target_bounds": (0, 1)}
-    with pytest.raises(ParameterError, match="rho must be left out of PrivateKernelRegressor"):
-        PrivateKernelRegressor(1.0, rho=0.1, **machine)
-    assert "--rho" not in run("regress", "--help").stdout

@@ -14,7 +14,7 @@ from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.numerics import drawing
 from dpfda.privacy.composition import gaussian_delta
-from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.steps import publish_steps
 from dpfda.summaries.minimiser import Loss
@@ -303,6 +303,51 @@ def test_calibration_mends_probabilities_that_are_too_near_to_equal():
     assert likelihoods[0] > likelihoods[1]
 
 
+@pytest.mark.parametrize("labels", [Y, THIRDS], ids=["two", "three"])
+def test_descent_under_rho(labels, tmp_path):
+    ledger = MemoryLedger().create("people", ZeroConcentratedDP("0.5"), unit="record")
+    classes = tuple(np.unique(labels).tolist())
+    machine = PrivateKernelClassifier(
+        rho=0.3, bounds=(-1, 1), classes=classes, ledger=ledger.of("people")
+    )
+    solver = machine.plan(300, 2).solver
+    # Wrong by sqrt 2 either way fails: mu = (2 rho)^(1/2) over all rounds.
+    together = solver.step_width * math.sqrt(solver.rounds) / math.sqrt(0.6)
+    assert solver.noise.scales[0] == pytest.approx(together, rel=1e-9)
+    release = machine.fit(X, labels).release_
+    assert ledger.remaining("people").values == (Fraction(1, 5),)
+    assert release.certificate.costs[0].guarantee == ZeroConcentratedDP("0.3")
+    assert machine.predict_proba(X).shape == (300, len(classes))
+    release.save(tmp_path / "it.json")
+    np.testing.assert_array_equal(load(tmp_path / "it.json")(X), release(X))
+    with pytest.raises(BudgetError):
+        machine.fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "solver"),
+    [
+        ({}, "gradient"),
+        ({"loss": "squared"}, "sums"),
+        ({"solver": "output"}, "output"),
+        ({"loss": "huber", "solver": "gradient"}, "gradient"),
+    ],
+)
+def test_regressions_under_rho(chosen, solver):
+    machine = PrivateKernelRegressor(rho=200, bounds=(-1, 1), target_bounds=(-2, 2), **chosen)
+    assert machine.plan(300, 2).solver.name == solver
+    assert machine.fit(X, X[:, 0] - X[:, 1]).score(X, X[:, 0] - X[:, 1]) > 0.5
+
+
+def test_means_and_output_under_rho_get_normal_noise_of_its_scale():
+    for chosen in ({"classes": ("a", "b", "c"), "loss": "hinge"}, {"loss": "hinge", "solver": "output"}):
+        solver = PrivateKernelClassifier(
+            **{"rho": 0.08, "bounds": (-1, 1), "classes": ("a", "b"), **chosen}
+        ).plan(300, 2).solver  # fmt: skip
+        assert solver.name in ("means", "output")
+        np.testing.assert_allclose(solver.noise.scales, solver.width / 0.4, rtol=1e-9)
+
+
 def test_slopes_that_are_no_numbers_become_zero():
     slopes = np.array([[np.nan, np.inf, 1e300, 0.3, -0.5], [0.0, 0.0, 0.0, 0.0, 0.0]])
     with np.errstate(all="ignore"):
@@ -359,6 +404,12 @@ def test_spread_is_what_noise_does_where_no_record_damps_it():
             RefusedMechanismError,
             "'gradient' for the hinge loss of more than two classes",
         ),
+        (
+            {"epsilon": None, "delta": 0, "rho": 0.1, "solver": "objective", "loss": "hinge"},
+            RefusedMechanismError,
+            "'means' or 'output' under rho; found 'objective'",
+        ),
+        ({"rho": 0.1}, ParameterError, "rho must be given instead of epsilon"),
         (
             {"classes": ("down", "up", "in"), "loss": "logistic", "delta": 0},
             ParameterError,

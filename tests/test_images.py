@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import optimize, special, stats
 from scipy.special import expit, logsumexp
 
 from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, load
@@ -14,11 +15,12 @@ from dpfda.errors import DataError, ParameterError, StorageError
 from dpfda.mechanisms.design.images import image_cells
 from dpfda.mechanisms.posteriors import ImageModel
 from dpfda.mechanisms.posteriors.curves import constant_evidence
-from dpfda.noise import BoxNoise
+from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.summaries.streams import MeanStream
 from dpfda.testing import simulate_releases
+from statistical import fits_only_at_its_scale
 
 SHAPE, DOMAIN = (6, 8), [(0.0, 2.0), (-1.0, 1.0)]
 
@@ -174,6 +176,93 @@ def test_the_scales_are_the_claimed_widths_over_epsilon(epsilon):
     assert abs(found / widths.size - 1) < 6 / math.sqrt(2000 * widths.size)
 
 
+def normal_ratio(epsilon, delta):
+    """Width over deviation, by the profile of normal noise in floats."""
+
+    def excess(mu):
+        tail = math.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu)
+        return special.ndtr(mu / 2 - epsilon / mu) - tail - delta
+
+    return optimize.brentq(excess, 1e-3, 50)
+
+
+# Guarantees, and the width over the deviation that they allow.
+NORMAL = [
+    ({"rho": 0.02}, 0.2),
+    ({"epsilon": 0.5, "delta": 1e-3}, normal_ratio(0.5, 1e-3)),
+]
+
+
+@pytest.mark.parametrize(("asked", "ratio"), NORMAL)
+@pytest.mark.parametrize(("relation", "moves"), [("replace-one", 2), ("add-remove", 1)])
+def test_normal_noise_is_that_of_the_diagonal_of_the_box(asked, ratio, relation, moves):
+    # More points than one block may have.
+    shape = (70, 70)
+    unit = PrivacyUnit(neighbours=relation, public_size=5000 if moves == 1 else None)
+    plan = PrivateMean(**asked, bounds=(0, 1), basis=basis_of(shape), unit=unit).plan(5000)
+    design, halves = plan.planned, plan.on_grid.cube.half_widths.astype(float)
+    assert isinstance(design.noise, GaussianNoise)
+    assert design.hierarchy.cells == shape
+    # One image moves every point by its whole width at once: wrong by sqrt 2 either way fails.
+    expected = moves * np.linalg.norm(halves) / ratio
+    np.testing.assert_allclose(np.array(design.noise.scales, float), expected, rtol=1e-6)
+    drawn = np.concatenate([np.array(design.noise.draw(), float) for _ in range(2)]) / expected
+    assert fits_only_at_its_scale(drawn, stats.norm.cdf)
+
+
+def test_one_block_under_a_delta_has_its_own_ratio():
+    plan = PrivateMean(6.0, 1e-6, bounds=(0, 1), basis=basis_of((40, 40))).plan(5000)
+    noise, halves = plan.planned.noise, plan.on_grid.cube.half_widths.astype(float)
+    assert isinstance(noise, KNormNoise)
+    assert noise.block_sizes == (1600,)
+    width = 2 * np.linalg.norm(halves)
+    # Along the diagonal the loss of a block is (|z + d| - |z|) / c, |z| ~ c Gamma(1600): simulated.
+    generator = np.random.default_rng(8)
+    z = generator.standard_normal((200_000, 2))
+    rest = generator.chisquare(1598, 200_000)
+    long = generator.gamma(1600, size=200_000)
+
+    def delta(scale):
+        shift = width / scale
+        cosine = z[:, 0] / np.sqrt(z[:, 0] ** 2 + z[:, 1] ** 2 + rest)
+        loss = np.sqrt(long**2 + 2 * long * shift * cosine + shift**2) - long
+        return np.mean(np.maximum(1 - np.exp(6.0 - loss), 0))
+
+    # Of 200,000 losses about one is beyond epsilon where delta is 1e-6, thousands at sqrt 2 less noise.
+    assert delta(noise.scales[0]) < 1e-4 < delta(noise.scales[0] / math.sqrt(2))
+    normal = normal_ratio(6.0, 1e-6)
+    assert width / noise.scales[0] > math.sqrt(1601) * normal
+
+
+@pytest.mark.parametrize(
+    "asked", [{"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.05}, {"epsilon": 4, "delta": 1e-5}]
+)
+def test_with_a_delta_or_rho_it_beats_a_block_of_coefficients(asked):
+    images = some_images(500, (24, 24))
+    truth = images.mean(axis=0).ravel()
+
+    def error(mechanism):
+        estimator = PrivateMean(**asked, bounds=(0, 1), basis=basis_of((24, 24)), mechanism=mechanism)
+        draws = np.asarray(simulate_releases(estimator, images, 40, seed=9))
+        return np.sqrt(np.mean((draws - truth) ** 2))
+
+    others = ["gaussian"] if "rho" in asked else ["knorm", "gaussian"]
+    assert error("auto") < 0.9 * min(map(error, others))
+
+
+def test_files_with_normal_noise_are_held_to_its_scale(tmp_path):
+    estimator = PrivateMean(rho=0.05, bounds=(0, 1), basis=basis_of())
+    release = estimator.fit(some_images(300)).release_
+    path = release.save(tmp_path / "image.json")
+    assert load(path).on_grid((12, 16)).tobytes() == release.on_grid((12, 16)).tobytes()
+    assert release.band(0.9).contains(release(release.band(0.9).points))
+    written = json.loads(path.read_text())
+    scales = [round(b / math.sqrt(2)) for b in written["noise"]["scales"]]
+    path.write_text(json.dumps(written | {"noise": {**written["noise"], "scales": scales}}))
+    with pytest.raises(StorageError):
+        load(path)
+
+
 def test_files_hold_it_and_refuse_noise_that_is_too_small(tmp_path):
     release = PrivateMean(1.0, bounds=(0, 1), basis=basis_of()).fit(some_images(300)).release_
     path = release.save(tmp_path / "image.json")
@@ -209,7 +298,6 @@ def test_what_says_more_of_the_mean_keeps_its_own_estimate():
     periodic = BoxBasis.on_grid("fourier", SHAPE, DOMAIN)
     for basis in (rough, few, periodic):
         assert PrivateMean(1.0, bounds=(0, 1), basis=basis).plan(200).images is None
-    assert PrivateMean(1.0, 1e-6, bounds=(0, 1), basis=basis_of()).plan(200).images is None
     counted = PrivateMean(
         1.0, bounds=(0, 1), basis=basis_of(), unit=PrivacyUnit(neighbours="add-remove")
     )

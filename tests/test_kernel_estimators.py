@@ -383,7 +383,7 @@ class TestRefusals:
         machine = classifier(epsilon=LOUD, invalid="repair", penalty=0.01, components=6).fit(x, y)
         # Such a record adds a constant to the objective: it is as if its features were zero.
         kept = slice(5, None)
-        fewer = clone(machine).set_params(penalty=0.01 * 300 / 295).fit(X[kept], Y[kept])
+        fewer = clone(machine).set_params(solver__penalty=0.01 * 300 / 295).fit(X[kept], Y[kept])
         other = np.abs(machine.release_(X) - fewer.release_(X))
         assert np.max(other) < 0.02
 

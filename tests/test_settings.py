@@ -28,7 +28,7 @@ from dpfda import (
 )
 from dpfda.errors import ParameterError
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.machine_plan import Features
+from dpfda.summaries.machine_plan import Features, Solving
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
 from dpfda.summaries.two_stage import TwoStages
 
@@ -53,6 +53,7 @@ MADE: list[Any] = [
     MatrixNoise("gaussian", 4, "none"),
     Exponential(3, 0.4),
     Features("fourier", Matern(0.3), 8, 1),
+    Solving("sums", 0.1),
     TwoStages(0.3),
 ]
 
@@ -221,6 +222,7 @@ class TestEstimators:
             ParameterError, match=r"A parameter of PrivateMean must be one of basis, .*; found 'speed'"
         ):
             PrivateMean(1.0, speed=1)
+        assert PrivateKernelRegressor(1.0, solver="sums", penalty=0.1).solver == Solving("sums", 0.1)
         machine = PrivateKernelRegressor(1.0, features=Features("fourier"))
         assert machine.set_params(features__seed=3).features == Features("fourier", seed=3)
 

@@ -37,7 +37,7 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, split
 from dpfda.publication.charging import recomputed
 from dpfda.publication.plan import Plan
 
@@ -230,11 +230,11 @@ class MeanDesign(Plan):
     def images(self) -> ImagePrior | None:
         """What the default mean of images between bounds is estimated from; None for anything else.
 
-        Under pure privacy, and where the number of units is public.
+        Where the number of units is public.
         """
-        pure = isinstance(self.guarantee, PureDP) and self.size is not None
         named = not isinstance(self.mechanism, str) or self.mechanism != "auto"
-        return None if named or not pure or not self.line else public_images(self.basis, self.bound)
+        kept = named or self.size is None or not self.line
+        return None if kept else public_images(self.basis, self.bound)
 
     def design(self, size: int) -> Design:
         """The mechanism's design for a public or released number of units.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dpfda.noise import GaussianNoise, cost_of, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.guarantees import ApproximateDP
+from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import certified_entry, charge, recomputed
 
@@ -17,7 +17,7 @@ def publish_steps(
     steps: int,
     noise: GaussianNoise,
     width: int,
-    guarantee: ApproximateDP,
+    guarantee: ApproximateDP | ZeroConcentratedDP,
     entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
@@ -37,7 +37,7 @@ def publish_steps(
     width : int
         Whatever was released before, neighbouring data sets move the integers of a step by at most this
         length.
-    guarantee : ApproximateDP
+    guarantee : ApproximateDP or ZeroConcentratedDP
         Of all steps together.
     entry, ledger, dataset, mechanism
         As in `dpfda.publication.publish_integers`.

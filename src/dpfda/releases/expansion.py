@@ -16,7 +16,7 @@ from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.reading import basis_from_json, prior_from_json
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths, mixture_of
-from dpfda.noise import NoiseLaw, achieved_guarantee, law_from_json
+from dpfda.noise import BoxNoise, NoiseLaw, achieved_guarantee, law_from_json
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
@@ -377,7 +377,8 @@ def _check_scales(release: Expansion, prior: CurvePrior | ImagePrior) -> None:
     if release.counted is not None:
         width += (release.counted.scale,)
     cost = release.certificate.costs[-1].guarantee
-    whole = PureDP(cost.epsilon) if isinstance(cost, ApproximateDP) else cost
+    box = isinstance(release.noise, BoxNoise)
+    whole = PureDP(cost.epsilon) if isinstance(cost, ApproximateDP) and box else cost
     if not within(achieved_guarantee(release.noise, "box", width, whole), cost):
         raise ValueError("the noise is too small for what was charged")
 

@@ -14,14 +14,14 @@ from sklearn.utils.metaestimators import available_if
 
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.budgets import budget
+from dpfda.privacy.budgets import asked
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import ReleasedPredictor, deciding
-from dpfda.summaries.arguments import Bounds, Labels, Payer, Place, Protected, Records
+from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.defaults import descends
-from dpfda.summaries.machine_plan import MachinePlan
+from dpfda.summaries.machine_plan import MachinePlan, Solving
 from dpfda.summaries.machines import KernelMachine, column
 from dpfda.summaries.minimiser import read_loss
 from dpfda.summaries.settings import Reading
@@ -35,7 +35,12 @@ def _descends(machine: Any) -> bool:
     """Whether it will be fitted by noisy descent, which has the logistic loss of several classes."""
     try:
         loss = read_loss(machine.loss, machine.losses)
-        return descends(machine.solver, loss, budget(machine.epsilon, machine.delta), 1)
+        return descends(
+            Solving.of(machine.solver).solver,
+            loss,
+            asked(machine.epsilon, machine.delta, machine.rho),
+            1,
+        )
     except ParameterError:
         return False
 
@@ -61,6 +66,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         Privacy loss, positive.
     delta : float
         Failure mass; 0 means pure differential privacy.
+    rho : float, optional
+        Zero-concentrated privacy loss, in the place of epsilon: the descent's normal noise, or that on
+        the sums for the square loss.
     bounds : (lower, upper)
         Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
         to them. No default: from knowledge of the measurement, never from these data.
@@ -73,19 +81,18 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         max(0, 1 - y f) by at most half of that. A smooth loss is what noise in the objective needs.
         "auto" is logistic where there is a delta, else the hinge; for more than two classes the square
         where n epsilon is large.
-    solver : {"auto", "objective", "output", "sums", "means", "gradient"}
+    solver : {"auto", "objective", "output", "sums", "means", "gradient"} or Solving
         Noise in the objective (hinge, logistic), on the minimiser (all losses), on the sums of
         phi phi^T and y phi (squared), on the sums of phi in each class (hinge), or in each step of a
         descent (all losses, with a delta). "auto" is "gradient" for the logistic loss where there is a
         delta and "sums" for the square loss; else "objective", or "output" where there is a delta and
         many features, or "means" for more than two classes, for which there are "sums", "means" and
-        "gradient" alone. See `dpfda.summaries.solvers` for what each guarantees.
+        "gradient" alone. See `dpfda.summaries.solvers` for what each guarantees. With a
+        penalty, in a `dpfda.summaries.machine_plan.Solving`.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
         and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
         maps: `LinearFeatures.of_curves` takes curves and images.
-    penalty : float, optional
-        On the squared norm; by default from public numbers.
     domain : Domain, optional
         Its labels: public words for plots, "domain" and "value", with units.
     unit : str or PrivacyUnit, optional
@@ -133,15 +140,15 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
+        rho: Number = None,
         bounds: Bounds = None,
         classes: Any = None,
         loss: Any = "auto",
-        solver: str = "auto",
+        solver: str | Solving = "auto",
         features: Any = "auto",
-        penalty: float | None = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,

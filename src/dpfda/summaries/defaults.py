@@ -10,9 +10,16 @@ import numpy as np
 
 from dpfda.noise import gaussian_ratio
 from dpfda.numerics.parameters import choice
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+)
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import (
+    Budget,
     GradientSolver,
     MeansSolver,
     ObjectiveSolver,
@@ -52,10 +59,20 @@ def default_kernel(inputs: int, classes: bool) -> Any:
     return Matern(0.25, nu=1.5) if inputs <= 2 else RBF(0.25 * math.sqrt(inputs))
 
 
+def epsilon_of(guarantee: Guarantee) -> float:
+    """The epsilon that rules count with: of rho one that it implies at delta = 10^-5."""
+    if isinstance(guarantee, ZeroConcentratedDP):
+        rho = float(guarantee.rho)
+        return rho + 2 * math.sqrt(rho * math.log(1e5))
+    return float(guarantee.epsilon)
+
+
 def descends(solver: str, loss: Loss, guarantee: Guarantee, functions: int | None) -> bool:
-    """Whether noisy descent finds the coefficients: asked for, or for classes where there is a delta."""
+    """Whether noisy descent finds the coefficients: if asked for, by rho, for classes with a delta."""
     if choice(solver, "solver", ("auto", *SOLVERS)) != "auto":
         return solver == GradientSolver.name
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return loss.name in ("auto", "logistic", "huber") or (loss.name == "hinge" and functions == 1)
     approximate = isinstance(guarantee, ApproximateDP)
     return approximate and functions is not None and loss.name in ("auto", "logistic")
 
@@ -64,7 +81,7 @@ def default_components(
     inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
 ) -> int:
     """Number of kernel features from public numbers: more where n epsilon is larger."""
-    signal = units * float(getattr(guarantee, "epsilon", 1))
+    signal = units * epsilon_of(guarantee)
     if inputs == 2 and descent:
         return int(np.clip(round(DESCENT_BORDER * signal ** (1 / 3)), 4, 60))
     if inputs == 2 and classes:
@@ -76,7 +93,7 @@ def default_components(
 
 def default_waves(units: int, guarantee: Guarantee, descent: bool) -> int:
     """Largest number of linear features: more where n epsilon is larger."""
-    signal = units * float(getattr(guarantee, "epsilon", 1))
+    signal = units * epsilon_of(guarantee)
     share = DESCENT_WAVES if descent else WAVES
     return int(np.clip(round(share * signal ** (1 / 2)), FEWEST_WAVES, 200))
 
@@ -93,7 +110,7 @@ def default_solver(
     loss: Loss,
     components: int,
     units: int,
-    guarantee: PureDP | ApproximateDP,
+    guarantee: Budget,
     functions: int | None = 1,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> str:
@@ -115,7 +132,7 @@ def default_solver(
         return "means"
     output = OutputSolver(Terms(components, units, loss, Fraction(1), guarantee, False))
     normal = math.sqrt(float(output.noise.variances()[0])) / output.width
-    block = math.sqrt(components + 1) / float(guarantee.epsilon)
+    block = math.sqrt(components + 1) / epsilon_of(guarantee)
     return "output" if normal * OUTPUT_ADVANTAGE < block else "objective"
 
 
@@ -124,7 +141,7 @@ def default_penalty(
     loss: Loss,
     components: int,
     units: int,
-    guarantee: PureDP | ApproximateDP,
+    guarantee: Budget,
     functions: int = 1,
 ) -> float:
     """Penalty from public numbers: a multiple of the noise's size.
@@ -139,7 +156,7 @@ def default_penalty(
     if solver == "gradient":
         # Noise moves a coefficient by about time / (n mu), mu the width over the deviation of all steps
         # together: at this time, 1 / (2 penalty), by about two, whatever n and epsilon.
-        ratio = float(gaussian_ratio(guarantee)) if isinstance(guarantee, ApproximateDP) else 1.0
+        ratio = 1.0 if isinstance(guarantee, PureDP) else float(gaussian_ratio(guarantee))
         return float(np.clip(1 / (4 * units * ratio), 1e-6, 1e8))
     penalty = _noise_penalty(solver, loss, components, units, guarantee, functions)
     # With very many units the rounding of floats would cost more noise than a larger penalty.
@@ -157,11 +174,11 @@ def _noise_penalty(
     loss: Loss,
     components: int,
     units: int,
-    guarantee: PureDP | ApproximateDP,
+    guarantee: Budget,
     functions: int,
 ) -> float:
     steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
-    epsilon = float(guarantee.epsilon)
+    epsilon = epsilon_of(guarantee)
     trial = Terms(components, units, loss, Fraction(1), guarantee, False, functions)
     if solver == "sums":
         deviation = SumsSolver(trial).deviation

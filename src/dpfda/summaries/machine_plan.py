@@ -14,7 +14,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import Plan, recomputed, stamp
 from dpfda.publication.perturbed import MINIMISER, OBJECTIVE
 from dpfda.records.features import (
@@ -34,10 +34,11 @@ from dpfda.summaries.defaults import (
     default_solver,
     default_waves,
     descends,
+    epsilon_of,
 )
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Gathered
-from dpfda.summaries.solvers import ObjectiveSolver, Solver, Terms, check_penalty
+from dpfda.summaries.solvers import Budget, ObjectiveSolver, Solver, Terms, check_penalty
 
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
 
@@ -85,13 +86,35 @@ class Features(Gathered):
         return value if hasattr(value, "inputs") else super().of(value)
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Solving(Gathered):
+    """How a kernel machine gets its noise, and how far its coefficients are held back. Public.
+
+    Parameters
+    ----------
+    solver : {"auto", "objective", "output", "sums", "means", "gradient"}
+        See `dpfda.summaries.solvers`.
+    penalty : float, optional
+        On the squared norm of the coefficients; by default from public numbers.
+
+    Examples
+    --------
+    >>> Solving("sums", penalty=0.01)
+    Solving(solver='sums', penalty=0.01)
+    """
+
+    solver: str = "auto"
+    penalty: float | None = None
+    shorthand: ClassVar[str] = "solver"
+
+
 @dataclass(frozen=True, eq=False)
 class MachinePlan(Plan):
     """Plan of a regression or classification function.
 
     Parameters
     ----------
-    guarantee : PureDP or ApproximateDP
+    guarantee : PureDP, ApproximateDP or ZeroConcentratedDP
     solver : Solver
         With penalty, loss, number of units and noise.
     features : FeatureMap
@@ -104,7 +127,7 @@ class MachinePlan(Plan):
         Makes the plan for another guarantee and number of units.
     """
 
-    guarantee: PureDP | ApproximateDP
+    guarantee: Budget
     solver: Solver
     features: FeatureMap
     inputs: InputBox
@@ -179,7 +202,7 @@ class MachinePlan(Plan):
 
 
 def machine_plan(
-    guarantee: PureDP | ApproximateDP,
+    guarantee: Budget,
     units: int,
     *,
     loss: Loss,
@@ -272,14 +295,14 @@ def _solver(
     features: FeatureMap,
     units: int,
     loss: Loss,
-    guarantee: PureDP | ApproximateDP,
+    guarantee: Budget,
     grouped: bool,
     decided: int | None,
     neighbours: Neighbours,
 ) -> Solver:
     count, functions = features.components, decided or 1
     if loss.name == "auto":
-        signal = units * float(guarantee.epsilon)
+        signal = units * epsilon_of(guarantee)
         loss = read_loss(default_loss(name, functions, count, signal), ("hinge", "squared"))
     if name == "auto":
         name = default_solver(loss, count, units, guarantee, decided, neighbours)

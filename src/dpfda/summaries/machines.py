@@ -15,9 +15,8 @@ from dpfda.bounds import Norm
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
-from dpfda.privacy.budgets import budget
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Prepared, publish_integers
 from dpfda.publication.perturbed import publish_perturbed
@@ -41,10 +40,11 @@ from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.labels import read_labels
-from dpfda.summaries.machine_plan import Features, MachinePlan, machine_plan
+from dpfda.summaries.machine_plan import Features, MachinePlan, Solving, machine_plan
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Domain
 from dpfda.summaries.solvers import (
+    Budget,
     GradientSolver,
     Labelled,
     MeansSolver,
@@ -62,13 +62,12 @@ BLOCK = 1024
 class KernelMachine(Estimator):
     """Shared by `PrivateKernelRegressor` and `PrivateKernelClassifier`; not for use by itself."""
 
-    gathered: ClassVar = {**Estimator.gathered, "features": (Features,)}
+    gathered: ClassVar = {**Estimator.gathered, "features": (Features,), "solver": (Solving,)}
 
     bounds: Any
     loss: Any
     solver: Any
     features: Any
-    penalty: Any
     # Losses that the task has.
     losses: ClassVar[tuple[str, ...]]
 
@@ -140,7 +139,7 @@ class KernelMachine(Estimator):
         targets[~usable] = 0.0
         return Prepared(plan, Labelled(rows, targets, codes, units))
 
-    def _checked(self) -> tuple[PureDP | ApproximateDP, Loss]:
+    def _checked(self) -> tuple[Budget, Loss]:
         check_choices(self)
         settings = self.settings
         if self._neighbours is Neighbours.ADD_REMOVE and settings.unit.public_size is None:
@@ -155,26 +154,26 @@ class KernelMachine(Estimator):
             raise ParameterError(
                 "domain", "hold labels alone for a kernel machine", repr(settings.domain), "Use bounds."
             )
-        return budget(self.epsilon, self.delta), read_loss(self.loss, self.losses)
+        return self.asked(), read_loss(self.loss, self.losses)
 
     def _plan(
         self,
-        guarantee: PureDP | ApproximateDP,
+        guarantee: Budget,
         units: int,
         loss: Loss,
         inputs: InputBox,
         groups: Any,
         classes: tuple[Any, ...],
     ) -> MachinePlan:
-        settings = self.settings
+        settings, solving = self.settings, Solving.of(self.solver)
         return machine_plan(
             guarantee,
             units,
             loss=loss,
             inputs=inputs,
             features=self.features,
-            solver=self.solver,
-            penalty=self.penalty,
+            solver=solving.solver,
+            penalty=solving.penalty,
             unit=settings.unit.name or ("record" if groups is None else "group"),
             grouped=groups is not None,
             classes=classes,
@@ -246,7 +245,7 @@ def publish_machine(
             dataset,
             tuning,
         )
-    if isinstance(solver, GradientSolver) and isinstance(plan.guarantee, ApproximateDP):
+    if isinstance(solver, GradientSolver) and not isinstance(plan.guarantee, PureDP):
         return publish_steps(
             solver.summed(data),
             solver.rounds,

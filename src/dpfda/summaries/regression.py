@@ -14,8 +14,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.arguments import Bounds, Labels, Payer, Place, Protected, Records
-from dpfda.summaries.machine_plan import MachinePlan
+from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
+from dpfda.summaries.machine_plan import MachinePlan, Solving
 from dpfda.summaries.machines import KernelMachine, column, numbers
 from dpfda.summaries.settings import Reading
 
@@ -36,6 +36,9 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         Privacy loss, positive.
     delta : float
         Failure mass; 0 means pure differential privacy.
+    rho : float, optional
+        Zero-concentrated privacy loss, in the place of epsilon: the descent's normal noise, or that on
+        the sums for the square loss.
     bounds : (lower, upper)
         Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
         to them. No default: from knowledge of the measurement, never from these data.
@@ -44,17 +47,16 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     loss : "huber", "squared", "huber:0.5" or Loss
         At the same budget huber needs far less noise, since its slope is bounded. Where the square turns
         into a line may follow the word, on the scale of targets in [-1, 1].
-    solver : {"auto", "objective", "output", "sums", "gradient"}
+    solver : {"auto", "objective", "output", "sums", "gradient"} or Solving
         Noise in the objective (huber), on the minimiser (both losses), on the sums of phi phi^T and
         y phi (squared), or in each step of a descent (both, with a delta). "auto"
         is "sums" for the square loss; for huber "objective", or "output" where
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
+        With a penalty, in a `dpfda.summaries.machine_plan.Solving`.
     features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
         and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
         maps: `LinearFeatures.of_curves` takes curves and images.
-    penalty : float, optional
-        On the squared norm; by default from public numbers.
     domain : Domain, optional
         Its labels: public words for plots, "domain" and "value", with units.
     unit : str or PrivacyUnit, optional
@@ -95,15 +97,15 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     def __init__(
         self,
-        epsilon: float | Fraction,
+        epsilon: Number = None,
         delta: float | Fraction = 0.0,
         *,
+        rho: Number = None,
         bounds: Bounds = None,
         target_bounds: Bounds = None,
         loss: Any = "huber",
-        solver: str = "auto",
+        solver: str | Solving = "auto",
         features: Any = "auto",
-        penalty: float | None = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,

@@ -22,6 +22,7 @@ GATHERED = {
     "reading": "dpfda.summaries.settings:Reading",
     "center": "dpfda.summaries.matrix_noise:Center",
     "features": "dpfda.summaries.machine_plan:Features",
+    "solver": "dpfda.summaries.machine_plan:Solving",
 }
 
 

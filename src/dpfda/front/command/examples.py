@@ -74,11 +74,13 @@ def _try(estimator: Any) -> None:
     """
     import numpy as np
 
+    from dpfda.summaries.machine_plan import Solving
     from dpfda.summaries.solvers import check_penalty
 
-    if estimator.penalty is not None:
-        check_penalty(estimator.penalty)
+    penalty = Solving.of(estimator.solver).penalty
+    if penalty is not None:
+        check_penalty(penalty)
     ends = estimator.classes if hasattr(estimator, "classes") else estimator.target_bounds
     targets = np.array([*ends] * 2)
-    trial = copy.copy(estimator).set_params(penalty=1e9)
+    trial = copy.copy(estimator).set_params(solver__penalty=1e9)
     trial.prepare(np.zeros((targets.size, len(estimator.bounds[0]))), targets)

@@ -41,7 +41,7 @@ from dpfda.mechanisms.posteriors.components import (
     SMOOTH,
 )
 from dpfda.mechanisms.posteriors.curves import CONSTANT, constant_evidence
-from dpfda.noise import NoiseLaw
+from dpfda.noise import BoxNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.one_thread import one_thread
 
@@ -60,16 +60,20 @@ class ImageModel:
         Of the release: K cosines.
     step : float
         Standard deviation of the noise, in units of what is measured: the means of sums over cells.
+    normal : bool
+        Whether it is taken as normal; else it is that of a box.
     """
 
     prior: ImagePrior
     basis: BoxBasis
     step: float
+    normal: bool = False
 
     @classmethod
     def of(cls, prior: ImagePrior, basis: BoxBasis, noise: NoiseLaw, step: float) -> Self:
         """With noise in units of `step`; its coordinates have one variance, as equal cells have."""
-        return cls(prior, basis, float(np.sqrt(noise.variances()[0])) * step)
+        deviation = float(np.sqrt(noise.variances()[0])) * step
+        return cls(prior, basis, deviation, not isinstance(noise, BoxNoise))
 
     @property
     def deviation(self) -> float:
@@ -142,12 +146,19 @@ class ImageModel:
         for found, (_, ratios, variances) in zip(logs, made, strict=True):
             gain = np.exp(found - total) @ (SCALES[:KEPT, None] / ratios) * seen / power
             mean += (self._gains * variances)[self._released] * gain[self._coarse][self._released]
-        levels = noisy / self._unit
-        evidence, level = constant_evidence(levels, self.step / self._unit, measured)
+        evidence, level = self._constant(seen, noisy)
         share = scipy.special.expit(np.log(CONSTANT * measured) + evidence - total)
         mean *= 1 - share
         mean[self._first] += share * level
         return mean
+
+    def _constant(self, seen: Floats, noisy: Floats) -> tuple[float, float]:
+        """Log evidence of one level between the bounds, and that level minus 1/2."""
+        if not self.normal:
+            return constant_evidence(noisy / self._unit, self.step / self._unit, self.prior.measured)
+        power = self.deviation**2
+        evidence = (np.log(2 * np.pi * power) - np.sum(seen[1:] ** 2) / power) / 2
+        return float(evidence), float(np.clip(seen[0], -0.5, 0.5))
 
     def _through(self, seen: Floats) -> Floats:
         """The M lowest cosines that have what was seen: nothing beyond."""

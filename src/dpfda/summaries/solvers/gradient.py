@@ -16,7 +16,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.privacy.guarantees import ApproximateDP, Neighbours
+from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.summaries.solvers.path import Path, Tilts
 from dpfda.summaries.solvers.terms import Labelled, Terms
 
@@ -79,7 +79,7 @@ class GradientSolver:
     Parameters
     ----------
     terms : Terms
-        With the logistic loss, or for one function any; and with a delta.
+        With the logistic loss, or for one function any; and with a delta, or rho.
 
     References
     ----------
@@ -90,12 +90,12 @@ class GradientSolver:
     name: ClassVar[str] = "gradient"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.terms.guarantee, ApproximateDP):
+        if isinstance(self.terms.guarantee, PureDP):
             raise RefusedMechanismError(
                 "delta",
                 "be positive for solver='gradient'",
                 "0",
-                "Its steps get normal noise. Set delta (for example 1e-6) or use another solver.",
+                "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another.",
             )
         if self.terms.functions > 1 and self.terms.loss.name != "logistic":
             raise RefusedMechanismError(

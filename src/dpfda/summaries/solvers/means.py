@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpfda.bounds import IntegerBall, Norm
 from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
 
@@ -37,7 +37,7 @@ class MeansSolver:
     attained by two rows of length R of different classes, or opposite ones of one class. For blocks with
     densities proportional to exp(-|x|_2 / c) the loss is the largest sum of |d_B|_2 / c = width / c, as
     for the l1 ball (`dpfda.noise.blocks`), whatever the number of classes. The length of the whole
-    difference is at most 2 R too: Gaussian noise, where a delta allows it and it is smaller, hides that.
+    difference is at most 2 R too: Gaussian noise hides that, by rho, or with a delta where it is less.
     With two classes there is one block, y z with y = -1 or 1, which moves by 2 R at most likewise.
 
     With several rows a unit contributes their average, rounded down, which adds at most C ceil(K^(1/2)).
@@ -83,6 +83,8 @@ class MeansSolver:
     def noise(self) -> NoiseLaw:
         """The calibrated law."""
         guarantee, blocks = self.terms.guarantee, (self.terms.components,) * self.terms.functions
+        if isinstance(guarantee, ZeroConcentratedDP):
+            return gaussian_noise(np.ones(self.entries), self.width, guarantee)
         pure = knorm_noise(blocks, np.ones(len(blocks)), "l1", self.width, PureDP(guarantee.epsilon))
         if isinstance(guarantee, PureDP):
             return pure

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
 from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root, grid_exponent, rounded
@@ -94,7 +94,15 @@ class ObjectiveSolver:
 
     @property
     def _epsilon(self) -> Fraction:
-        return self.terms.guarantee.epsilon
+        guarantee = self.terms.guarantee
+        if isinstance(guarantee, ZeroConcentratedDP):
+            raise RefusedMechanismError(
+                "solver",
+                "be 'gradient', 'sums', 'means' or 'output' under rho",
+                repr(self.name),
+                "Or give an epsilon, with or without a delta.",
+            )
+        return guarantee.epsilon
 
     @property
     def shares(self) -> tuple[PureDP, PureDP]:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.numerics.parameters import real
-from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.summaries.minimiser import Examples, Loss
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Budget = PureDP | ApproximateDP
+Budget = PureDP | ApproximateDP | ZeroConcentratedDP
 
 # The sensitivity is about 2^32 units of the grid on which the solution is rounded.
 SOLUTION_BITS = 32
@@ -90,7 +90,7 @@ class Terms:
     loss : Loss
     penalty : Fraction
         Penalty; exactly a float.
-    guarantee : PureDP or ApproximateDP
+    guarantee : PureDP, ApproximateDP or ZeroConcentratedDP
     grouped : bool
         Whether a unit may have several rows.
     functions : int
@@ -183,7 +183,9 @@ def ceil_root(square: int) -> int:
 
 
 def additive_noise(blocks: tuple[int, ...], width: int, guarantee: Budget) -> NoiseLaw:
-    """K-norm blocks of one scale, or Gaussian noise where a delta allows it and it is smaller."""
+    """K-norm blocks of one scale; or Gaussian noise, under rho, or with a delta where it is smaller."""
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return gaussian_noise(np.ones(sum(blocks)), width, guarantee)
     pure = knorm_noise(blocks, np.ones(len(blocks)), "l2", width, PureDP(guarantee.epsilon))
     if isinstance(guarantee, PureDP):
         return pure
