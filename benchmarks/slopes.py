@@ -173,6 +173,23 @@ def slope(pairs: list[tuple[int, float]]) -> float:
     return math.log(after / before) / math.log(high / low)
 
 
+TITLES = (
+    "A mean, against the number of records",
+    "A mean, against the number of grid points",
+    "A mean with a person's records, against people",
+    "Exact noise, against coordinates",
+)
+# What is compared with has the same colour in all panels.
+OTHERS = {"NumPy": "0.45", "authors'": "black", "OpenDP": "tab:brown"}
+OWN = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple")
+
+
+def colours(names: list[str]) -> list[str]:
+    """One for each, grey and dark for others."""
+    own = iter(OWN)
+    return [OTHERS.get(name.split()[0].rstrip(":")) or next(own) for name in names]
+
+
 def draw(panels: list[tuple[str, Times]], path: str) -> None:
     """Four log-log panels."""
     import matplotlib
@@ -180,14 +197,21 @@ def draw(panels: list[tuple[str, Times]], path: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11, 11.5), layout="constrained")
-    for axis, (label, times) in zip(axes.flat, panels, strict=True):
-        for marker, (name, pairs) in zip("osD^v*P", times.items(), strict=False):
+    figure, axes = plt.subplots(2, 2, figsize=(11, 12), layout="constrained")
+    for axis, title, (label, times) in zip(axes.flat, TITLES, panels, strict=True):
+        styles = zip("osD^v*P", colours([*times]), times.items(), strict=False)
+        for marker, colour, (name, pairs) in styles:
             told = f"{name} ({slope(pairs):.2f})" if len(pairs) > 1 else name
-            axis.loglog(*zip(*pairs, strict=True), marker=marker, markersize=5, label=told)
+            dashes = "--" if name.split()[0].rstrip(":") in OTHERS else "-"
+            axis.loglog(
+                *zip(*pairs, strict=True), dashes, marker=marker, markersize=5, color=colour, label=told
+            )
+        axis.set_title(title, loc="left", fontsize=11)
         axis.set(xlabel=label, ylabel="processor time of one thread (s)")
         axis.grid(which="major", alpha=0.3)
-        axis.set_ylim(bottom=min(seconds for pairs in times.values() for _, seconds in pairs) / 2)
+        lowest = min(seconds for pairs in times.values() for _, seconds in pairs)
+        highest = max(seconds for pairs in times.values() for _, seconds in pairs)
+        axis.set_ylim(10 ** math.floor(math.log10(lowest)), 10 ** math.ceil(math.log10(highest)))
         axis.legend(
             fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False,
             title="slope at the right end in brackets", title_fontsize=8,
@@ -203,7 +227,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     panels = []
     for label, make, sizes in PANELS:
-        times = growth(make, sizes[:-1] if asked.quick else sizes, 0.5 if asked.quick else 3.0)
+        times = growth(make, sizes[:-1] if asked.quick else sizes, 0.5 if asked.quick else 2.0)
         panels.append((label, times))
         print(label, flush=True)
         for name, pairs in times.items():
