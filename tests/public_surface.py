@@ -32,6 +32,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantiles,
     Reading,
 )
 from dpfda.bounds import L2Ball
@@ -84,6 +85,7 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         lambda made: made.fit(CURVES, GROUPS),
     ),
     "PrivateDensity": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
+    "PrivateQuantiles": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
         lambda made: made.fit(POINTS),
@@ -359,6 +361,7 @@ def objects() -> dict[str, Any]:
     ).fit(CURVES)
     density = PrivateDensity(1.0, domain=(0, 1), cells=6).fit(POINTS)
     plane = PrivateDensity(1.0, domain=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
+    quantiles = PrivateQuantiles(1.0, levels=[0.5], domain=(0, 1)).fit(POINTS)
     classes = PrivateKernelClassifier(1.0, bounds=(0, 1), classes=("down", "up"), loss="logistic")
     targets = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 1)).fit(INPUTS, POINTS)
     gaussian = PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian")
@@ -381,6 +384,9 @@ def objects() -> dict[str, Any]:
         "plan of a test": tested.plan(40),
         "testing estimator": tested,
         "density": density.release_,
+        "quantiles": quantiles.release_,
+        "plan of quantiles": quantiles.plan(40),
+        "quantiles estimator": quantiles,
         "conditional density": plane.release_.conditional(0.4),
         "two-dimensional density": plane.release_,
         "histogram": density.release_.raw,

@@ -20,6 +20,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantiles,
     PrivateSurvival,
     PrivateVectorMean,
     load,
@@ -114,6 +115,10 @@ def _density(points: Any, **parameters: Any) -> Any:
     return PrivateDensity(1.0, domain_range=domain, **parameters).fit(points).release_
 
 
+def _quantiles(**parameters: Any) -> Any:
+    return PrivateQuantiles(1.0, domain=(0.0, 1.0), **parameters).fit(PLACES).release_
+
+
 def _compared() -> Any:
     made = PrivateComparison(
         1.0, bounds=(-3, 3), domain=Domain(grid_points=GRID, labels=LABELS), unit="home"
@@ -177,6 +182,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     "density by a kernel": lambda: _density(PLACES, mechanism=DensityKernel(components=8)),
     "density in the plane": lambda: _density(PLANE, cells=8),
     "conditional density": lambda: _density(PLANE, cells=8).conditional(0.4, axis=1),
+    "quantiles": lambda: _quantiles(levels=(0.25, 0.5, 0.75), step=0.01),
+    "median of a private number": lambda: _quantiles(neighbours="add-remove"),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
     "covariance": lambda: _second(PrivateCovariance, unit="person"),

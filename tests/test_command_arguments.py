@@ -50,6 +50,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "compare": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
     "test": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
     "density": ("points.csv", "--column", "x:0:1", *SPENT),
+    "quantiles": ("points.csv", "--column", "x:0:1", "--levels", "0.1,0.9", *SPENT),
     "regress": (
         "points.csv", "--input", "x:0:1", "--target", "y", "--target-bounds", "0", "1", *SPENT,
     ),
@@ -61,6 +62,7 @@ LINES: dict[str, tuple[str, ...]] = {
         for verb in ("mean", "compare", "test", "covariance", "fpca")
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),
+    "plan quantiles": (*PLANNED, "--column", "x:0:1"),
     "plan effects": (*PLANNED, *BOUNDED, "--covariate", "x:0:1"),
     "plan survival": (*PLANNED, "--top", "10"),
     "plan regress": (*PLANNED, "--input", "x:0:1", "--target-bounds", "0", "1"),

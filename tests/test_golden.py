@@ -6,7 +6,7 @@ bounds in the second format, whose lines follow from the first version of their 
 private number of units had its noise in one with the sums; and a histogram, a difference of groups, a
 session's answers, a survival curve, a regression of curves, a conditional density and a test of
 equality, which are kinds of their own from this format on; classifiers of three classes, one of
-them found by descent; and a density on a scale.
+them found by descent; a density on a scale; and quantiles.
 """
 
 import json
@@ -42,6 +42,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     ),
     "ReleasedConditionalDensity": lambda density: density.quantile([0.25, 0.5, 0.75]),
     "ReleasedComponents": lambda parts: [*parts.variances, *np.ravel(parts([0.3, 1.1]))],
+    "ReleasedQuantiles": lambda quantiles: quantiles.values,
     "ReleasedTest": lambda test: [test.statistic, *test([0.0, 0.3, 1.0])],
     "ReleasedComparison": lambda groups: groups.difference(*groups.names)([0.3, 1.1]),
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],

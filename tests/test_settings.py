@@ -24,6 +24,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantiles,
     Reading,
 )
 from dpfda.errors import ParameterError
@@ -41,6 +42,7 @@ SUMMARIES: list[type[Estimator]] = [
     PrivateCovariance,
     PrivateFPCA,
     PrivateDensity,
+    PrivateQuantiles,
     PrivateKernelRegressor,
     PrivateKernelClassifier,
 ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpfda.summaries.fpca import PrivateFPCA
     from dpfda.summaries.functional_regression import PrivateFunctionalRegression
     from dpfda.summaries.mean import PrivateMean
+    from dpfda.summaries.quantiles import PrivateQuantiles
     from dpfda.summaries.regression import PrivateKernelRegressor
     from dpfda.summaries.settings import Domain, PrivacyUnit, Reading
     from dpfda.summaries.survival import PrivateSurvival
@@ -38,6 +39,7 @@ _HOMES = {
     "PrivateCovariance": "summaries.covariance",
     "PrivateFPCA": "summaries.fpca",
     "PrivateDensity": "summaries.density",
+    "PrivateQuantiles": "summaries.quantiles",
     "PrivateSurvival": "summaries.survival",
     "PrivateFunctionalRegression": "summaries.functional_regression",
     "PrivateKernelRegressor": "summaries.regression",
@@ -59,6 +61,7 @@ __all__ = [
     "PrivateCovariance",
     "PrivateFPCA",
     "PrivateDensity",
+    "PrivateQuantiles",
     "PrivateSurvival",
     "PrivateFunctionalRegression",
     "PrivateKernelRegressor",

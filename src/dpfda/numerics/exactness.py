@@ -141,3 +141,13 @@ def normals(uniforms: Sequence[arb]) -> list[arb]:
         sine, cosine = (2 * angle).sin_cos_pi()
         values += [length * cosine, length * sine]
     return values
+
+
+def below(bound: int, source: BitSource | None = None) -> int:
+    """A uniform integer from 0 to bound - 1, exactly: bits are drawn again until they are below it."""
+    source = system_bits if source is None else source
+    bits = bound.bit_length()
+    while True:
+        drawn = source(bits)
+        if drawn < bound:
+            return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -118,6 +119,32 @@ def cell_weights(
     return [int(value) for value in total]
 
 
+def ranked(
+    places: Integers, usable: NDArray[np.bool_], codes: Integers | None, exponent: int
+) -> tuple[Integers, Integers]:
+    """Places where there are points, increasing, and the shares of all units up to each of them.
+
+    A unit's shares are those of `cell_weights`, its cells being the places; the number of these does not
+    matter.
+    """
+    kept = places[usable]
+    if codes is None:
+        found, counts = np.unique(kept, return_counts=True)
+        return found, np.cumsum(counts.astype(np.int64) << exponent)
+    owner = codes[usable].astype(np.int64)
+    order = np.lexsort((kept, owner))
+    kept, owner = kept[order], owner[order]
+    new = np.ones(kept.size, dtype=bool)
+    new[1:] = (kept[1:] != kept[:-1]) | (owner[1:] != owner[:-1])
+    first = np.flatnonzero(new)
+    counts = np.diff(np.append(first, kept.size))
+    shares = (counts.astype(np.int64) << exponent) // np.bincount(owner)[owner[first]]
+    found, inverse = np.unique(kept[first], return_inverse=True)
+    total = np.zeros(found.size, dtype=np.int64)
+    np.add.at(total, inverse.ravel(), shares)
+    return found, np.cumsum(total)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class PlacedPoints:
     """Points whose cells are chosen later: their units' shares of any cells. Private.
@@ -139,6 +166,19 @@ class PlacedPoints:
         """Sum over units of their shares of each cell, in units of 2^-exponent."""
         index = cells.index(self.points)
         return cell_weights(index, self.usable, self.codes, cells.size, self.exponent)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def ranked(self, places: Callable[[Floats], Integers]) -> tuple[Integers, Integers]:
+        """Places where there are points of an interval, and the shares of all units up to them.
+
+        Parameters
+        ----------
+        places : callable
+            Each point's place, a number, from it alone.
+        """
+        return ranked(places(self.points[:, 0]), self.usable, self.codes, self.exponent)
 
     def __reduce__(self) -> NoReturn:
         raise DpfdaError("Points are private and cannot be pickled or copied.")

@@ -274,7 +274,7 @@ def density_plan(
     else:
         size = designed = public_size(settings.unit, count)
     made, zoom, rest = None, None, guarantee
-    _check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
+    check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
     if not isinstance(cells, CellGrid):
         domain = box_domain(settings.domain.domain_range)
         plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
@@ -331,7 +331,7 @@ def publish_density(
     return plan.assemble(noisy, certificate)
 
 
-def _check_lengths(domain_range: Any) -> None:
+def check_lengths(domain_range: Any) -> None:
     """Refuse a domain in which floats do not tell the nodes of a density apart."""
     for a, b in box_domain(domain_range):
         if not b - a > SHORTEST * max(abs(a), abs(b)):

@@ -126,7 +126,10 @@ def _fill(view: object, axis: Axes) -> None:
 def _(view: Curve, axis: Axes) -> None:
     drawn = [(line, COLOURS[index % len(COLOURS)]) for index, line in enumerate(view.lines)]
     for line, colour in drawn:
-        axis.plot(line.points, line.values, color=colour, linestyle=line.stroke, label=line.label)
+        mark = "o" if line.marked else ""
+        axis.plot(
+            line.points, line.values, color=colour, linestyle=line.stroke, marker=mark, label=line.label
+        )
     _draw_behind(axis, view.behind)
     bands: set[str] = set()
     for line, colour in drawn:

@@ -30,6 +30,8 @@ class Line:
     band : str
         What the band is, for the legend; lines that share a text share an entry.
     stroke : {"solid", "dashed", "dotted", "dashdot"}
+    marked : bool
+        Whether its points are marked, where nothing is known between them.
     """
 
     points: Floats
@@ -39,6 +41,7 @@ class Line:
     upper: Floats | None = None
     band: str = ""
     stroke: Stroke = "solid"
+    marked: bool = False
 
     def __post_init__(self) -> None:
         ends = [self.lower, self.upper]

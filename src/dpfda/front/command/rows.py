@@ -160,3 +160,47 @@ class Points:
     def notes(self, given: Given, table: Any, release: Any) -> list[str]:
         counts = given.counts is not None
         return [] if counts else identifier_notes(table.header, table.columns, given.groups)
+
+
+@dataclass(frozen=True)
+class OneColumn(Points):
+    """Points on an interval: one column, a row each."""
+
+    public: ClassVar[Sequence[str]] = ("columns",)
+
+    @property
+    def options(self) -> Sequence[Option]:
+        column = Option(
+            "columns", "--column", "NAME:LO:HI",
+            "The column of points and the public ends of its axis, in its units; values outside count "
+            "as at the nearer one. Example: --column income:0:1000000",
+            o.COUNTED, list[str], REQUIRED,
+        )  # fmt: skip
+        return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, o.DECIMAL)
+
+    def settings(self, given: Given) -> dict[str, Any]:
+        named = parse_ranges(given.columns, "--column")
+        if len(named) != 1:
+            raise ParameterError("--column", "name one column", f"{len(named)}")
+        ((name, low, high),) = named
+        unit = given.unit or given.groups
+        return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}, "unit": unit}
+
+    def read(self, given: Given) -> Any:
+        from dpfda.records.columns import read_columns
+
+        with progress_bar(f"reading {given.file.name}") as progress:
+            return read_columns(
+                given.file,
+                [name for name, _, _ in parse_ranges(given.columns, "--column")],
+                groups=given.groups,
+                decimal=given.decimal,
+                invalid=given.invalid,
+                progress=progress,
+            )
+
+    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+        return estimator.fit(table.numbers, groups=table.groups)
+
+    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
+        return identifier_notes(table.header, table.columns, given.groups)

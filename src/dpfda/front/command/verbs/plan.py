@@ -67,6 +67,7 @@ EXAMPLES = {
         "dpfda plan mean --missing pooled --curves 5000 --bounds -4 4 --epsilon 1",
     ),
     "density": ("dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",),
+    "quantiles": ("dpfda plan quantiles --column income:0:1000000 --curves 500 --error 1%",),
     "survival": ("dpfda plan survival --curves 228 --top 1100 --error 0.02",),
     "effects": ("dpfda plan effects --covariate age:20:80 --curves 2000 --epsilon 1 --bounds 0 1",),
     "compare": ("dpfda plan compare --curves 100 --epsilon 1 --bounds 0 1 --level a --level b",),

@@ -1,0 +1,47 @@
+"""`dpfda quantiles`: publish a median or a few quantiles of a column of a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfda.errors import ParameterError
+from dpfda.front.command import options as o
+from dpfda.front.command.declared import DOCSTRING, Given, Option
+from dpfda.front.command.publishing import Publication
+from dpfda.front.command.rows import OneColumn
+
+
+def read_levels(given: Given) -> dict[str, Any]:
+    """The levels as numbers."""
+    if given.levels is None:
+        return {}
+    try:
+        return {"levels": [float(part) for part in given.levels.split(",")]}
+    except ValueError:
+        words = "be numbers between 0 and 1, with commas between them"
+        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
+
+
+VERB = Publication(
+    name="quantiles",
+    words="Publish a median or a few quantiles of a column under differential privacy.",
+    estimators=("dpfda.summaries.quantiles:PrivateQuantiles", "dpfda.summaries.density:PrivateDensity",
+                "dpfda.summaries.mean:PrivateMean"),
+    reader=OneColumn(),
+    without=("missing", "standardize", "grid", "quadrature", "public_size"),
+    options=(
+        Option("levels", "--levels", "P,P,..", DOCSTRING, o.DENSITY, str, None),
+        Option("step", "--step", "D", DOCSTRING, o.DENSITY, float, None),
+        Option(
+            "scale", "--scale", "linear|log", "What the points among which quantiles are chosen are "
+            "equal on: the axis, or its logarithm.", o.DENSITY, str, None,
+        ),
+    ),
+    settings=read_levels,
+    examples=(
+        "dpfda quantiles people.csv --epsilon 1 --column age:0:105 --step 1 --levels 0.25,0.5,0.75 "
+        "--out ages.json",
+        "dpfda quantiles people.csv --epsilon 0.5 --column income:1:1e7 --scale log --groups person "
+        "--out median.json",
+    ),
+)  # fmt: skip

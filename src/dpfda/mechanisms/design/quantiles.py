@@ -1,0 +1,227 @@
+"""Quantiles of points, several at once, by the exponential mechanism on a public grid.
+
+**Places.** The axis has G public points, and each of them PARTS places behind one another, C in all. A
+unit has 2^20 shares, which its points have in equal parts, rounded down; what is left lies behind the
+last place. Every point lies in a place of its nearest public point, which of them is drawn anew for
+every fit, so that repeated values lie apart. With R(o) the shares of all units up to place o, T the
+shares of all, levels p_1 < .. < p_m and p_0 = 0, p_(m+1) = 1, ordered places o_1 <= .. <= o_m have the
+score
+
+    u(o) = - sum_{i=1}^{m+1} |e_i - e_{i-1}|,  e_i = R(o_i) - p_i T,  e_0 = e_(m+1) = 0,
+
+minus the sum over all gaps of how much the shares between two places are off from what the levels say
+(Gillenwater, Joseph & Kulesza 2021, "Differentially private quantiles"). One place alone has
+u = -2 |R(o) - p T|, twice the score of Smith (2011). Levels are multiples of 10^-9 and all is multiplied
+by 10^9: integers.
+
+**How far a unit moves the scores.** Take the places of all points as given. The shares of a unit in the
+m + 1 gaps are s_i >= 0, of sum W = 2^20.
+
+- A unit is replaced; T = n W is public. The shares in the gaps move by sum_i |s'_i - s_i| <= 2 W, so u
+  by at most 2 W up or down: losses have a range of 4 W.
+- A unit is added or removed, and T with it. The term of gap i moves by |s_i - pi_i S|, with
+  pi_i = p_i - p_{i-1} and S = sum_j s_j <= W. The sum is convex in s, so largest where all shares are in
+  one gap: 2 (1 - pi_i) S. Losses have a range of 4 W (1 - min_i pi_i), for a median half as much.
+
+The places of points are drawn independently of everything and are not released. Two neighbouring data
+sets have the same places for the points that both have. So what holds for given places holds on
+average.
+
+**Law.** Places have weights proportional to exp(c u(o)) + 2^-L, c = epsilon' / range. Adding a constant
+to weights that change by factors between e^-a and e^b, a and b >= 0, leaves them between. The exact
+integer weights (`dpfda.numerics.chains`) are theirs times a factor between exp(-2^-78) and 1, the same
+constant throughout: in a window |e_i| <= H for all i, exp(c u) is rounded down as said there; outside of
+it, exp(c u) <= exp(-2 c H) <= 2^-(L + 80) is left out beside 2^-L. A loss is the logarithm of a quotient
+of weights and of one of sums of weights; the latter is the same for all places. So losses lie in an
+interval of length c range + 2^-77 <= epsilon, with epsilon' = epsilon (1 - 2^-40) and epsilon >= 1e-9:
+the guarantee is epsilon with bounded range (Dong, Durfee & Rogers 2020), so pure epsilon, and
+rho = epsilon^2 / 8 (Cesar & Rogers 2021). L is so large that 2^-L summed over all places is at most
+2^-40.
+
+Nothing is said of how far a quantile's value is off: that depends on where the others are. Its share is
+off by about 8^(1/2) / (n epsilon) for one level; `spreads` has those of several.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.mechanisms.design.shares import UNIT
+from dpfda.numerics.chains import Chain, Window
+from dpfda.numerics.exactness import BitSource
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Levels are multiples of one over this.
+DENOMINATOR = 10**9
+# Places of each public point.
+PART_BITS = 31
+MOST_POINTS = 2**28
+# More levels are better read off a density.
+MOST_LEVELS = 16
+# Of epsilon, for what is rounded.
+SPARE = Fraction(1, 2**40)
+# All places together have at most 2^-UNLIKELY of the weight of one with the best score.
+UNLIKELY = 40
+# Weights outside of the windows are this much smaller than what is added to all: 2^-CUT.
+CUT = 80
+# Steps of the grid on which the law of ranks is computed, to a distance of REACH.
+STEPS, REACH = 40, 40
+
+
+@dataclass(frozen=True)
+class QuantileLaw:
+    """The law of noisy quantiles: public numbers.
+
+    Parameters
+    ----------
+    levels : tuple of int
+        Increasing multiples of 10^-9, between 0 and 10^9.
+    points : int
+        Number G of public points.
+    epsilon : Fraction
+        Range of the losses.
+    neighbours : Neighbours
+    """
+
+    levels: tuple[int, ...]
+    points: int
+    epsilon: Fraction
+    neighbours: Neighbours
+
+    @property
+    def places(self) -> int:
+        """Number C of places."""
+        return self.points << PART_BITS
+
+    @property
+    def range(self) -> int:
+        """Length of the interval in which one unit moves all scores, in units of 10^-9 shares."""
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return 4 * UNIT * DENOMINATOR
+        return 4 * UNIT * (DENOMINATOR - min(self.gaps))
+
+    @property
+    def gaps(self) -> list[int]:
+        """What lies between the levels, and before and behind them."""
+        ends = [0, *self.levels, DENOMINATOR]
+        return [after - before for before, after in pairwise(ends)]
+
+    @property
+    def rate(self) -> Fraction:
+        """c: how fast weights fall with the score."""
+        return self.epsilon * (1 - SPARE) / self.range
+
+    @property
+    def floor_bits(self) -> int:
+        """L."""
+        count = len(self.levels)
+        return UNLIKELY + math.comb(self.places + count - 1, count).bit_length()
+
+    @property
+    def window(self) -> int:
+        """H: the smallest integer with exp(-2 c H) <= 2^-(L + CUT), or a larger one."""
+        # 7/10 is more than log 2.
+        return math.ceil(Fraction(7, 20) * (self.floor_bits + CUT) / self.rate)
+
+    def chain(self, places: Integers, shares: Integers, units: int | None) -> Chain:
+        """The exact law of the places of the quantiles. Private.
+
+        Parameters
+        ----------
+        places : array (k,) of int
+            Increasing: those where there are points.
+        shares : array (k,) of int
+            Of all units, up to each of them.
+        units : int or None
+            Public number of units; None where it is private.
+        """
+        whole = UNIT * units if units is not None else int(shares[-1]) if shares.size else 0
+        reach = self.window
+        # Within a window the exponentials are at least 2^-depth; 3/2 is more than 1 / log 2.
+        depth = math.ceil(self.rate * reach * Fraction(3, 2))
+        bits = depth + CUT + (2 * len(self.levels) + 2).bit_length()
+        windows = [self._window(places, shares, level * whole, reach) for level in self.levels]
+        floor = 1 << (2 * bits * (len(self.levels) + 1) - self.floor_bits)
+        return Chain(windows, self.places, self.rate, bits, floor)
+
+    def draw(
+        self, places: Integers, shares: Integers, units: int | None, source: BitSource | None = None
+    ) -> tuple[int, ...]:
+        """The public points of the quantiles, by number; the caller has charged for them."""
+        drawn = self.chain(places, shares, units).draw(source)
+        return tuple(place >> PART_BITS for place in drawn)
+
+    def _window(self, places: Integers, shares: Integers, target: int, reach: int) -> Window:
+        """Runs of places whose shares are near the target."""
+        low, high = -((reach - target) // DENOMINATOR), (target + reach) // DENOMINATOR
+        most = int(np.iinfo(np.int64).max)
+        first = int(np.searchsorted(shares, min(max(low, 0), most)))
+        last = int(np.searchsorted(shares, min(high, most), side="right"))
+        # A run from each point on, and one from the beginning on.
+        starts, held = places[first:last].tolist(), shares[first:last].tolist()
+        if low <= 0:
+            starts, held = [0, *starts], [0, *held]
+        ends = [*starts[1:], int(places[last]) if last < places.size else self.places]
+        lengths = [end - start for start, end in zip(starts, ends[: len(starts)], strict=True)]
+        kept = [run for run, length in enumerate(lengths) if length]
+        return Window(
+            [starts[run] for run in kept],
+            [lengths[run] for run in kept],
+            [held[run] * DENOMINATOR - target for run in kept],
+        )
+
+
+def range_of(guarantee: Guarantee) -> Fraction:
+    """The largest range of losses within a guarantee: epsilon, or the root of 8 rho."""
+    if not isinstance(guarantee, ZeroConcentratedDP):
+        return guarantee.epsilon
+    fine = 2**40
+    return Fraction(math.isqrt(int(8 * guarantee.rho * fine**2)), fine)
+
+
+def charged(guarantee: Guarantee) -> Guarantee:
+    """What is charged: no delta is needed."""
+    return guarantee if isinstance(guarantee, ZeroConcentratedDP) else PureDP(guarantee.epsilon)
+
+
+def spreads(law: QuantileLaw, units: int) -> Floats:
+    """Root mean square distance of the share below each quantile from its level.
+
+    Where units lie densely and evenly, e_1, .., e_m are a walk whose steps have Laplace laws of scale
+    1 / c, given that it ends at zero.
+    """
+    count = len(law.levels)
+    at = np.arange(-REACH * STEPS, REACH * STEPS + 1) / STEPS
+    step = np.exp(-np.abs(at))
+    walks = [step / step.sum()]
+    for _ in range(count - 1):
+        longer = np.convolve(walks[-1], step, "same")
+        walks.append(longer / longer.sum())
+    found = []
+    for i in range(count):
+        law_of = walks[i] * walks[count - 1 - i]
+        found.append(math.sqrt(float(np.sum(at**2 * law_of) / np.sum(law_of))))
+    return np.array(found) / (float(law.rate) * DENOMINATOR * UNIT * units)
+
+
+def rank_bound(law: QuantileLaw, level: float) -> Fraction:
+    """By how many units the shares below all quantiles are off at most, with a probability.
+
+    There is a place with score zero, or nearly. All places whose score is below -d have together at most
+    C' exp(-c d) of its weight, C' the number of ordered places; |e_i| is at most half of d.
+    """
+    count = len(law.levels)
+    logarithm = math.log(math.comb(law.places + count - 1, count)) - math.log1p(-level)
+    return Fraction(math.ceil(logarithm / float(law.rate)) + 2, 2 * DENOMINATOR * UNIT)
+
+
+__all__ = ["QuantileLaw", "charged", "range_of", "rank_bound", "spreads"]

@@ -1,0 +1,69 @@
+"""Noisy quantiles from private to public: charge, spread the points, draw the places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.places import PublicPoints
+from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
+from dpfda.numerics.exactness import system_bits
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication.charging import charge
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Ranked(Protocol):
+    """Points of units on an interval. Private."""
+
+    def __len__(self) -> int:
+        """Number of points."""
+
+    def ranked(self, places: Callable[[Floats], Integers]) -> tuple[Integers, Integers]:
+        """Places where there are points, and the shares of all units up to each."""
+
+
+def publish_quantiles(
+    units: Ranked,
+    points: PublicPoints,
+    law: QuantileLaw,
+    size: int | None,
+    certificate: Certificate,
+    entry: Mapping[str, object],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+) -> tuple[int, ...]:
+    """Charge the ledger and draw the quantiles: numbers of public points.
+
+    Parameters
+    ----------
+    units : Ranked
+        Private.
+    points : PublicPoints
+    law : QuantileLaw
+    size : int or None
+        Public number of units.
+    certificate, entry, ledger, dataset
+        As in `publish_integers`.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses; nothing was drawn.
+    """
+    charge(ledger, dataset, certificate, entry)
+    parts = spread(len(units))
+    places, shares = units.ranked(lambda at: (points.nearest(at) << PART_BITS) | parts)
+    return law.draw(places, shares, size)
+
+
+def spread(count: int) -> Integers:
+    """The parts of their public points in which so many points lie: uniform bits of the system."""
+    bits = system_bits(32 * count).to_bytes(4 * count, "little")
+    return (np.frombuffer(bits, dtype="<u4") >> (32 - PART_BITS)).astype(np.int64)

@@ -1,0 +1,251 @@
+"""Released quantiles: values below which stated shares of the units lie, and nothing between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import frozen
+from dpfda.bases.places import PublicPoints
+from dpfda.bases.scales import Scale
+from dpfda.errors import ParameterError
+from dpfda.mechanisms.design.quantiles import (
+    DENOMINATOR,
+    MOST_LEVELS,
+    MOST_POINTS,
+    QuantileLaw,
+    rank_bound,
+    spreads,
+)
+from dpfda.numerics.encoding import integer, integers, mapping
+from dpfda.numerics.parameters import probability, reals
+from dpfda.numerics.rationals import rational
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import number
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.costs import certified
+from dpfda.releases.words import Words
+from dpfda.views import Curve
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedQuantiles(Release):
+    """Quantiles of points, published under differential privacy.
+
+    Call it for the value at a level that was released. Between two levels nothing is known but that the
+    quantile lies between theirs.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        The mechanism's output: which of the public points each quantile is.
+    points : PublicPoints
+    law : QuantileLaw
+        Levels, and the law of the output.
+    public_size : int or None
+        Number of units, where it is public.
+    certificate : Certificate
+    about : mapping
+        Labels, date and versions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateQuantiles
+    >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
+    >>> release = PrivateQuantiles(1.0, levels=(0.5, 0.9), domain=(0, 105)).fit(ages).release_
+    >>> bool(58 < release(0.5) < 62), release.levels
+    (True, (0.5, 0.9))
+    """
+
+    numbers: tuple[int, ...]
+    points: PublicPoints
+    law: QuantileLaw
+    public_size: int | None
+    certificate: Certificate
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-quantiles"
+    CALLED: ClassVar[str] = "released quantiles"
+    DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
+    plural: ClassVar[bool] = True
+    discrete: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.numbers) != len(self.law.levels) or list(self.numbers) != sorted(self.numbers):
+            raise ParameterError("numbers", "be ordered, one a level", "others")
+        if not 0 <= self.numbers[0] <= self.numbers[-1] < self.points.count:
+            raise ParameterError("numbers", "be those of public points", "others")
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """Share of the units below each quantile, as it was asked for."""
+        return tuple(level / DENOMINATOR for level in self.law.levels)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The quantiles, in the units of the data."""
+        return frozen(self.points.values(self.numbers))
+
+    def __call__(self, levels: ArrayLike) -> Any:
+        """Quantiles at levels that were released.
+
+        Raises
+        ------
+        ParameterError
+            If one was not.
+        """
+        wanted = np.atleast_1d(reals(levels, "levels"))
+        held = np.array(self.law.levels)
+        at = np.rint(np.clip(wanted, 0, 1) * DENOMINATOR).astype(np.int64)
+        places = np.minimum(np.searchsorted(held, at), held.size - 1)
+        if not np.array_equal(held[places], at):
+            words = f"be among {', '.join(f'{level:g}' for level in self.levels)}"
+            remedy = "Nothing else was released; a density answers for every level."
+            raise ParameterError("levels", words, "others", remedy)
+        found = self.values[places]
+        return float(found[0]) if np.ndim(levels) == 0 else found
+
+    def rank_bound(self, level: float = LEVEL) -> float | None:
+        """By how much the share of units below a quantile is off at most, for all quantiles at once.
+
+        Parameters
+        ----------
+        level : float
+            Probability, at least, whatever the data are. Typically the share is off by far less: see
+            `spreads`.
+
+        Returns
+        -------
+        float or None
+            None where the number of units is private.
+        """
+        units = float(rank_bound(self.law, probability(level, "level")))
+        return None if self.public_size is None else min(1.0, units / self.public_size)
+
+    @property
+    def spreads(self) -> Floats | None:
+        """Root mean square distance of the share below each quantile from its level.
+
+        It is for units that lie densely; None where their number is private.
+        """
+        return None if self.public_size is None else frozen(spreads(self.law, self.public_size))
+
+    # Its file.
+
+    def to_entries(self) -> dict[str, Any]:
+        return {
+            "levels": list(self.law.levels),
+            "numbers": list(self.numbers),
+            "points": {"knots": self.points.scale.to_json(), "count": self.points.count},
+            "loss_range": str(self.law.epsilon),
+            "public_size": self.public_size,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        certificate = certified(written)
+        levels, size = integers(written["levels"]), written["public_size"]
+        if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):
+            raise ValueError("levels must increase")
+        if not 0 < levels[0] <= levels[-1] < DENOMINATOR:
+            raise ValueError("levels must lie between 0 and 1")
+        points = mapping(written["points"])
+        epsilon = rational(written["loss_range"])
+        if epsilon <= 0:
+            raise ValueError("a range of losses must be positive")
+        count = integer(points["count"], 2, MOST_POINTS)
+        return cls(
+            integers(written["numbers"]),
+            PublicPoints(Scale.from_json(points["knots"]), count),
+            QuantileLaw(levels, count, epsilon, certificate.neighbours),
+            None if size is None else integer(size, 1),
+            certificate,
+            mapping(written["about"]),
+        )
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"level": (0.0, 1.0)}
+
+    def axis_label(self, axis: int) -> str:
+        return "share of the units below"
+
+    def default_points(self) -> Floats:
+        return np.array(self.levels)[:, None]
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
+
+    @property
+    def bandless(self) -> str:
+        return "how far a value is off depends on where the others lie, which is private"
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        line = self.line("released quantiles", None)
+        return self.curve([replace(line, stroke="dotted", marked=True)])
+
+    @property
+    def subject(self) -> str:
+        return "quantiles"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.public_size
+
+    @property
+    def value_label(self) -> str:
+        return str(self.about.get("domain", "value (units of the data)"))
+
+    def _spoken(self) -> str:
+        said = zip(self.levels, self.values, strict=True)
+        return ", ".join(f"{level:g}: {number(value)}" for level, value in said)
+
+    def words(self) -> Words:
+        accurate = [
+            "A quantile that was published is the value below which about the stated share of the "
+            f"{self.unit}s lies. How far the value is off depends on where the others lie, which is "
+            "private; how far its share is off is known.",
+        ]
+        if self.spreads is not None:
+            accurate.append(
+                f"Where {self.unit}s lie densely, it is off by {number(float(self.spreads.max()))} "
+                f"(root mean square, at worst). With a probability of {LEVEL:.0%} it is off by at most "
+                f"{number(float(self.rank_bound(LEVEL) or 1))}, at all levels, whatever the data are."
+            )
+        return Words(
+            published=[
+                f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
+                f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "
+                "the more likely the better they divide the data as stated, which protects every "
+                f"{self.unit} behind them.",
+            ],
+            accurate=accurate,
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {"points": self.points.describe(), "quantiles": self._spoken()}
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "levels": list(self.levels),
+            "quantiles": self.values.tolist(),
+            "domain_range": list(self.points.domain_range),
+        }
+
+    @property
+    def headline(self) -> str:
+        a, b = self.points.domain_range
+        return f"on [{a:g}, {b:g}]"

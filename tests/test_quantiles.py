@@ -1,0 +1,395 @@
+"""Quantiles: the exact law of the draw, what it is calibrated to by brute force, and the release."""
+
+import itertools
+import json
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpfda import Domain, PrivacyUnit, PrivateQuantiles
+from dpfda.bases.places import PublicPoints
+from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.mechanisms.design.quantiles import (
+    DENOMINATOR,
+    PART_BITS,
+    QuantileLaw,
+    rank_bound,
+    spreads,
+)
+from dpfda.mechanisms.design.shares import EXPONENT, UNIT
+from dpfda.numerics.chains import Chain, Window, exponentials, ordered
+from dpfda.numerics.exactness import below
+from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records.points import ranked
+from dpfda.releases.quantiles import ReleasedQuantiles
+from statistical import FALSE_ALARM
+from test_cli_verbs import run
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+MEDIAN = (DENOMINATOR // 2,)
+
+
+# The draw, in integers.
+
+
+def seeded_bits(seed: int):
+    generator = np.random.default_rng(seed)
+    return lambda bits: int.from_bytes(generator.bytes(-(-bits // 8)), "big") >> (-bits % 8)
+
+
+@given(st.integers(-40, 40), st.integers(0, 90), st.lists(st.integers(0, 5), max_size=6))
+def test_exponentials_are_those_rounded_down(first: int, bits: int, steps: list[int]) -> None:
+    numbers = [first, *(first + sum(steps[: k + 1]) for k in range(len(steps)))]
+    rate = Fraction(2, 7)
+    with localcontext() as context:
+        context.prec = 120
+        exact = [(Decimal(2 * x) / 7).exp() * 2**bits for x in numbers]
+        assert exponentials(rate, numbers, bits) == [int(value) for value in exact]
+
+
+def made_chain(count: int) -> Chain:
+    """Small windows: the last of three leaves out the runs at both ends."""
+    starts, lengths, numbers = [0, 2, 3, 5], [2, 1, 2, 1], [-4, -1, 0, 2]
+    windows = [Window(starts, lengths, [x - i for x in numbers]) for i in range(count)]
+    if count == 3:
+        windows[2] = Window(starts[1:3], lengths[1:3], numbers[1:3])
+    return Chain(windows, 6, Fraction(1, 3), 40, 1 << (80 * (count + 1) - 6))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_sums_of_weights_are_those_of_all_ordered_places(count: int) -> None:
+    chain = made_chain(count)
+    every = [*itertools.combinations_with_replacement(range(6), count)]
+    assert chain.total == sum(chain.weight(places) for places in every)
+    drawn = [chain.draw(seeded_bits(seed)) for seed in range(4000)]
+    observed = [drawn.count(places) for places in every]
+    expected = [len(drawn) * chain.weight(places) / chain.total for places in every]
+    assert sum(observed) == len(drawn)
+    assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
+
+
+def test_weights_are_exponentials_of_the_changes_along_the_places() -> None:
+    chain = made_chain(2)
+    for places, change in (((0, 0), 4 + 1 + 5), ((2, 4), 1 + 0 + 1), ((0, 5), 4 + 5 + 1)):
+        inside = (chain.weight(places) - chain.floor) / (1 << 240)
+        assert inside == pytest.approx(math.exp(-change / 3), rel=1e-9)
+
+
+def test_ordered_places_are_drawn_evenly() -> None:
+    every = [*itertools.combinations_with_replacement(range(4), 3)]
+    drawn = [tuple(ordered(3, 4, seeded_bits(seed))) for seed in range(4000)]
+    assert stats.chisquare([drawn.count(places) for places in every]).pvalue > FALSE_ALARM
+    assert ordered(3, 1) == [0, 0, 0]
+
+
+def test_integers_below_a_bound_are_uniform() -> None:
+    bits = seeded_bits(1)
+    drawn = np.bincount([below(5, bits) for _ in range(5000)], minlength=5)
+    assert drawn.size == 5
+    assert stats.chisquare(drawn).pvalue > FALSE_ALARM
+    assert below(1) == 0
+
+
+# What it is calibrated to: all losses between neighbours, by brute force.
+
+
+def losses(law: QuantileLaw, first, second, units: int | None) -> list[float]:
+    """Logarithms of quotients of probabilities, at every kind of place that both laws tell apart."""
+    chains = [law.chain(*data, units) for data in (first, second)]
+    ends = sorted({0, *(int(p) for data in (first, second) for p in data[0])})
+    totals = math.log(Fraction(chains[1].total, chains[0].total))
+    return [
+        math.log(Fraction(chains[0].weight(o), chains[1].weight(o))) + totals
+        for o in itertools.combinations_with_replacement(ends, len(law.levels))
+    ]
+
+
+def units_at(places: list[list[int]]):
+    """Ranked points of units, given by the places of their points."""
+    flat = np.array([place for unit in places for place in unit], dtype=np.int64)
+    codes = np.array([i for i, unit in enumerate(places) for _ in unit], dtype=np.int64)
+    return ranked(flat << PART_BITS, np.ones(flat.size, dtype=bool), codes, EXPONENT)
+
+
+unit_points = st.lists(st.integers(0, 7), min_size=1, max_size=3)
+levels_of = st.sampled_from([(0.5,), (0.1,), (0.25, 0.75), (0.2, 0.3, 0.9)])
+
+
+@settings(max_examples=60)
+@given(st.lists(unit_points, min_size=2, max_size=5), unit_points, levels_of, st.sampled_from([0.3, 2]))
+def test_no_unit_moves_a_probability_by_more_than_epsilon(
+    units: list[list[int]], other: list[int], levels: tuple[float, ...], epsilon: float
+) -> None:
+    steps = tuple(round(level * DENOMINATOR) for level in levels)
+    pairs = {
+        REPLACE: (units_at(units), units_at([other, *units[1:]]), len(units)),
+        ADD: (units_at(units), units_at([*units, other]), None),
+    }
+    for neighbours, (first, second, count) in pairs.items():
+        law = QuantileLaw(steps, 8, Fraction(epsilon), neighbours)
+        found = losses(law, first, second, count)
+        # In doubles; the proof leaves 2^-40 of epsilon for what is rounded.
+        assert max(found) - min(found) <= epsilon * (1 + 1e-12)
+        assert max(map(abs, found)) <= epsilon * (1 + 1e-12)
+
+
+def test_one_unit_moves_probabilities_by_epsilon() -> None:
+    """So that a rate that is too small fails, as one that is too large does above."""
+    law = QuantileLaw(MEDIAN, 8, Fraction(1), REPLACE)
+    # One goes from one end to the other: shares fall below the median, which is worse, and above it.
+    found = losses(law, units_at([[0]] + [[3]] * 4), units_at([[7]] + [[3]] * 4), 5)
+    assert max(found) - min(found) == pytest.approx(1, rel=1e-6)
+    # One comes in: the median is farther from the first place, and nearer to the next ones.
+    law = QuantileLaw(MEDIAN, 8, Fraction(1), ADD)
+    found = losses(law, units_at([[5]] * 4), units_at([[5]] * 4 + [[2]]), None)
+    assert max(found) - min(found) == pytest.approx(1, rel=1e-6)
+
+
+def test_the_rates_are_those_of_the_proof() -> None:
+    tenths = (DENOMINATOR // 10, DENOMINATOR // 2)
+    assert QuantileLaw(MEDIAN, 8, Fraction(1), REPLACE).range == 4 * UNIT * DENOMINATOR
+    assert QuantileLaw(MEDIAN, 8, Fraction(1), ADD).range == 2 * UNIT * DENOMINATOR
+    assert QuantileLaw(tenths, 8, Fraction(1), ADD).range == 36 * UNIT * DENOMINATOR // 10
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_a_fit_has_the_law_of_the_exponential_mechanism(neighbours: str) -> None:
+    """Smith's: exp(-epsilon |rank - n p| / 2), twice that for a median where a unit is added.
+
+    Points are spread over the places of their public points, so its law is an average over these. With
+    1,500 draws the right one passes with chance 1 - 10^-6; those of epsilon sqrt(2) and
+    epsilon / sqrt(2) are rejected, their chi-square being 190 +- 28 at least.
+    """
+    at, count = np.array([3, 3, 4, 4]), 8
+    epsilon = 4.0 if neighbours == "replace-one" else 2.0
+    made = PrivateQuantiles(
+        epsilon, levels=0.5, domain=(0, count - 1), step=1, unit=PrivacyUnit("person", neighbours)
+    )
+    drawn = [int(made.fit(at).release_.numbers[0]) for _ in range(1500)]
+    observed = np.bincount(drawn, minlength=count)
+
+    def law(epsilon: float) -> np.ndarray:
+        inside = np.sort(np.random.default_rng(7).uniform(size=(40_000, at.size)) + at, axis=1)
+        rate = epsilon / 2 * (1 if neighbours == "replace-one" else 2)
+        found = np.zeros((len(inside), count))
+        ends = np.concatenate([np.zeros((len(inside), 1)), inside, np.full((len(inside), 1), count)], 1)
+        for rank in range(at.size + 1):
+            weight = math.exp(-rate * abs(rank - at.size / 2))
+            for cell in range(count):
+                length = np.minimum(ends[:, rank + 1], cell + 1) - np.maximum(ends[:, rank], cell)
+                found[:, cell] += weight * np.maximum(length, 0)
+        return (found / found.sum(axis=1, keepdims=True)).mean(axis=0)
+
+    p_values = [
+        stats.chisquare(observed, law(epsilon * factor) * len(drawn)).pvalue
+        for factor in (1, math.sqrt(2), math.sqrt(0.5))
+    ]
+    assert p_values[0] > FALSE_ALARM
+    assert max(p_values[1:]) < FALSE_ALARM
+
+
+def test_zero_concentrated_privacy_has_the_range_of_its_root() -> None:
+    release = PrivateQuantiles(rho=0.125, levels=0.5, domain=(0, 1)).fit(np.arange(9) / 9).release_
+    assert release.guarantee == ZeroConcentratedDP(Fraction(1, 8))
+    assert release.law.epsilon == 1
+    assert release.certificate.costs[0].rho <= Fraction(1, 8)
+    pure = PrivateQuantiles(1, 1e-6, levels=0.5, domain=(0, 1)).fit(np.arange(9) / 9).release_
+    assert pure.guarantee == PureDP(1)
+
+
+# The values.
+
+
+def test_quantiles_are_near_those_of_the_data_and_as_far_as_the_plan_says() -> None:
+    points = np.random.default_rng(3).standard_t(2, 400)
+    made = PrivateQuantiles(1.0, levels=(0.1, 0.25, 0.5, 0.75, 0.9), domain=(-100, 100))
+    shares = [
+        [np.mean(points <= value) - level for value, level in zip(r.values, r.levels, strict=True)]
+        for r in (made.fit(points).release_ for _ in range(60))
+    ]
+    found, planned = np.sqrt(np.mean(np.square(shares), axis=0)), spreads(made.plan(400).law, 400)
+    # The ratio of a root mean square of 60 draws to the true one is 1.00 +- .09.
+    assert np.all(np.abs(np.log(found / planned)) < 0.45)
+    assert made.plan(400).error == pytest.approx(planned.max())
+    bound = float(rank_bound(made.plan(400).law, 0.95)) / 400
+    assert np.mean(np.max(np.abs(shares), axis=1) <= bound) > 0.85
+
+
+def test_repeated_values_are_found_where_the_step_is_known() -> None:
+    """A tenth of all at each of ten values: the nine deciles fall within them."""
+    points = np.repeat(np.arange(10), 300)
+    made = PrivateQuantiles(2.0, levels=(0.05, 0.55, 0.95), domain=(0, 9), step=1)
+    for _ in range(5):
+        assert made.fit(points).release_.values.tolist() == [0, 5, 9]
+
+
+def test_many_at_one_value_do_not_lose_the_quantile() -> None:
+    """Half of all have no income, on a fine grid: the first quartile is zero, the others not."""
+    points = np.concatenate([np.zeros(30_000), np.random.default_rng(1).lognormal(10, 0.5, 30_000)])
+    release = PrivateQuantiles(1.0, levels=(0.25, 0.75), domain=(0, 1e6)).fit(points).release_
+    assert release(0.25) == pytest.approx(0, abs=0.01)
+    assert release(0.75) == pytest.approx(math.exp(10), rel=0.05)
+
+
+def test_units_count_once_whatever_they_own() -> None:
+    """One unit owns most points; the median is that of the units."""
+    points = np.concatenate([np.full(5000, 9.0), np.linspace(1, 2, 400)])
+    owners = np.concatenate([np.zeros(5000, dtype=int), np.arange(1, 401)])
+    release = PrivateQuantiles(1.0, domain=(0, 10)).fit(points, groups=owners).release_
+    assert 1.3 < release(0.5) < 1.7
+    assert release.unit == "group"
+
+
+def test_points_outside_and_unusable_ones_are_repaired() -> None:
+    points = [float("nan"), -50, 3, 3, 3, 3, 3, 3, 3, 3, 500.0, float("inf")]
+    made = PrivateQuantiles(8.0, domain=(0, 5), step=1, invalid="repair")
+    assert made.fit(points).release_.values.tolist() == [3]
+    with pytest.raises(DataError, match="row 0"):
+        PrivateQuantiles(8.0, domain=(0, 5)).fit(points)
+
+
+@given(st.integers(1, 40), st.lists(st.floats(-20, 60), min_size=1, max_size=9))
+def test_the_nearest_public_point_is_found(steps: int, points: list[float]) -> None:
+    made = PublicPoints.every(Fraction(1, 4), (0, steps / 4))
+    values = made.values(np.arange(made.count))
+    for point, number in zip(points, made.nearest(points), strict=True):
+        assert abs(values[number] - point) <= np.abs(values - point).min() + 1e-9
+    assert values.tolist() == [k / 4 for k in range(steps + 1)]
+
+
+def test_a_scale_weighs_orders_of_magnitude_equally() -> None:
+    """Far more than the data can say: without any, the draw is uniform on the scale."""
+    made = PrivateQuantiles(1e-6, domain=(1, 1e6), scale="log")
+    drawn = np.log10([made.fit([5.0, 7.0]).release_(0.5) for _ in range(300)])
+    assert stats.kstest(drawn / 6, "uniform").pvalue > FALSE_ALARM
+
+
+# Refusals, the ledger, the release.
+
+
+@pytest.mark.parametrize(
+    ("given_", "said"),
+    [
+        ({"levels": (0.5, 0.2)}, "increasing"),
+        ({"levels": ()}, "increasing"),
+        ({"levels": "half"}, "levels"),
+        ({"levels": [0.5, None]}, "levels"),
+        ({"levels": 0}, "between 0 and 1"),
+        ({"levels": np.linspace(0.01, 0.99, 17)}, "density answers"),
+        ({"domain": None}, "span of the data is private"),
+        ({"domain": (0, 1), "step": 0.3}, "whole steps"),
+        ({"domain": (0, 1), "step": -1}, "whole steps"),
+        ({"domain": (1, 2), "step": 1, "scale": "log"}, "scale"),
+        ({"domain": (0, 1), "scale": "log"}, "positive"),
+        ({"domain": [(0, 1), (0, 1)]}, "domain"),
+        ({"domain": (0, 1e90), "step": 1e-90}, "whole steps"),
+    ],
+)
+def test_public_choices_are_refused_before_the_charge(given_: dict, said: str) -> None:
+    ledger = MemoryLedger().create("people", PureDP(1))
+    made = {"epsilon": 0.5, "domain": (0, 10), "ledger": ledger.of("people")} | given_
+    with pytest.raises(ParameterError, match=said):
+        PrivateQuantiles(**made).fit([1.0, 2.0, 3.0])
+    # All of the budget is left.
+    made = {"epsilon": 1, "domain": (0, 10), "ledger": ledger.of("people")}
+    assert PrivateQuantiles(**made).fit([1.0, 2.0, 3.0]).release_.guarantee == PureDP(1)
+
+
+def test_the_ledger_is_charged_before_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = MemoryLedger().create("people", PureDP(1))
+    made = PrivateQuantiles(0.75, domain=(0, 10), ledger=ledger.of("people"))
+    made.fit([1.0, 2.0, 3.0])
+
+    def refuse(bits: int) -> int:
+        raise AssertionError("drawn before the charge")
+
+    monkeypatch.setattr("dpfda.publication.quantiles.system_bits", refuse)
+    monkeypatch.setattr("dpfda.numerics.exactness.system_bits", refuse)
+    with pytest.raises(BudgetError):
+        made.fit([1.0, 2.0, 3.0])
+
+
+def test_a_release_answers_for_its_levels_alone() -> None:
+    made = PrivateQuantiles(1.0, levels=(0.1, 1 / 3), domain=Domain(domain_range=(0, 1)))
+    release = made.fit(np.linspace(0, 1, 500)).release_
+    assert release([0.1, 1 / 3]).tolist() == release.values.tolist()
+    with pytest.raises(ParameterError, match="density answers"):
+        release(0.2)
+    assert release.rank_bound(0.5) < release.rank_bound(0.99) < 1
+    assert release.table().columns["value"].tolist() == release.values.tolist()
+
+
+def test_what_the_number_of_units_is_private_for_says_none() -> None:
+    made = PrivateQuantiles(1.0, domain=(0, 1), neighbours="add-remove", unit="person")
+    release = made.fit(np.linspace(0, 1, 347)).release_
+    assert release.public_size is release.spreads is release.rank_bound() is None
+    assert "347" not in json.dumps(release.to_json())
+    assert made.plan(1000).expected() == pytest.approx(made.plan(500).expected() / 2)
+    # Half of the error that is planned where one is replaced.
+    replaced = PrivateQuantiles(1.0, domain=(0, 1)).plan(500)
+    assert made.plan(500).expected() == pytest.approx(replaced.expected() / 2)
+    assert replaced.expected() == pytest.approx(math.sqrt(8) / 500, rel=1e-3)
+
+
+def test_damaged_files_are_refused() -> None:
+    written = PrivateQuantiles(1.0, domain=(0, 1)).fit(np.arange(9) / 9).release_.to_json()
+    for changed in (
+        {"levels": [0]}, {"levels": [DENOMINATOR]}, {"numbers": [-1]}, {"numbers": [2**28]},
+        {"numbers": [1, 2]}, {"loss_range": "-1"}, {"public_size": 0},
+        {"points": {"knots": [0.0, 1.0], "count": 1}},
+    ):  # fmt: skip
+        with pytest.raises((ValueError, ParameterError, StorageError)):
+            ReleasedQuantiles.from_json({**written, **changed})
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--levels", "half"), "--levels must be numbers between 0 and 1, with commas between them"),
+        (("--levels", "0.9,0.1"), "increasing numbers between 0 and 1"),
+        (("--step", "0.8"), "--step must be positive, and divide the domain"),
+        (("--column", "age:0:105"), "--column must name one column; found 2"),
+        (("--scale", "square"), "--scale must be"),
+    ],
+)
+def test_the_command_refuses_before_it_reads(typed: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    line = (
+        "quantiles",
+        "no.csv",
+        "--column",
+        "age:0:105",
+        "--epsilon",
+        "1",
+        "--out",
+        tmp_path / "q.json",
+    )
+    found = run(*line, *typed)
+    assert found.exit_code == 2
+    assert said in " ".join(found.stderr.split())
+
+
+def test_the_command_publishes_and_plans(tmp_path: Path) -> None:
+    rows = [f"{18 + 72 * i // 4000},{i // 2}" for i in range(4000)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,person", *rows]) + "\n")
+    given = ("--column", "age:0:105", "--epsilon", 2, "--step", 1, "--levels", "0.25,0.5")
+    files = ("--out", tmp_path / "q.json", "--plot", tmp_path / "q.png", "--csv", tmp_path / "q.csv")
+    found = run("quantiles", tmp_path / "people.csv", *given, *files, "--groups", "person")
+    assert found.exit_code == 0, found.stderr
+    release = ReleasedQuantiles.load(tmp_path / "q.json")
+    assert release.unit == "person"
+    assert release.public_units == 2000
+    assert np.abs(release.values - [36, 54]).max() <= 1
+    first, *table = (tmp_path / "q.csv").read_text().splitlines()
+    assert first == "level: share of the units below,value: age"
+    assert len(table) == 2
+    planned = run("plan", "quantiles", "--curves", 500, "--column", "age:0:105", "--error", "1%")
+    # The root of 8 over 500 times .01.
+    assert "the least epsilon is 0.56" in planned.stdout
