@@ -7,17 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
-from dpfda.errors import ParameterError
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.places import PublicPoints
 from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.exactness import system_bits
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import charge
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Ranked(Protocol):

@@ -102,7 +102,17 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     @cached_property
     def _nearest(self) -> tuple[Floats, float | None]:
-        return frozen(self._made(self._before(self.raw.coefficients))), None
+        return frozen(self.of_coefficients(self.raw.coefficients)), None
+
+    def of_coefficients(self, coefficients: Floats) -> Floats:
+        """Values at the nodes of what other cosine coefficients in the plane give, w and V as they are.
+
+        Parameters
+        ----------
+        coefficients : array
+            As `raw.coefficients`: of simulated counts, say, for a study of bands.
+        """
+        return self._made(self._before(coefficients))
 
     def _made(self, before: Floats) -> Floats:
         """The nearest density, by its values at the nodes."""

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.places import PublicPoints
 from dpfda.bases.scales import Scale
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.quantiles import (
     DENOMINATOR,
     MOST_LEVELS,
@@ -22,7 +21,9 @@ from dpfda.mechanisms.design.quantiles import (
     rank_bound,
     spreads,
 )
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, integers, mapping
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, reals
 from dpfda.numerics.rationals import rational
 from dpfda.privacy.certificates import Certificate
@@ -31,8 +32,6 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import certified
 from dpfda.releases.words import Words
 from dpfda.views import Curve
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

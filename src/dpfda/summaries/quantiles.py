@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.places import PublicPoints
-from dpfda.errors import ParameterError
 from dpfda.mechanisms.design.quantiles import (
     DENOMINATOR,
     MOST_LEVELS,
     MOST_POINTS,
 )
 from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -73,8 +73,7 @@ class PrivateQuantiles(Estimator):
     **Guarantee.** Pure epsilon, or rho with epsilon^2 / 8. One unit is one point, or all points of one
     label of `groups`, which count as one, spread over its points. Quantiles are drawn together, with
     probabilities that fall exponentially with how far the shares between them are off from what the
-    levels say; losses have the range epsilon. The draw is exact, in integers. Proof:
-    `dpfda.mechanisms.design.quantiles`.
+    levels say. The draw is exact, in integers. Proof: `dpfda.mechanisms.design.quantiles`.
 
     **Error.** The share below a single quantile is off by about 8^(1/2) / (n epsilon), half of that for
     a median under add/remove; below several, all at once, by about 5 to 8 / (n epsilon).

@@ -24,8 +24,12 @@ m + 1 gaps are s_i >= 0, of sum W = 2^20.
   one gap: 2 (1 - pi_i) S. Losses have a range of 4 W (1 - min_i pi_i), for a median half as much.
 
 The places of points are drawn independently of everything and are not released. Two neighbouring data
-sets have the same places for the points that both have. So what holds for given places holds on
-average.
+sets have the same places for the points that both have, so their laws are averages, with the same
+weights, of laws that are as close as said below. Averages are no farther apart: not in the logarithm of
+a probability, nor in the hockey-stick divergence at any epsilon (jointly convex), nor in a Renyi
+divergence (jointly quasi-convex; van Erven & Harremoes 2014, Theorem 13). So epsilon, rho and the
+profile of `RangeLoss` hold, all that is ever read of it; that single losses have a range holds for given
+places alone.
 
 **Law.** Places have weights proportional to exp(c u(o)) + 2^-L, c = epsilon' / range. Adding a constant
 to weights that change by factors between e^-a and e^b, a and b >= 0, leaves them between. The exact
@@ -34,9 +38,9 @@ constant throughout: in a window |e_i| <= H for all i, exp(c u) is rounded down 
 it, exp(c u) <= exp(-2 c H) <= 2^-(L + 80) is left out beside 2^-L. A loss is the logarithm of a quotient
 of weights and of one of sums of weights; the latter is the same for all places. So losses lie in an
 interval of length c range + 2^-77 <= epsilon, with epsilon' = epsilon (1 - 2^-40) and epsilon >= 1e-9:
-the guarantee is epsilon with bounded range (Dong, Durfee & Rogers 2020), so pure epsilon, and
-rho = epsilon^2 / 8 (Cesar & Rogers 2021). L is so large that 2^-L summed over all places is at most
-2^-40.
+for given places the range is bounded by epsilon (Dong, Durfee & Rogers 2020), so the guarantee is pure
+epsilon, and rho = epsilon^2 / 8 (Cesar & Rogers 2021). L is so large that 2^-L summed over all places is
+at most 2^-40.
 
 Nothing is said of how far a quantile's value is off: that depends on where the others are. Its share is
 off by about 8^(1/2) / (n epsilon) for one level; `spreads` has those of several.
@@ -50,15 +54,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.design.shares import UNIT
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.exactness import BitSource
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Levels are multiples of one over this.
 DENOMINATOR = 10**9

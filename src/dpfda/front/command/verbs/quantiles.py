@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.rows import OneColumn
+from dpfda.numerics.errors import ParameterError
 
 
 def read_levels(given: Given) -> dict[str, Any]:
