@@ -115,7 +115,8 @@ def held(name: str, n: int, epsilon: float, place: float, samples: int, seed: in
         exact = simulate_density(prepared, generator, noise=False).raw
         conditional = noisy.conditional(place)
         band = conditional.band(LEVEL)
-        nodes = conditional.of_coefficients(noisy.raw.smoother.coefficients(exact.counts / exact.size))
+        before = conditional._before(noisy.raw.smoother.coefficients(exact.counts / exact.size))
+        nodes = conditional._made(before)
         other = np.interp(band.points, (np.arange(nodes.size) + 0.5) / nodes.size, nodes)
         own = conditional(band.points)
         far.append(float(np.max(np.abs(other - own) / np.maximum(band.upper - own, 1e-12))))

@@ -321,6 +321,8 @@ OWN: dict[str, dict[str, Any]] = {
     "comparing estimator": {"X": CURVES, "y": GROUPS},
     "testing estimator": {"X": CURVES, "y": GROUPS},
     "plan of a test.least_n": {"error": 0.05}, "plan of a test.least_epsilon": {"error": 0.05},
+    "quantiles estimator": {"X": POINTS}, "quantiles.to_fdatagrid": {"points": [0.1, 0.5]},
+    "plan of quantiles.least_n": {"error": 0.05}, "plan of quantiles.least_epsilon": {"error": 0.05},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
     "mean estimator": {"X": CURVES},
     "memory ledger.create": {"dataset": "b"},
@@ -339,7 +341,7 @@ NEVER = {
     "density estimator.pooled_on",
     "memory ledger.raise_budget", "file ledger.raise_budget",
     "field.to_basis", "covariance.to_basis", "two-dimensional density.to_basis", "machine.to_basis",
-    "two-dimensional density.quantile_interval", "regression.to_basis",
+    "two-dimensional density.quantile_interval", "regression.to_basis", "quantiles.to_basis",
     # Of one variable already, and out of cells in the plane.
     "density.conditional", "conditional density.conditional", "conditional density.quantile_interval",
 }  # fmt: skip
@@ -361,7 +363,7 @@ def objects() -> dict[str, Any]:
     ).fit(CURVES)
     density = PrivateDensity(1.0, domain=(0, 1), cells=6).fit(POINTS)
     plane = PrivateDensity(1.0, domain=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
-    quantiles = PrivateQuantiles(1.0, levels=[0.5], domain=(0, 1)).fit(POINTS)
+    quantiles = PrivateQuantiles(1.0, levels=[0.1, 0.5], domain=(0, 1)).fit(POINTS)
     classes = PrivateKernelClassifier(1.0, bounds=(0, 1), classes=("down", "up"), loss="logistic")
     targets = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 1)).fit(INPUTS, POINTS)
     gaussian = PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian")

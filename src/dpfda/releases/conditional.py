@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 
 from dpfda.bases.cells import Domain, box_domain, cosines
 from dpfda.bases.grids import check_points, frozen
@@ -102,17 +103,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     @cached_property
     def _nearest(self) -> tuple[Floats, float | None]:
-        return frozen(self.of_coefficients(self.raw.coefficients)), None
-
-    def of_coefficients(self, coefficients: Floats) -> Floats:
-        """Values at the nodes of what other cosine coefficients in the plane give, w and V as they are.
-
-        Parameters
-        ----------
-        coefficients : array
-            As `raw.coefficients`: of simulated counts, say, for a study of bands.
-        """
-        return self._made(self._before(coefficients))
+        return frozen(self._made(self._before(self.raw.coefficients))), None
 
     def _made(self, before: Floats) -> Floats:
         """The nearest density, by its values at the nodes."""
@@ -168,9 +159,9 @@ class ReleasedConditionalDensity(ReleasedDensity):
         of smoothing, w and V as they are. Noise is simulated, all steps are run on the noisy counts
         without it, and the band reaches as far to both sides as a share `level` of these densities
         does: by a multiple of the deviation before the last step, or point by point. Where noise made
-        the divisor f too large all of these are too close, so the band is widened by what a deviation
-        of f does. That is approximate; measured coverage is in the docs on densities. It is about
-        the privacy noise alone, not smoothing or sampling.
+        the divisor f too large all of these are too close, so the band is widened by what the noise
+        of f does that a share `level` of it stays below. That is approximate; measured coverage is in
+        the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
         """
         where, middle = at[:, 0], self._before(self.raw.coefficients)
         generator = np.random.Generator(np.random.Philox(key=4))
@@ -193,7 +184,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
         else:
             width = np.quantile(np.abs(errors), level, axis=0, method="higher")
         share, (_, least) = self._parts(self.raw.coefficients)[2], self._reliable
-        width = width * (max(share, least) / max(share - float(np.std(shares)), least))
+        larger = float(np.std(shares)) * max(1.0, float(scipy.special.ndtri(level)))
+        width = width * (max(share, least) / max(share - larger, least))
         values = np.asarray(self(where))
         return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
 
