@@ -322,6 +322,7 @@ OWN: dict[str, dict[str, Any]] = {
     "testing estimator": {"X": CURVES, "y": GROUPS},
     "plan of a test.least_n": {"error": 0.05}, "plan of a test.least_epsilon": {"error": 0.05},
     "quantiles estimator": {"X": POINTS}, "quantiles.to_fdatagrid": {"points": [0.1, 0.5]},
+    "plan of quantiles.between": {"error": 0.05}, "plan of a test.between": {"error": 0.05},
     "plan of quantiles.least_n": {"error": 0.05}, "plan of quantiles.least_epsilon": {"error": 0.05},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
     "mean estimator": {"X": CURVES},
