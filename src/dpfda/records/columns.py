@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.csv_tables import Progress
 from dpfda.records.files import InFile, Stated, objects, opened
 from dpfda.records.headers import find_column
 from dpfda.records.lines import Notation
 
-Floats = NDArray[np.float64]
 # What columns of follow-ups are for, as options and arguments are called.
 NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
 
@@ -47,7 +46,7 @@ class TableFollowUps(InFile):
         Private. Cells by what they are for: numbers of "time" and "start", labels of the others.
     """
 
-    cells: dict[str, Any]
+    cells: dict[str, Sized]
 
 
 def read_columns(
@@ -111,6 +110,6 @@ def read_followups(
     places = {use: find_column(source.labels, label, use) for use, label in named.items()}
     first, last = ([use for use in uses if use in places] for uses in (numbers, labels))
     table = source.read([places[use] for use in first], [places[use] for use in last])
-    found: dict[str, Any] = dict(zip(first, table.numbers.T, strict=True))
+    found: dict[str, Sized] = dict(zip(first, table.numbers.T, strict=True))
     found |= dict(zip(last, map(objects, table.labels), strict=True))
     return TableFollowUps(cells=found, lines=table.lines, header=source.labels)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles, is_native, is_plain
 from dpfda.records.arrow import (
@@ -32,8 +33,6 @@ from dpfda.records.arrow import (
 )
 from dpfda.records.cells import NO_NUMBER, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
-
-Floats = NDArray[np.float64]
 
 OUTSIDE = "This check is outside the privacy guarantee."
 
@@ -266,7 +265,7 @@ def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | N
     return None if cells is None else numbers_in(cells)
 
 
-def flat_cells(record: object, shape: tuple[int, ...]) -> list[Any] | None:
+def flat_cells(record: object, shape: tuple[int, ...]) -> list[object] | None:
     """The cells of a nested sequence in order, None where it has another shape than this public one."""
     cells = cells_of(record)
     if cells is None or len(cells) != shape[0]:
@@ -385,7 +384,7 @@ def _column(values: Any, place: int, name: str) -> tuple[Floats, Offence | None]
     return column_of(series, name)
 
 
-def take(values: Any, rows: NDArray[np.int64]) -> Any:
+def take(values: Any, rows: Integers) -> Any:
     """Records of these rows, in the same kind of container."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]

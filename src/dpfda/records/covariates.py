@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.corners import Corners
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of
 from dpfda.records.headers import find_column
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def columns_named(Z: Any, names: Sequence[str]) -> list[Any]:

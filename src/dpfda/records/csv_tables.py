@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
 from dpfda.records.cells import NUMBER, UnreadableCellError
@@ -38,8 +39,6 @@ from dpfda.records.lines import (
 )
 from dpfda.records.standard_input import StandardInput
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 1 << 23

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.gridsums import lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.records.cells import TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
-
-Floats = NDArray[np.float64]
 
 # A curve whose deviations from its mean are this small relative to it has no shape.
 FLAT = 1e-12
@@ -204,7 +203,7 @@ def _centered(rows: Floats, weights: Floats, whole: float) -> tuple[Floats, Floa
     return centered, means, square_lengths(centered, weights)
 
 
-def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
+def units(curves: Curves, codes: Integers | None) -> Curves:
     """Average the usable records of each unit into one; a unit without any is not usable.
 
     Each value is multiplied by one over the unit's number of records before it is added, in the order
@@ -225,7 +224,7 @@ def units(curves: Curves, codes: NDArray[np.int64] | None) -> Curves:
     return Curves(np.clip(total, -largest, largest), sizes > 0)
 
 
-def sums_in_order(rows: Floats, starts: NDArray[np.int64]) -> Floats:
+def sums_in_order(rows: Floats, starts: Integers) -> Floats:
     """Sums (units, m) of the rows from each start to the next, each added up from its first row on.
 
     Parameters

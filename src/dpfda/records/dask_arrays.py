@@ -6,7 +6,7 @@ The only module that imports Dask. It knows nothing of privacy: what a task comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from dpfda.records.containers import cells_in
 
 # Partial results that one task joins: few enough that no machine holds many.
 FAN_IN = 8
+
+
+# What tasks take and give: a block, what is beside it, a bucket's piece, a part of the result.
+Block = TypeVar("Block")
+Beside = TypeVar("Beside")
+Piece = TypeVar("Piece")
+Part = TypeVar("Part")
 
 
 def is_dask(data: object) -> bool:
@@ -48,8 +55,8 @@ def sample(data: Any) -> Any:
 
 
 def map_and_join(
-    blocks: Sequence[object], work: Callable[[Any, int], Any], join: Callable[[Sequence[Any]], Any]
-) -> Any:
+    blocks: Sequence[object], work: Callable[[Block, int], Part], join: Callable[[Sequence[Part]], Part]
+) -> Part:
     """Apply `work` to every block and its number, and `join` the results in a tree.
 
     It runs on the cluster whose client is active, or in threads.
@@ -66,10 +73,10 @@ def deal_and_join(
     blocks: Sequence[object],
     beside: Sequence[object],
     buckets: int,
-    deal: Callable[[Any, Any, int], Sequence[Any]],
-    work: Callable[[Sequence[Any], int], Any],
-    join: Callable[[Sequence[Any]], Any],
-) -> Any:
+    deal: Callable[[Block, Beside, int], Sequence[Piece]],
+    work: Callable[[Sequence[Piece], int], Part],
+    join: Callable[[Sequence[Part]], Part],
+) -> Part:
     """Deal every block into buckets, apply `work` to each bucket's pieces, and `join` in a tree.
 
     Parameters
@@ -119,11 +126,11 @@ def along(data: Any, labels: Any, name: str) -> list[Any]:
     return blocks
 
 
-def _tree(level: list[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+def _tree(level: list[Any], join: Callable[[Sequence[Part]], Part]) -> Part:
     from dask.base import compute
     from dask.delayed import delayed
 
     while len(level) > 1:
         level = [delayed(join)(level[start : start + FAN_IN]) for start in range(0, len(level), FAN_IN)]
-    (result,) = compute(level[0])  # type: ignore[no-untyped-call]
-    return result
+    result: tuple[Part] = compute(level[0])  # type: ignore[no-untyped-call]
+    return result[0]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.cells import MISSING, UnreadableCellError
 
@@ -23,7 +23,7 @@ NO_DATE = "no date as stated"
 MOMENT = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?)?")
 
 
-def moments(labels: Sequence[str]) -> tuple[NDArray[np.float64], str] | None:
+def moments(labels: Sequence[str]) -> tuple[Floats, str] | None:
     """Public labels that are all dates as days since the first, and this in words; else None."""
     if not labels or not all(MOMENT.fullmatch(label) for label in labels):
         return None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_grid
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, MissingExtraError, OrientationError, ParameterError
 from dpfda.records.arrow_files import ENDINGS, open_arrow
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
@@ -33,8 +34,6 @@ from dpfda.records.lines import Notation
 from dpfda.records.long import LongCurves
 from dpfda.records.parquet_tables import open_parquet, read_parquet
 from dpfda.records.standard_input import NAME, StandardInput, standard_input
-
-Floats = NDArray[np.float64]
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -58,7 +57,7 @@ class InFile:
         long layout.
     """
 
-    lines: NDArray[np.int64] | None
+    lines: Integers | None
     header: tuple[str, ...]
     columns: tuple[str, ...] = ()
 
@@ -93,7 +92,7 @@ class TableCurves(InFile):
     axis: str = "stated"
 
 
-def in_file(message: str, lines: NDArray[np.int64] | None, columns: Sequence[str] = ()) -> str:
+def in_file(message: str, lines: Integers | None, columns: Sequence[str] = ()) -> str:
     """Word places in an array (row 6, column 2) as places in the file (line 8, column 'c_3').
 
     Parameters

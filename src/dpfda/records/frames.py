@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import OrientationError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import column_labels, is_frame
@@ -22,8 +23,6 @@ from dpfda.records.dates import moments
 from dpfda.records.doors import door_of
 from dpfda.records.handed import Handed
 from dpfda.records.headers import check_labels, curve_columns, find_column, grid_points
-
-Floats = NDArray[np.float64]
 
 # Words that name a person rather than measure one.
 IDENTIFIER = re.compile(

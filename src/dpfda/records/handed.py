@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from dpfda.numerics.arrays import Floats
 
 
 class Handed(NamedTuple):
@@ -25,7 +24,7 @@ class Handed(NamedTuple):
 
     values: Any
     groups: Any
-    grid: NDArray[np.float64] | tuple[NDArray[np.float64], ...] | None = None
+    grid: Floats | tuple[Floats, ...] | None = None
     domain_range: tuple[float, float] | None = None
 
     def __repr__(self) -> str:

@@ -15,14 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import OrientationError, ParameterError
 from dpfda.records.cells import NUMBER, UnreadableCellError
 from dpfda.records.dates import Dates
 from dpfda.records.lines import DECIMAL_COMMA
-
-Floats = NDArray[np.float64]
 
 COUNTER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 

@@ -26,6 +26,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import is_native
 from dpfda.records.cells import is_missing
@@ -184,15 +185,13 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
     return keys
 
 
-def numbered(keys: Sequence[Key]) -> NDArray[np.int64]:
+def numbered(keys: Sequence[Key]) -> Integers:
     """Numbers of labels in the order in which they first appear; those without a key are one."""
     codes: dict[Key, int] = {}
     return np.array([codes.setdefault(key, len(codes)) for key in keys], dtype=np.int64)
 
 
-def unit_codes(
-    groups: object, records: int, invalid: str = "refuse", in_order: bool = True
-) -> NDArray[np.int64]:
+def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: bool = True) -> Integers:
     """Number the privacy units: records with one label belong to one unit, those without to one.
 
     The numbers are in the order in which labels first appear, or, where that is of no interest, in any.
@@ -211,7 +210,7 @@ def unit_codes(
     return numbered(read_keys(cells, "groups", invalid))
 
 
-def _ranked(labels: NDArray[Any]) -> NDArray[np.int64]:
+def _ranked(labels: NDArray[Any]) -> Integers:
     """Numbers of whole numbers in increasing order: without a look at each by itself."""
     if np.all(labels[1:] >= labels[:-1]):
         return np.append(0, np.cumsum(labels[1:] != labels[:-1]))

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.records.cells import is_missing
 from dpfda.records.containers import cells_in, column_of
 from dpfda.records.curves import Curves
 from dpfda.records.labels import label_key
-
-Floats = NDArray[np.float64]
 
 # Noise variances from here on keep the smoothing well posed, whatever the times of a record.
 SMALLEST_NOISE = 1e-8
@@ -71,7 +70,7 @@ class LongCurves:
     def __repr__(self) -> str:
         return "LongCurves(content private)"
 
-    def records(self) -> Iterator[NDArray[np.int64]]:
+    def records(self) -> Iterator[Integers]:
         """Row numbers of each record, in the order in which records first appear.
 
         Where there are groups, observations of two units under one label are two records: what becomes
@@ -191,7 +190,7 @@ def curves_from_long(
 
 def _smoothed(
     long: LongCurves,
-    rows: NDArray[np.int64],
+    rows: Integers,
     basis: Basis,
     deviations: Floats,
     grid_functions: Floats,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.containers import OUTSIDE, matrix_of
@@ -15,7 +16,6 @@ from dpfda.records.curves import check_orientation
 from dpfda.records.labels import numbered, read_keys, unit_codes
 from dpfda.records.long import LongCurves
 
-Floats = NDArray[np.float64]
 # Corners of what a value is spread over: its weights are (1 - v)^2, 2 v (1 - v) and v^2.
 CORNERS = 3
 # Observations are read in blocks, for less memory.
@@ -38,7 +38,7 @@ class Observations:
         Number of units.
     """
 
-    codes: NDArray[np.int64]
+    codes: Integers
     times: Floats
     values: Floats
     usable: NDArray[np.bool_]

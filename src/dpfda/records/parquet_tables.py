@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
 from dpfda.records.cells import TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table
@@ -32,7 +32,6 @@ from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, cell_label
 from dpfda.records.standard_input import StandardInput
 
-Floats = NDArray[np.float64]
 BATCH_ROWS = 8192
 TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.records.cells import MISSING
 
 Bytes = NDArray[np.uint8]
-Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 LF, CR = 10, 13
@@ -117,9 +117,7 @@ def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) ->
     return np.asarray(matched & (np.diff(delimiters) == layout.width - 1))
 
 
-def read_plain(
-    chunk: Bytes, layout: Layout, longest: int
-) -> tuple[NDArray[np.float64], list[Any]] | None:
+def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list[Any]] | None:
     """The numbers and the text columns of lines all of which are plain.
 
     None where pyarrow refuses, which costs time and changes nothing.

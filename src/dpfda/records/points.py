@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, DpfdaError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import is_arrow_table
@@ -27,9 +28,6 @@ from dpfda.records.containers import (
     shape_of,
 )
 from dpfda.records.curves import check_choice
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def points_from_array(values: object, dimensions: int, invalid: str = "refuse") -> tuple[Floats, Any]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DpfdaError, ParameterError
 
 LARGEST = 2**24
@@ -62,7 +62,7 @@ class OuterSum:
         self._matrix: Matrix = [[0] * size for _ in range(size)]
         self._count = 0
 
-    def add(self, rows: NDArray[np.int64]) -> OuterSum:
+    def add(self, rows: Integers) -> OuterSum:
         """Add the outer products of integer rows (n, M), n at most 2^14; returns self.
 
         Raises
@@ -126,5 +126,5 @@ class OuterSum:
     def __copy__(self) -> NoReturn:
         self.__reduce__()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
         self.__reduce__()

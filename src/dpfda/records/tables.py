@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.csv_tables import Progress
 from dpfda.records.files import InFile, Stated, objects, opened
 from dpfda.records.headers import find_column
 from dpfda.records.lines import Notation
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -15,6 +15,7 @@ from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.grids import check_domain
 from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact, readable
@@ -25,7 +26,6 @@ from dpfda.records.curves import check_choice
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 from dpfda.summaries.estimator import read_ledger
 
-Floats = NDArray[np.float64]
 Domain = tuple[tuple[float, float], ...]
 
 LARGEST_LATTICE = 2**20

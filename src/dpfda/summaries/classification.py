@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
@@ -26,7 +27,6 @@ from dpfda.summaries.machines import KernelMachine, column
 from dpfda.summaries.minimiser import read_loss
 from dpfda.summaries.settings import Reading
 
-Floats = NDArray[np.float64]
 LOSSES = ("auto", "hinge", "logistic", "squared")
 FROM_Y = "from-y"
 
@@ -145,7 +145,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         *,
         rho: Number = None,
         bounds: Bounds = None,
-        classes: Any = None,
+        classes: object = None,
         loss: Any = "auto",
         solver: str | Solving = "auto",
         features: Any = "auto",
@@ -204,7 +204,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             usable[:, None], self.release_.predict_proba(points), 1 / len(self.release_.classes)
         )
 
-    def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[Any, ...]]:
         keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
         classes = self._public_classes(keys)
         if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
@@ -228,7 +228,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         targets = np.float64(found[:, None] == np.arange(len(classes)))
         return np.where(bad[:, None], np.nan, targets), classes
 
-    def _functions(self, classes: tuple[Any, ...]) -> int | None:
+    def _functions(self, classes: tuple[object, ...]) -> int | None:
         if not classes and self.classes is not None and not isinstance(self.classes, str):
             classes = tuple(_listed(self.classes))
         return len(classes) if len(classes) > 2 else 1
@@ -281,12 +281,12 @@ def _listed(classes: Any) -> list[Any]:
         raise ParameterError("classes", "be the public classes", shown(classes)) from None
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> Any:
     """A label as Python's own type, so that it can be written to a file."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _labels_of(keys: Sequence[Key], invalid: str) -> list[Any]:
+def _labels_of(keys: Sequence[Key], invalid: str) -> list[object]:
     """The labels that occur, which the caller has declared public."""
     present = {key for key in keys if key is not None}
     if invalid == "refuse" and None in keys:

@@ -117,7 +117,7 @@ class PrivateComparison(Estimator):
         *,
         rho: Number = None,
         bounds: Bounds = None,
-        levels: Sequence[Any] | None = None,
+        levels: Sequence[object] | None = None,
         basis: Functions = None,
         mechanism: Noise = "auto",
         domain: Place = None,
@@ -214,7 +214,7 @@ class PrivateComparison(Estimator):
         basis = read_curves(self.settings, self.basis, X)[1]
         return self._pooled(basis, self.settings_for(X, groups), groups)
 
-    def _pooled(self, basis: Basis, settings: Settings, groups: Any = None) -> PooledComparison:
+    def _pooled(self, basis: Basis, settings: Settings, groups: object = None) -> PooledComparison:
         if self.levels is None:
             words = "be given where the records lie in several places"
             raise ParameterError("levels", words, "None", "Name the groups.")
@@ -336,7 +336,7 @@ def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
     return [public_size[level] for level in levels]
 
 
-def _empty(reader: PrivateMean, groups: Any) -> Prepared[MeanPlan, IntegerSum]:
+def _empty(reader: PrivateMean, groups: object) -> Prepared[MeanPlan, IntegerSum]:
     """The plan of a group and a sum of nothing: made from one record that cannot be used."""
     reader.set_params(reading__invalid="repair")
     nothing = np.full((1, reader.basis.weights.size), np.nan)

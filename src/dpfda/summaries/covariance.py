@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Required, Self, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
@@ -52,7 +51,13 @@ from dpfda.summaries.pooled import PooledCovariance
 from dpfda.summaries.settings import Reading, Settings
 from dpfda.summaries.sums import Summation
 
-Floats = NDArray[np.float64]
+
+class Sought(TypedDict, total=False):
+    """What is sought, and by which strategy, as `covariance_plan` takes it."""
+
+    strategy: Required[MatrixNoise | Exponential]
+    summary: str
+    components: int | None
 
 
 class SecondMoments(Estimator):
@@ -137,7 +142,7 @@ class SecondMoments(Estimator):
             **self._sought(),
         )
 
-    def _sought(self) -> dict[str, Any]:
+    def _sought(self) -> Sought:
         """Strategy, and what is sought, for `covariance_plan`."""
         raise NotImplementedError
 
@@ -287,7 +292,7 @@ class PrivateCovariance(SecondMoments):
         plan = self._plan(guarantee, 2, asked, basis, groups, self.settings)
         return PooledCovariance.of(self.settings, plan)
 
-    def _sought(self) -> dict[str, Any]:
+    def _sought(self) -> Sought:
         return {"strategy": MatrixNoise.of(self.mechanism)}
 
 

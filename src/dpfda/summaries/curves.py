@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.boxes import BoxBasis
@@ -14,6 +13,7 @@ from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.records import (
@@ -31,8 +31,6 @@ from dpfda.records.labels import unit_codes
 from dpfda.summaries.choices import is_basis
 from dpfda.summaries.settings import Settings
 
-Floats = NDArray[np.float64]
-
 # Points of the grid where nothing says how many: of irregular curves, and of plans.
 POINTS = 101
 # Grids are one where they agree to this share of their span.
@@ -40,7 +38,7 @@ CLOSE = 1e-9
 
 
 def read_curves(
-    settings: Settings, basis: Any, X: Any, groups: Any = None, boxes: bool = False
+    settings: Settings, basis: Any, X: object, groups: object = None, boxes: bool = False
 ) -> tuple[Any, Basis, Any]:
     """The values as they are, the public basis for them, and the units' labels.
 
@@ -79,7 +77,7 @@ def read_curves(
     return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
 
 
-def handed_curves(X: Any, groups: Any = None, stated: Any = None) -> Handed:
+def handed_curves(X: object, groups: object = None, stated: object = None) -> Handed:
     """The values with the grid, the domain and the units' labels that come with them.
 
     Parameters
@@ -141,7 +139,7 @@ def _box(settings: Settings, kernel: Any, axes: tuple[Floats, ...]) -> Any:
     return BoxBasis.on_grid("cosine", [axis.size for axis in axes], box)
 
 
-def public_basis(settings: Settings, basis: Any, columns: Any = POINTS) -> Basis:
+def public_basis(settings: Settings, basis: Any, columns: object = POINTS) -> Basis:
     """The basis that `read_curves` would make for records with these columns.
 
     Parameters
@@ -164,7 +162,7 @@ def public_basis(settings: Settings, basis: Any, columns: Any = POINTS) -> Basis
     return _made(settings, basis, grid, check_domain(ends, grid))
 
 
-def _spaced(settings: Settings, values: Any) -> Floats:
+def _spaced(settings: Settings, values: object) -> Floats:
     """A grid of equally spaced points, one a column."""
     ends = settings.domain.domain_range
     domain = check_domain((0.0, 1.0) if ends is None else ends)
@@ -210,9 +208,9 @@ def _made(settings: Settings, kernel: Any, grid: Floats, domain: tuple[float, fl
 def unit_curves(
     settings: Settings,
     basis: Basis,
-    values: Any,
-    groups: Any,
-    progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
+    values: object,
+    groups: object,
+    progress: Callable[[Iterator[object]], Iterator[object]] = iter,
 ) -> tuple[Curves, Any]:
     """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
 

@@ -6,7 +6,7 @@ parameters; each custodian sends its masked part. See `docs/custodians.md` for w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
@@ -23,7 +23,7 @@ from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.pooled import PooledSum, one_sum
 from dpfda.summaries.written import estimator_from, written_parameters
 
-SUMMARIES: dict[str, Any] = {
+SUMMARIES: dict[str, type[Estimator]] = {
     "mean": PrivateMean,
     "density": PrivateDensity,
     "covariance": PrivateCovariance,
@@ -201,8 +201,11 @@ def estimator_of(agreement: Agreement) -> Estimator:
         If the summary is none that is known here.
     """
     try:
-        kind = SUMMARIES[agreement.summary["name"]]
-        made: Estimator = estimator_from(kind, agreement.summary["parameters"])
+        kind = SUMMARIES[str(agreement.summary["name"])]
+        parameters = agreement.summary["parameters"]
+        if not isinstance(parameters, Mapping):
+            raise TypeError
+        made: Estimator = estimator_from(kind, parameters)
     except (LookupError, TypeError, ValueError):
         raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
     return made

@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.histospline import check_smoothing
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -29,8 +29,6 @@ from dpfda.summaries.density_plan import DensityPlan, density_plan, publish_dens
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.pooled import PooledDensity
 from dpfda.summaries.settings import Reading
-
-Floats = NDArray[np.float64]
 
 
 class PrivateDensity(Estimator):
@@ -184,7 +182,7 @@ class PrivateDensity(Estimator):
         """
         return self._publish(self.prepare(X, groups))
 
-    def fit_counts(self, counts: Any, edges: Any, multiplier: int = 1) -> Self:
+    def fit_counts(self, counts: object, edges: object, multiplier: int = 1) -> Self:
         """Release the density of people who were counted in public cells.
 
         Parameters
@@ -220,7 +218,7 @@ class PrivateDensity(Estimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))
 
-    def plan(self, n: int, edges: Any = None) -> DensityPlan:
+    def plan(self, n: int, edges: object = None) -> DensityPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -268,7 +266,7 @@ class PrivateDensity(Estimator):
         """The same where the number of records is not known yet."""
         return self._pooled(None, groups)
 
-    def _pooled(self, n: int | None, groups: Any) -> PooledDensity:
+    def _pooled(self, n: int | None, groups: object) -> PooledDensity:
         if self.mechanism != "histogram":
             words = "be 'histogram' where the points lie in several places"
             raise ParameterError("mechanism", words, shown(self.mechanism))
@@ -284,7 +282,7 @@ class PrivateDensity(Estimator):
         return PooledDensity(plan, self.settings.reading.invalid)
 
     def prepare_counts(
-        self, counts: Any, edges: Any, multiplier: int = 1
+        self, counts: object, edges: object, multiplier: int = 1
     ) -> Prepared[DensityPlan, IntegerSum]:
         """Everything before the noise, for counts. The result is private."""
         cells = self._cells_of(edges)
@@ -295,7 +293,7 @@ class PrivateDensity(Estimator):
         plan = self._plan(sum(people), None, cells)
         return Prepared(plan, IntegerSum.of(plan.total([count << EXPONENT for count in people])))
 
-    def _cells_of(self, edges: Any) -> CellGrid:
+    def _cells_of(self, edges: object) -> CellGrid:
         cells, ends = CellGrid.from_edges(edges), self.settings.domain.domain_range
         if ends is not None and box_domain(ends) != cells.domain_range:
             raise ParameterError(
@@ -310,7 +308,7 @@ class PrivateDensity(Estimator):
     def _plan(
         self,
         count: int,
-        groups: Any,
+        groups: object,
         table: CellGrid | None = None,
         planned: bool = False,
         whole: bool = True,

@@ -14,21 +14,18 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bases import BoxBasis, KernelBasis
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Public points along an axis, by dimension, to which points are moved.
 GRID = {1: 512, 2: 48, 3: 14}

@@ -82,7 +82,7 @@ class DensityPlan(Plan):
     size: int | None
     designed: int | None
     smoothing: Any
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     kernel: DensityKernel | None = None
     elements: Elements | None = None
     again: Callable[[Guarantee, int], DensityPlan] | None = None
@@ -108,7 +108,7 @@ class DensityPlan(Plan):
         return self.cells if self.public_scale is None else self.cells.along(self.public_scale)
 
     @property
-    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
+    def bounded(self) -> dict[str, object]:  # type: ignore[override]
         if self.elements is None:
             return {"description": "one cell a unit"}
         count = len(self.elements.integers)
@@ -123,14 +123,14 @@ class DensityPlan(Plan):
         return f"{self.cells.size} cells, equal on {chosen} [{a:g}, {b:g}]"
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         if self.kernel is None:
             words = noise_words(self.noise)
             said = {"scale": "zoom"} if self.zoom else {"scale": "public"} if self.public_scale else {}
             return {"name": "histogram", "cells": list(self.cells.shape), "noise": words, **said}
         return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         if self.kernel is None:
             return super().entry()
         name = f"kernel, eta {self.kernel.eta:g}, {self.kernel.noise} noise"
@@ -331,7 +331,7 @@ def publish_density(
     return plan.assemble(noisy, certificate)
 
 
-def check_lengths(domain_range: Any) -> None:
+def check_lengths(domain_range: object) -> None:
     """Refuse a domain in which floats do not tell the nodes of a density apart."""
     for a, b in box_domain(domain_range):
         if not b - a > SHORTEST * max(abs(a), abs(b)):

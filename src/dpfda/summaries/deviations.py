@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import curve, reals, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
@@ -26,8 +27,6 @@ from dpfda.summaries.matrix_noise import (
     open_share,
     radius_share,
 )
-
-Floats = NDArray[np.float64]
 
 
 def center_word(center: object) -> str | None:
@@ -213,7 +212,7 @@ class Deviations:
         radius = L2Ball(cast("float", given.radius)).radius
         return radius if self.unbounded else min(radius, implied)
 
-    def described(self, radius: float) -> dict[str, Any]:
+    def described(self, radius: float) -> dict[str, object]:
         """The bound as JSON types: on deviations, and on records where one was given."""
         at_most = "a radius that is chosen privately, at most" if self.chosen else "radius"
         words = f"deviations from the center clipped to the l2 ball of {at_most} {radius:g}"

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
@@ -18,6 +17,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors.effects import expected_table
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -30,8 +30,6 @@ from dpfda.releases.functional_regression import ReleasedFunctionalRegression
 from dpfda.summaries.choices import size_of_cells, sizes_for
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
-
-Floats = NDArray[np.float64]
 
 SUMMARY = "regression of curves on covariates"
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.

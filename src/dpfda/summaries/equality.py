@@ -86,7 +86,7 @@ class PrivateEqualityTest(Estimator):
         *,
         rho: Number = None,
         bounds: Bounds = None,
-        levels: Sequence[Any] | None = None,
+        levels: Sequence[object] | None = None,
         look_for: str = ANY,
         domain: Place = None,
         unit: Protected = None,
@@ -135,7 +135,7 @@ class PrivateEqualityTest(Estimator):
         parts = dict(zip(*sums.prepare(X, y, groups), strict=True))
         return parts, self._plan({name: part.plan for name, part in parts.items()})
 
-    def plan(self, n: int | Mapping[Any, int], columns: Columns = POINTS) -> TestPlan:
+    def plan(self, n: int | Mapping[object, int], columns: Columns = POINTS) -> TestPlan:
         """What `fit` would publish, from public numbers alone. No data are read.
 
         Parameters

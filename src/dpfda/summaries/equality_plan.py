@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.forms import DESCRIBED, DEVIATION, FINE, LEVEL, Forms, quantiles
@@ -17,6 +16,7 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import cost_of
 from dpfda.numerics.aggregate import IntegerSum, exact_product
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.certificates import WHOLE
@@ -29,7 +29,6 @@ from dpfda.publication.statistics import publish_statistic, statistic_noise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.tested import ReleasedTest
 
-Floats = NDArray[np.float64]
 POWER = 0.8
 
 
@@ -95,11 +94,11 @@ class TestPlan(Plan):
         return min(self.sizes)
 
     @property
-    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
         return {"description": self.one.bounded["description"]}
 
     @property
-    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def about(self) -> Mapping[str, object]:  # type: ignore[override]
         return {**self.one.about, "summary": "test of equal mean curves"}
 
     @property
@@ -107,11 +106,11 @@ class TestPlan(Plan):
         return f"one number: {DESCRIBED[self.look_for]}"
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         said = statistic_noise(self.asked)[0].describe().replace("coefficients", "number")
         return {"name": "statistic", "looks for": self.look_for, "noise": said}
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         return super().entry() | {"groups": list(self.parts)}
 
     def costs(self) -> dict[str, Cost]:

@@ -63,7 +63,7 @@ class Estimator(_Base):  # type: ignore[misc]
     delta: Any
     # Of those that have it: in the place of epsilon.
     rho: Any = None
-    ledger: Any
+    ledger: object
 
     @property
     def settings(self) -> Settings:
@@ -80,7 +80,7 @@ class Estimator(_Base):  # type: ignore[misc]
             Reading.of(getattr(self, "reading", None)),
         )
 
-    def settings_for(self, X: Any, groups: Any = None) -> Settings:
+    def settings_for(self, X: object, groups: object = None) -> Settings:
         """The settings, with what X calls its variables and values where no other words are stated."""
         settings = self.settings
         words = words_of(X, groups) | dict(settings.domain.labels or {})
@@ -137,8 +137,8 @@ class Estimator(_Base):  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also fields of those that are objects: ``reading__missing="complete"``."""
-        own: dict[str, Any] = {}
-        inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        own: dict[str, object] = {}
+        inner: defaultdict[str, dict[str, object]] = defaultdict(dict)
         for key, value in params.items():
             name, _, field = key.partition("__")
             if field and name in self.gathered:
@@ -171,14 +171,14 @@ class Estimator(_Base):  # type: ignore[misc]
         tags.input_tags.allow_nan = reading.missing == "complete" or reading.invalid == "repair"
         return tags
 
-    def _set_feature_names(self, X: Any, groups: Any = None) -> None:
+    def _set_feature_names(self, X: object, groups: object = None) -> None:
         names = names_of(X, groups)
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check_feature_names(self, X: Any) -> None:
+    def _check_feature_names(self, X: object) -> None:
         names, labels = getattr(self, "feature_names_in_", None), column_labels(X)
         if names is not None and labels and list(names) != labels:
             raise ParameterError(
@@ -211,7 +211,7 @@ if "sklearn.base" in sys.modules:
     _load_base()
 
 
-def read_ledger(ledger: Any) -> tuple[Any, str | None]:
+def read_ledger(ledger: object) -> tuple[Any, str | None]:
     """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
 
     Raises
@@ -244,7 +244,7 @@ def read_ledger(ledger: Any) -> tuple[Any, str | None]:
     )
 
 
-def addressed(kind: type[Estimator], words: Mapping[str, Any]) -> dict[str, Any]:
+def addressed(kind: type[Estimator], words: Mapping[str, object]) -> dict[str, object]:
     """Parameters, and fields of objects, by the names under which `set_params` takes them.
 
     Raises

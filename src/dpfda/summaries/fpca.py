@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
 from dpfda.publication import charge
@@ -31,13 +32,11 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.covariance import SecondMoments, first_stage
+from dpfda.summaries.covariance import SecondMoments, Sought, first_stage
 from dpfda.summaries.curves import check_same_grid, handed_curves
 from dpfda.summaries.matrix_noise import Exponential, MatrixNoise
 from dpfda.summaries.outer_sums import outer_sum
 from dpfda.summaries.settings import Reading
-
-Floats = NDArray[np.float64]
 
 
 class Strategy(MatrixNoise):
@@ -223,11 +222,15 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         """Number of scores, which are columns of what `transform` gives."""
         return self.release_.count
 
-    def _sought(self) -> dict[str, Any]:
+    def _sought(self) -> Sought:
         if self.n_components is not None:
             whole(self.n_components, "n_components", words="be None or a positive integer")
-        sought, count = {"summary": "principal components"}, self.n_components
-        return {"strategy": Strategy.of(self.mechanism), "components": count, **sought}
+        strategy = Strategy.of(self.mechanism)
+        return {
+            "strategy": strategy,
+            "components": self.n_components,
+            "summary": "principal components",
+        }
 
     def fit_transform(self, X: Records, y: Labels = None, groups: Labels = None) -> Floats:
         """Release the components, and give the scores (n, k) of the curves: these stay private.

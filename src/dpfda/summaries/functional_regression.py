@@ -33,8 +33,6 @@ from dpfda.summaries.levels import members, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.sums import matrix_on
 
-Floats = NDArray[np.float64]
-
 # Records that are added up at a time: public, and so few that sums of products stay below 2^63.
 BLOCK = 4096
 

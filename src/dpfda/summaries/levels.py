@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records.cells import read_cell
@@ -34,7 +34,7 @@ def level_key(cell: object) -> Key:
     return label_key(cell) if offence or not np.isfinite(value) else label_key(value)
 
 
-def members(by: object, levels: list[Any], name: str) -> NDArray[np.int64]:
+def members(by: object, levels: list[Any], name: str) -> Integers:
     """Number of each person's group; -1 where it is none of the levels."""
     places = {level_key(level): place for place, level in enumerate(levels)}
     keys = read_keys(by, name, "repair")

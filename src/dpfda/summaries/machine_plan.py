@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from dpfda.bases.kernels import parse_kernel
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -81,7 +82,7 @@ class Features(Gathered):
             parse_kernel(self.kernel, (0.0, 1.0))
 
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def of(cls, value: object) -> Any:
         """Read the `features` of a machine; a feature map is left as it is."""
         return value if hasattr(value, "inputs") else super().of(value)
 
@@ -108,6 +109,20 @@ class Solving(Gathered):
     shorthand: ClassVar[str] = "solver"
 
 
+class Parts(TypedDict):
+    """What a released machine is made of whatever its task, as `ReleasedPredictor` takes it."""
+
+    coefficients: Floats
+    spread: Floats | None
+    inputs: InputBox
+    features: FeatureMap
+    loss: str
+    certificate: Certificate
+    size: int
+    noise: NoiseLaw | SymmetricNoise
+    about: Mapping[str, object]
+
+
 @dataclass(frozen=True, eq=False)
 class MachinePlan(Plan):
     """Plan of a regression or classification function.
@@ -132,10 +147,10 @@ class MachinePlan(Plan):
     features: FeatureMap
     inputs: InputBox
     unit: str
-    about: Mapping[str, Any]
-    classes: tuple[Any, ...]
+    about: Mapping[str, object]
+    classes: tuple[object, ...]
     again: Callable[[Guarantee, int], MachinePlan] | None = None
-    bounded: ClassVar[Mapping[str, Any]] = {"description": BOUND}  # type: ignore[misc]
+    bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
@@ -156,7 +171,7 @@ class MachinePlan(Plan):
         return self.features.describe()
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         terms = self.solver.terms
         return {
             "name": self.solver.name,
@@ -165,7 +180,7 @@ class MachinePlan(Plan):
             **self.solver.describe(),
         }
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         return super().entry() | {"summary": f"{self.solver.terms.loss.name} kernel machine"}
 
     def costs(self) -> dict[str, Cost]:
@@ -186,7 +201,7 @@ class MachinePlan(Plan):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
-    def shared(self, noisy: tuple[int, ...], certificate: Certificate) -> dict[str, Any]:
+    def shared(self, noisy: tuple[int, ...], certificate: Certificate) -> Parts:
         """The parts of a release that do not depend on the task."""
         return {
             "coefficients": self.solver.coefficients(noisy),
@@ -212,9 +227,9 @@ def machine_plan(
     penalty: Any,
     unit: str,
     grouped: bool,
-    classes: tuple[Any, ...],
+    classes: tuple[object, ...],
     functions: int | None,
-    about: Mapping[str, Any],
+    about: Mapping[str, object],
     neighbours: Neighbours,
 ) -> MachinePlan:
     """The plan of a machine.
@@ -253,7 +268,7 @@ def machine_plan(
 
 
 def _features(
-    given: Any, inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
+    given: object, inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
 ) -> FeatureMap:
     chosen = Features.of(given)
     if not isinstance(chosen, Features):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bounds import Norm
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
@@ -52,8 +53,6 @@ from dpfda.summaries.solvers import (
     OutputSolver,
     SumsSolver,
 )
-
-Floats = NDArray[np.float64]
 
 # Rows whose products are formed at a time: a public number.
 BLOCK = 1024
@@ -162,8 +161,8 @@ class KernelMachine(Estimator):
         units: int,
         loss: Loss,
         inputs: InputBox,
-        groups: Any,
-        classes: tuple[Any, ...],
+        groups: object,
+        classes: tuple[object, ...],
     ) -> MachinePlan:
         settings, solving = self.settings, Solving.of(self.solver)
         return machine_plan(
@@ -186,18 +185,18 @@ class KernelMachine(Estimator):
     def _neighbours(self) -> Neighbours:
         return Neighbours.parse(self.settings.unit.neighbours)
 
-    def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[Any, ...]]:
         """Targets as in `Labelled`, private, not finite for unusable records; and public classes."""
         raise NotImplementedError
 
-    def _functions(self, classes: tuple[Any, ...]) -> int | None:
+    def _functions(self, classes: tuple[object, ...]) -> int | None:
         """Number of decision functions, from public numbers; None for a regression."""
         return None
 
     def _release(self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate) -> Any:
         raise NotImplementedError
 
-    def decision_points(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
+    def decision_points(self, X: object) -> tuple[Floats, NDArray[np.bool_]]:
         """Points (q, d) to evaluate the release at, and which are numbers; checks fit and shape.
 
         Under ``invalid="repair"`` a point that is none is not refused: it has no features, as in `fit`.
@@ -276,7 +275,7 @@ def _sums(solver: SumsSolver | MeansSolver, data: Labelled) -> IntegerSum:
     return total
 
 
-def _shape(X: Any) -> tuple[int, int]:
+def _shape(X: object) -> tuple[int, int]:
     shape = shape_of(X)
     if len(shape) != 2:
         raise DataError(
@@ -293,11 +292,11 @@ def _shape(X: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _records(X: Any, inputs: int, invalid: str) -> Curves:
+def _records(X: object, inputs: int, invalid: str) -> Curves:
     return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid, fills=False)
 
 
-def column(y: Any, count: int) -> Any:
+def column(y: object, count: int) -> Any:
     """The column of targets (count,), an array or a list of cells.
 
     Raises
@@ -324,7 +323,7 @@ def column(y: Any, count: int) -> Any:
     return y
 
 
-def numbers(y: Any, invalid: str) -> Floats:
+def numbers(y: object, invalid: str) -> Floats:
     """Real targets; not finite where a cell is missing or no number, unless that is refused."""
     values, _ = column_of(y, "y")
     bad = ~np.isfinite(values)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
@@ -60,8 +59,6 @@ from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_
 
 if TYPE_CHECKING:
     from dpfda.publication.session import Session
-
-Floats = NDArray[np.float64]
 
 
 class PrivateMean(InBlocks):
@@ -295,7 +292,7 @@ class PrivateMean(InBlocks):
         self,
         X: Records,
         groups: Labels = None,
-        progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
+        progress: Callable[[Iterator[object]], Iterator[object]] = iter,
     ) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round, add up. The result is private.
 
@@ -351,7 +348,7 @@ class PrivateMean(InBlocks):
         return self._plan(basis, 2, groups, self.settings_for(X, groups))
 
     def _prepare(
-        self, X: object, groups: object, progress: Callable[[Iterator[Any]], Iterator[Any]]
+        self, X: object, groups: object, progress: Callable[[Iterator[object]], Iterator[object]]
     ) -> Prepared[MeanPlan, IntegerSum]:
         settings = self.settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
@@ -393,7 +390,7 @@ class PrivateMean(InBlocks):
         self,
         basis: Any,
         count: int,
-        groups: Any,
+        groups: object,
         settings: Settings,
         expected_size: int | None = None,
     ) -> MeanPlan:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpfda.bounds import Bound
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
-
-Floats = NDArray[np.float64]
 
 
 def mean_plan(

@@ -66,7 +66,7 @@ def read_memberships(y: object, count: int, own: list[Key] | None, invalid: str)
 
 def read_levels(
     given: Sequence[object] | None, memberships: list[Key], y: object, neighbours: Neighbours
-) -> list[Any]:
+) -> list[object]:
     """The groups in their order: those that are given, or those found where membership is public."""
     if given is not None:
         levels = _declared(given)
@@ -90,7 +90,7 @@ def read_levels(
     return levels
 
 
-def names_of_levels(levels: list[Any]) -> list[str]:
+def names_of_levels(levels: list[object]) -> list[str]:
     """What the groups are called, each by a name of its own."""
     names = [str(level) for level in levels]
     if len(set(names)) != len(names):

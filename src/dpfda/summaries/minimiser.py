@@ -39,12 +39,10 @@ from fractions import Fraction
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown
-
-Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 BLOCK = 128

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, project, row_lengths
 from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves
@@ -15,8 +15,6 @@ from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
-
-Floats = NDArray[np.float64]
 
 # Rows that are embedded at a time: a public number, below the limit of the exact sum.
 BLOCK = 8192

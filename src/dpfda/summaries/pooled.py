@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpfda.bases.cells import CellGrid
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
@@ -62,7 +63,7 @@ class PooledSum(ABC):
 
     numbers: int
     largest: int
-    rule: dict[str, Any]
+    rule: dict[str, object]
     invalid: str
 
     @abstractmethod
@@ -76,7 +77,7 @@ class PooledSum(ABC):
         """
 
     @abstractmethod
-    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         """The exact sum over whole units, and how many they are.
 
         Parameters
@@ -122,7 +123,7 @@ class PooledSum(ABC):
 class OneSum(Protocol):
     """An estimator whose summary is one exact sum, wherever the units are."""
 
-    ledger: Any
+    ledger: object
     release_: Any
 
     def pooled(self, n: int, columns: Columns = ...) -> PooledSum:
@@ -192,7 +193,7 @@ class PooledMean(PooledSum):
         return int(placed.rule.half_widths.max()) * self.numbers * MATRIX_SIZE
 
     @cached_property
-    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
         placed, reading = self.plan.on_grid, self.settings.reading
         how = [reading.missing, reading.invalid, bool(reading.standardize)]
         if placed is None:
@@ -208,7 +209,7 @@ class PooledMean(PooledSum):
         curves = self._curves(self.summation.matrix(self._handed(X)))
         return curves.values, curves.usable
 
-    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         total = self.summation.empty()
         self.summation.add_curves(total, units(Curves(*rows), codes))
         return total
@@ -269,14 +270,14 @@ class PooledDensity(PooledSum):
         return self.cells.size
 
     @cached_property
-    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
         return {"reading": self.invalid, "integers": self.cells.to_json()}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         points, usable = points_from_array(cells_handed(X)[0], self.cells.dimensions, self.invalid)
         return self.cells.index(points), usable
 
-    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         index, usable = rows
         count = len(index) if codes is None else int(codes.max(initial=-1)) + 1
         weights = cell_weights(index, usable, codes, self.cells.size, EXPONENT)
@@ -350,7 +351,7 @@ class PooledCovariance(PooledSum):
         return int(self.plan.ball.radius) ** 2
 
     @cached_property
-    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
         plan, reading = self.plan, self.settings.reading
         center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
         made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
@@ -365,7 +366,7 @@ class PooledCovariance(PooledSum):
         curves = unit_curves(self.settings, basis, values, None)[0]
         return curves.values, curves.usable
 
-    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
 

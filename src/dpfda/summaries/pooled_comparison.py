@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
@@ -76,7 +76,7 @@ class PooledComparison(PooledSum):
         return self.one.stated_basis
 
     @cached_property
-    def rule(self) -> dict[str, Any]:  # type: ignore[override]
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
         return {**self.one.rule, "groups": [str(key) for key in self.keys]}
 
     def describe(self) -> str:
@@ -93,7 +93,7 @@ class PooledComparison(PooledSum):
             raise DataError(f"y must hold one label a record ({len(rows[0])}); found {len(found)}.")
         return *rows, np.array([numbers.get(key, len(numbers)) for key in found], dtype=np.int64)
 
-    def add_up(self, rows: Rows, codes: NDArray[np.int64] | None) -> IntegerSum:
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         *records, places = rows
         places = self._settled(places, codes)
         sums = []
@@ -104,7 +104,7 @@ class PooledComparison(PooledSum):
             sums.append(self.one.add_up(chosen, units) if own.size else self.one.summation.empty())
         return IntegerSum.side_by_side(sums)
 
-    def _settled(self, places: NDArray[np.int64], codes: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    def _settled(self, places: Integers, codes: Integers | None) -> Integers:
         """The group of each record's unit.
 
         Raises

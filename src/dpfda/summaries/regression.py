@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.privacy.certificates import Certificate
@@ -19,7 +19,6 @@ from dpfda.summaries.machine_plan import MachinePlan, Solving
 from dpfda.summaries.machines import KernelMachine, column, numbers
 from dpfda.summaries.settings import Reading
 
-Floats = NDArray[np.float64]
 LOSSES = ("squared", "huber")
 
 
@@ -168,7 +167,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             )
         return center, half
 
-    def _targets(self, y: Any, count: int) -> tuple[Floats, tuple[Any, ...]]:
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[Any, ...]]:
         center, half = self._middle()
         values = numbers(column(y, count), self.settings.reading.invalid)
         scaled = np.clip((values - center) / half, -1.0, 1.0)

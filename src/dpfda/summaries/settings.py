@@ -38,7 +38,7 @@ class Gathered:
         return value if isinstance(value, cls) else cls(**({} if value is None else cls.short(value)))
 
     @classmethod
-    def short(cls, value: object) -> dict[str, Any]:
+    def short(cls, value: object) -> dict[str, object]:
         """The field that the shorthand stands for."""
         return {cls.shorthand: value}
 
@@ -57,14 +57,14 @@ class Gathered:
                 raise ParameterError(f"A parameter of {type(self).__name__}", words, repr(name))
         return replace(self, **changed)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """The fields by name, as scikit-learn asks for parameters."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __sklearn_clone__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Domain(Gathered):
     """
 
     grid_points: Any = None
-    domain_range: Any = None
+    domain_range: object = None
     quadrature: Any = "trapezoid"
     labels: Mapping[str, str] | None = None
     shorthand: ClassVar[str] = "domain_range"
@@ -126,7 +126,7 @@ class Domain(Gathered):
         self._set(grid_points=grid, domain_range=ends, quadrature=rule, labels=labels)
 
     @classmethod
-    def short(cls, value: object) -> dict[str, Any]:
+    def short(cls, value: object) -> dict[str, object]:
         """The ends of the domain."""
         if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
             words = "be the ends (a, b), a Domain or None"
@@ -162,7 +162,7 @@ class PrivacyUnit(Gathered):
 
     name: str | None = None
     neighbours: str = "replace-one"
-    public_size: Any = None
+    public_size: object = None
     design_size: int | None = None
     shorthand: ClassVar[str] = "name"
 
@@ -215,7 +215,7 @@ class Reading(Gathered):
         self._set(standardize=flag(self.standardize, "standardize"))
 
     @classmethod
-    def short(cls, value: object) -> dict[str, Any]:
+    def short(cls, value: object) -> dict[str, object]:
         """There is no shorthand."""
         raise ParameterError("reading", "be a Reading or None", shown(value), "Reading(missing=...).")
 

@@ -134,7 +134,7 @@ class Adder:
     grouped: bool = False
     labelled: bool = False
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Iterator[object]) -> Iterator[object]:
         """One row with the number of the partition that Spark is at."""
         import pyarrow as pa
         from pyspark import TaskContext
@@ -170,7 +170,7 @@ class Adder:
         matrix = np.concatenate([self._matrix(batch) for batch in batches])
         return self.pool.total(matrix, _cells(batches, self.columns), self._said(batches))
 
-    def _said(self, batches: Sequence[object]) -> list[Any] | None:
+    def _said(self, batches: Sequence[object]) -> list[object] | None:
         return _cells(batches, self.columns + self.grouped) if self.labelled else None
 
     def _matrix(self, batch: Any) -> Any:

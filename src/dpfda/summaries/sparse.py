@@ -51,10 +51,10 @@ class PreparedPooled:
     total: IntegerSum
     ends: tuple[float, float]
     bounds: tuple[float, float]
-    about: dict[str, Any]
+    about: dict[str, object]
 
 
-def is_pooled(estimator: Any, X: Any) -> bool:
+def is_pooled(estimator: Any, X: object) -> bool:
     """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
     missing = estimator.settings.reading.missing
     door = door_of(X)
@@ -62,7 +62,7 @@ def is_pooled(estimator: Any, X: Any) -> bool:
     return missing == "pooled" or (missing == "refuse" and irregular)
 
 
-def refuse_pooled(estimator: Any, X: Any) -> None:
+def refuse_pooled(estimator: Any, X: object) -> None:
     """Refuse what would be pooled where one sum of functions is wanted, by its layout.
 
     Raises
@@ -83,7 +83,7 @@ def publish_pooled(
     return ReleasedPooledMean(noisy, prepared.ends, prepared.bounds, certificate, prepared.about)
 
 
-def prepare_pooled(estimator: Any, X: Any, groups: Any) -> PreparedPooled:
+def prepare_pooled(estimator: Any, X: object, groups: object) -> PreparedPooled:
     """Everything before the noise. The result is private.
 
     A unit has the weight one, divided among its observations: what each adds is
@@ -116,7 +116,7 @@ def pooled_table(
     estimator: Any,
     size: int | None,
     unit: str,
-    ends: Any,
+    ends: object,
     bounds: tuple[float, float],
     asked: Guarantee | None = None,
     planned: int | None = None,
@@ -172,7 +172,7 @@ class PooledPlan(TablePlan):
     table: ShareTable
     ends: tuple[float, float]
     bounds: tuple[float, float]
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     planned: int
     again: Callable[[Guarantee, int], PooledPlan] | None = None
 
@@ -181,7 +181,7 @@ class PooledPlan(TablePlan):
         return self.table.public_size
 
     @property
-    def tuning(self) -> Mapping[str, Any]:
+    def tuning(self) -> Mapping[str, object]:
         return self.table.tuning
 
     def costs(self) -> dict[str, Cost]:

@@ -11,7 +11,6 @@ from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
@@ -27,7 +26,6 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.spread import MEAN, VARIANCE, MeanAndVariance
 from dpfda.summaries.sums import Summation
 
-Floats = NDArray[np.float64]
 MOST = 0.5
 
 

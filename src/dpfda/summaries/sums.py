@@ -15,6 +15,7 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import L1Ball
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import (
     Rows,
     product,
@@ -37,8 +38,6 @@ from dpfda.records.curves import (
     sums_in_order,
 )
 from dpfda.summaries.settings import Reading
-
-Floats = NDArray[np.float64]
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
 NUMBERS_AT_ONCE = 2**16
@@ -108,7 +107,7 @@ class Summation:
         placed = self.plan.on_grid
         return IntegerSum(self.components if placed is None else placed.rule.center.size)
 
-    def matrix(self, values: Any) -> NDArray[Any]:
+    def matrix(self, values: object) -> NDArray[Any]:
         """A block of records as a matrix that fits the basis; see `matrix_on`."""
         return matrix_on(values, self.plan.basis, self.reading.missing, self.reading.invalid)
 
@@ -140,7 +139,7 @@ class Summation:
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
 
-    def add_units(self, total: IntegerSum, matrix: NDArray[Any], codes: NDArray[np.int64]) -> None:
+    def add_units(self, total: IntegerSum, matrix: NDArray[Any], codes: Integers) -> None:
         """Add privacy units, each the average of its usable records in the order of the rows.
 
         Parameters
@@ -168,7 +167,7 @@ class Summation:
             self.add_curves(total, curves)
 
     def _averages(
-        self, matrix: NDArray[Any], codes: NDArray[np.int64], usable: NDArray[np.bool_]
+        self, matrix: NDArray[Any], codes: Integers, usable: NDArray[np.bool_]
     ) -> Iterator[Curves]:
         """Averages of units, as many at a time as end in a block of records sorted by unit."""
         sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
@@ -219,9 +218,7 @@ class Summation:
         totals, _ = self._read(matrix, (none, none, none), marks, first_row)
         total.add_totals(totals, len(matrix))
 
-    def _sum_of_units(
-        self, matrix: NDArray[Any], codes: NDArray[np.int64], sizes: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _sum_of_units(self, matrix: NDArray[Any], codes: Integers, sizes: Integers) -> Integers:
         starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
         if np.any(codes[1:] < codes[:-1]):
             order = compiled.sorted_order(codes, starts)
@@ -235,7 +232,7 @@ class Summation:
 
     def _read(
         self, matrix: NDArray[Any], units: tuple[Any, Any, Any], marks: NDArray[np.bool_], first_row: int
-    ) -> tuple[NDArray[np.int64], int]:
+    ) -> tuple[Integers, int]:
         placed, basis = self.plan.on_grid, self.plan.basis
         assert placed is not None  # noqa: S101
         complete, standardize = self.reading.missing == "complete", self.reading.standardize
@@ -321,7 +318,7 @@ class Summation:
 
 
 def matrix_on(
-    values: Any, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
+    values: object, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
 ) -> NDArray[Any]:
     """Records as a matrix (n, m) that fits the basis; on a box also images (n, m_1, ..., m_d).
 
@@ -347,7 +344,7 @@ def matrix_on(
     return matrix
 
 
-def _flattened(values: Any, cells: tuple[int, ...], invalid: str) -> Any:
+def _flattened(values: object, cells: tuple[int, ...], invalid: str) -> Any:
     """Images (n, m_1, ..., m_d) as rows (n, m_1 ... m_d); other records as they are."""
     values = opened(values)
     if len(cells) == 1:

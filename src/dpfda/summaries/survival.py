@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpfda.bases.lifetimes import CENSORED, LifeCells
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, flag, shown, whole
 from dpfda.privacy.guarantees import Guarantee
@@ -26,9 +27,6 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.levels import level_key, members, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.survival_plan import SurvivalPlan, publish_survival, survival_plan
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 OUTSIDE = "This check is outside the privacy guarantee."
 
@@ -187,7 +185,7 @@ class PrivateSurvival(Estimator):
         return self._plan(n, None, named, planned=True)
 
     def _plan(
-        self, count: int, groups: object, named: dict[str, Any], planned: bool = False
+        self, count: int, groups: object, named: dict[str, object], planned: bool = False
     ) -> SurvivalPlan:
         settings = self.settings
         unit = settings.unit.name or ("record" if groups is None else "group")
@@ -200,7 +198,7 @@ class PrivateSurvival(Estimator):
         choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         return check_choices(self)
 
-    def _named(self, late: bool, by: bool) -> dict[str, Any]:
+    def _named(self, late: bool, by: bool) -> dict[str, object]:
         """Causes and levels by their names; refused before anything is read."""
         causes, levels = self._causes(), self._levels(by)
         names = tuple(str(cause) for cause in causes) or ("event",)
@@ -240,10 +238,10 @@ class PrivateSurvival(Estimator):
         found = _counted(plan.cells, times, ends, starts, member, usable, codes)
         return Prepared(plan, IntegerSum.of(found))
 
-    def _causes(self) -> list[Any]:
+    def _causes(self) -> list[object]:
         return [] if self.causes is None else public_labels(self.causes, "causes", 1)
 
-    def _levels(self, given: bool) -> list[Any]:
+    def _levels(self, given: bool) -> list[object]:
         if given != (self.levels is not None):
             words = "be given with by, and only then: who is in which group is private"
             raise ParameterError("levels", words, shown(self.levels))
@@ -255,7 +253,7 @@ def _numbers(values: object, name: str) -> Floats:
     return column_of(values, name)[0]
 
 
-def _causes_of(event: object, causes: list[Any], count: int) -> Integers:
+def _causes_of(event: object, causes: list[object], count: int) -> Integers:
     """Number of each follow-up's cause; -1 where it was censored, -2 where that cannot be read."""
     if event is None:
         return np.zeros(count, dtype=np.int64)

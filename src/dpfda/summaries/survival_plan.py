@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.lifetimes import NARROW, LifeCells
 from dpfda.mechanisms.design.shares import EXPONENT
@@ -28,8 +27,6 @@ from dpfda.releases.survival import BOUND, ReleasedSurvival
 from dpfda.summaries.choices import size_of_cells, sizes_for
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
-
-Floats = NDArray[np.float64]
 
 # Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
 # outweighs the noise. The factor is that of the data sets on the page on survival.

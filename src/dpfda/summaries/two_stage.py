@@ -29,7 +29,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds.around import BallAround
@@ -45,6 +44,7 @@ from dpfda.mechanisms.design.two_stage import (
     unknown_after,
 )
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import project, row_lengths
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
@@ -72,8 +72,6 @@ from dpfda.summaries.sums import Summation
 
 if TYPE_CHECKING:
     pass
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -112,7 +110,7 @@ class TwoStages(Gathered):
     (True, True)
     """
 
-    spread: Any = None
+    spread: object = None
 
     @classmethod
     def of(cls, value: object) -> Any:
@@ -202,11 +200,11 @@ class StagedPlan(Plan):
         return self.whole.unit
 
     @property
-    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
         return self.whole.bounded
 
     @property
-    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def about(self) -> Mapping[str, object]:  # type: ignore[override]
         return self.whole.about
 
     @property
@@ -214,7 +212,7 @@ class StagedPlan(Plan):
         return self.whole.functions
 
     @property
-    def tuning(self) -> Mapping[str, Any]:
+    def tuning(self) -> Mapping[str, object]:
         return {"name": "two-stage"} if self.two_stages else self.whole.tuning
 
     @property
@@ -229,7 +227,7 @@ class StagedPlan(Plan):
         """Whether there are two stages."""
         return self.shares.two_stages or self.chosen_privately
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         return super().entry() | {"summary": "mean curve in two stages", "mechanism": "two-stage"}
 
     def costs(self) -> dict[str, Cost]:
@@ -407,7 +405,7 @@ def _info(
     first: ReleasedFunction,
     design: Design,
     selection: Selection | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Shares, radius and noise laws in words and numbers."""
     return {
         "stages": 2,

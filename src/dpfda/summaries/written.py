@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dpfda.bases.reading import basis_from_json
-from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.summaries.choices import is_basis
@@ -17,14 +17,14 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.settings import Gathered
 
 Made = TypeVar("Made", bound=Estimator)
-_BOUNDS: dict[str, Any] = {
+_BOUNDS: dict[str, Callable[..., Bound]] = {
     "values": ValueBounds, "l2": L2Ball, "l1": L1Ball, "box": BoxBound, "ellipsoid": Ellipsoid
 }  # fmt: skip
 # A sum of custodians or of machines is charged where it is published.
 _LEFT_OUT = ("ledger",)
 
 
-def written_parameters(estimator: Estimator) -> dict[str, Any]:
+def written_parameters(estimator: Estimator) -> dict[str, object]:
     """Parameters that are not the defaults, and fields of those that are objects, by their own names.
 
     Raises
@@ -39,7 +39,7 @@ def written_parameters(estimator: Estimator) -> dict[str, Any]:
     {'bounds': [0, 2], 'epsilon': 1, 'missing': 'complete', 'name': 'person'}
     """
     defaults = type(estimator)().get_params(deep=False)
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for name, value in estimator.get_params(deep=False).items():
         if name in _LEFT_OUT or value is None:
             continue

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.front.explorer.shapes import SHAPES, Floats, Shape
+from dpfda.front.explorer.shapes import SHAPES, Shape
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.numerics.rationals import exact

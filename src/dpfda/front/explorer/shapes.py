@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # So many different curves are made up; larger populations repeat them.
 PEOPLE = 240

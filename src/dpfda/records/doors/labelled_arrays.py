@@ -9,15 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError
 from dpfda.records.dates import moments
 from dpfda.records.doors.protocol import Door
 from dpfda.records.handed import Handed
 from dpfda.records.headers import ARGUMENTS
-
-Floats = NDArray[np.float64]
 
 
 class LabelledArray(Door):

@@ -16,15 +16,15 @@ class Door:
     public, and never from a cell: one record's presence must not change how another is read.
     """
 
-    def recognises(self, data: Any) -> bool:
+    def recognises(self, data: object) -> bool:
         """Whether these data are of this kind, by their type alone."""
         raise NotImplementedError
 
-    def cells(self, data: Any) -> Any:
+    def cells(self, data: object) -> Any:
         """What the container holds, as what is read already: an array, rows, a table or a column."""
         return data
 
-    def curves(self, data: Any, groups: Any, stated: Any) -> Handed:
+    def curves(self, data: object, groups: object, stated: object) -> Handed:
         """Curves, the units' labels, and the grid and domain that the container says.
 
         Parameters
@@ -37,18 +37,18 @@ class Door:
         """
         return Handed(data, groups)
 
-    def points(self, data: Any, groups: Any) -> Handed:
+    def points(self, data: object, groups: object) -> Handed:
         """Points or inputs, one a row, and the units' labels."""
         return Handed(data, groups)
 
-    def words(self, data: Any) -> Mapping[str, str | None]:
+    def words(self, data: object) -> Mapping[str, str | None]:
         """What variables and values are called, by the keys of a domain's labels. Public."""
         return {}
 
-    def is_irregular(self, data: Any) -> bool:
+    def is_irregular(self, data: object) -> bool:
         """Whether each record has times of its own, so that a mean pools observations."""
         return False
 
-    def channels(self, data: Any) -> Sequence[tuple[str, Any]] | None:
+    def channels(self, data: object) -> Sequence[tuple[str, Any]] | None:
         """The public name of each channel and a container of its curves; None where there are none."""
         return None

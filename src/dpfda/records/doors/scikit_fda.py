@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import equally_spaced
 from dpfda.numerics.errors import DataError, ParameterError
@@ -22,8 +21,6 @@ from dpfda.records.containers import cells_in, matrix_of
 from dpfda.records.doors.protocol import Door
 from dpfda.records.handed import Handed
 from dpfda.records.long import LongCurves
-
-Floats = NDArray[np.float64]
 
 # Points on which functions in a basis are evaluated where no grid is stated.
 POINTS = 101

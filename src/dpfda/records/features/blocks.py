@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import project
 from dpfda.numerics.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 # Rows of a block and numbers that a row is padded to: more than any vector register holds.
 BLOCK = 256

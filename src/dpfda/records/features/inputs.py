@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class FeatureMap(Protocol):
@@ -35,7 +32,7 @@ class FeatureMap(Protocol):
     def describe(self) -> str:
         """Say in words what the features are."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Everything needed to build the map again, as JSON types."""
 
 

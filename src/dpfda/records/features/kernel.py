@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_to_json
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.records.features.blocks import by_blocks, count, padded, product
 from dpfda.records.features.inputs import InputBox, inputs_words
-
-Floats = NDArray[np.float64]
 
 # Eigenvalues of the landmarks' Gram matrix below this share of the largest are left out.
 RELATIVE_RANK = 1e-6
@@ -103,7 +102,7 @@ class FourierFeatures:
     def describe(self) -> str:
         return f"{self.components} random Fourier features of {self.kernel} on {inputs_words(self)}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "fourier",
             "frequencies": array_to_json(self.frequencies),
@@ -239,7 +238,7 @@ class LandmarkFeatures:
             f" of {inputs_words(self)}"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "landmarks",
             "kernel": kernel_to_json(self.kernel),

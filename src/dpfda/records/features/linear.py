@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.features.blocks import product
 from dpfda.records.features.inputs import inputs_words
-
-Floats = NDArray[np.float64]
 
 # The constant beside waves, over the root of the number of columns, which lie in [-1, 1].
 CONSTANT = 0.175
@@ -161,7 +159,7 @@ class LinearFeatures:
             f"length {self.norm_bound:g}"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "kind": "linear",
             "matrix": array_to_json(self.matrix),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_from_json
 from dpfda.numerics.encoding import array_from_json, name, number
@@ -13,7 +11,7 @@ from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
 from dpfda.records.features.linear import LinearFeatures
 
 
-def features_from_json(written: dict[str, Any]) -> FeatureMap:
+def features_from_json(written: dict[str, object]) -> FeatureMap:
     """Build a feature map from JSON types, from a closed list of kinds."""
     kind = written["kind"]
     if kind == "linear":

@@ -10,18 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.summaries.solvers.path import Path, Tilts
 from dpfda.summaries.solvers.terms import Labelled, Terms
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Features lie in the ball of radius 2^16 and slopes in that of radius 2^20, whose unit is CLIP;
 # coefficients have 20 bits behind the point and columns of length at most 2^15. So every partial sum of

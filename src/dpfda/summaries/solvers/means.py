@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall, Norm
 from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,5 +116,5 @@ class MeansSolver:
         deviation = math.sqrt(float(self.noise.variances()[0])) * scale
         return np.array(deviation) if self.terms.functions == 1 else None
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         return {"entries": self.entries}

@@ -8,18 +8,15 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root, grid_exponent, rounded
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Share of epsilon for the noise that hides inexactness, and how exact the minimisation is, relatively.
 SECOND_SHARE = Fraction(1, 50)
@@ -213,7 +210,7 @@ class ObjectiveSolver:
         second = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent)
         return np.array(moved + second)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         return {
             "perturbation": self.perturbation.describe(),
             "curvature_loss": float(self.curvature_loss),

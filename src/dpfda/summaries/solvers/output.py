@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats
 from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.solvers.terms import (
@@ -23,8 +23,6 @@ from dpfda.summaries.solvers.terms import (
     rounded,
     sensitivity,
 )
-
-Floats = NDArray[np.float64]
 
 # Share of the exact sensitivity that the minimisation's inexactness may add.
 INEXACTNESS = 0.005
@@ -103,5 +101,5 @@ class OutputSolver:
         """Deviation () of the noise in every coefficient."""
         return np.array(math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         return {"sensitivity": float(sensitivity(self.terms)), "tolerance": self.tolerance}

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpfda.numerics.arrays import Floats
 
 # Coefficients have columns of length at most 2^15.
 LONGEST = 2.0**15

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric, triangle
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Features lie in the ball of radius 2^14, so that entries stay below 2^33.
 SUMS_BITS = 14
@@ -150,5 +147,5 @@ class SumsSolver:
         eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.terms.penalty)
         return np.asarray((vectors / eigenvalues) @ vectors.T), matrix[:count, count:] / TARGET
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         return {"entries": self.entries}

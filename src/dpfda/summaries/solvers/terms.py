@@ -9,16 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.numerics.parameters import real
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.summaries.minimiser import Examples, Loss
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Budget = PureDP | ApproximateDP | ZeroConcentratedDP
 
 # The sensitivity is about 2^32 units of the grid on which the solution is rounded.

@@ -45,7 +45,7 @@ class Selection(Certified):
         Public law of the number of runs.
     """
 
-    release: Any
+    release: object
     index: int
     certificate: Certificate
     stopping: Stopping
@@ -214,7 +214,7 @@ def _ranked(value: Any) -> float:
     return -math.inf if math.isnan(number) else number
 
 
-def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> Mapping[str, Any]:
+def _entry(relation: Neighbours, unit: str, count: int, stopping: Stopping) -> Mapping[str, object]:
     return {
         "summary": "private selection",
         "neighbours": str(relation),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import flag, whole
@@ -18,8 +19,6 @@ from dpfda.records import curves_from_array, standardized, units
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import unit_codes
 from dpfda.summaries.mean import PrivateMean
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
