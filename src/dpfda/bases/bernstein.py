@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,7 +72,7 @@ def lattice_axis(degree: int, ends: tuple[float, float]) -> Floats:
     return np.linspace(*ends, degree + 1)
 
 
-def check_degree(degree: Any) -> int:
+def check_degree(degree: object) -> int:
     """Read a degree.
 
     Raises
@@ -81,10 +80,7 @@ def check_degree(degree: Any) -> int:
     ParameterError
         If it is not an integer from 1 to 1000.
     """
-    whole = isinstance(degree, int | np.integer) and not isinstance(degree, bool)
-    if not (whole and 1 <= degree <= LARGEST_DEGREE):
-        raise ParameterError("degree", f"be an integer from 1 to {LARGEST_DEGREE}", repr(degree))
-    return int(degree)
+    return whole(degree, "degree", 1, LARGEST_DEGREE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -24,7 +25,7 @@ def frozen(array: Floats) -> Floats:
     return array
 
 
-def check_grid(grid_points: Any, shown: bool = True) -> Floats:
+def check_grid(grid_points: object, shown: bool = True) -> Floats:
     """Read a grid: finite, strictly increasing, at least two points.
 
     Parameters
@@ -111,7 +112,7 @@ def equally_spaced(points: int, domain_range: tuple[float, float]) -> Floats:
     return check_grid(np.linspace(*domain_range, points))
 
 
-def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float]) -> Floats:
+def quadrature_weights(rule: object, grid: Floats, domain_range: tuple[float, float]) -> Floats:
     """Quadrature weights that add up to the length of the domain.
 
     Parameters
@@ -153,7 +154,7 @@ def quadrature_weights(rule: Any, grid: Floats, domain_range: tuple[float, float
     return frozen(weights)
 
 
-def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:
+def check_points(points: object, domain_range: tuple[float, float]) -> Floats:
     """Read points at which a function is evaluated: finite and inside the domain."""
     values = np.atleast_1d(reals(points, "points"))
     if values.ndim != 1:
@@ -173,7 +174,7 @@ def check_points(points: Any, domain_range: tuple[float, float]) -> Floats:
     return np.clip(values, start, end)
 
 
-def check_point(point: Any, domain_range: tuple[float, float]) -> float:
+def check_point(point: ArrayLike, domain_range: tuple[float, float]) -> float:
     """Read one point of the domain."""
     values = check_points(point, domain_range)
     if np.ndim(point) or values.size != 1:
@@ -181,7 +182,7 @@ def check_point(point: Any, domain_range: tuple[float, float]) -> float:
     return float(values[0])
 
 
-def check_box_points(points: Any, domain_range: Sequence[tuple[float, float]]) -> tuple[Floats, bool]:
+def check_box_points(points: object, domain_range: Sequence[tuple[float, float]]) -> tuple[Floats, bool]:
     """Read points at which a function of d variables is evaluated.
 
     Parameters

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,7 +63,7 @@ class KernelBasis:
         eigenvalue, as measured; None from the dense solver, which works to rounding.
     """
 
-    kernel: Any
+    kernel: object
     grid_points: Floats
     domain_range: tuple[float, float]
     weights: Floats
@@ -77,10 +76,10 @@ class KernelBasis:
     @remembered(16)
     def on_grid(
         cls,
-        kernel: Any,
+        kernel: object,
         grid_points: ArrayLike,
         domain_range: tuple[float, float] | None = None,
-        quadrature: Any = "trapezoid",
+        quadrature: object = "trapezoid",
         components: int | None = None,
     ) -> KernelBasis:
         """Compute the eigenbasis of a kernel.
@@ -125,7 +124,7 @@ class KernelBasis:
         grid = check_grid(grid_points)
         domain = check_domain(domain_range, grid)
         weights = quadrature_weights(quadrature, grid, domain)
-        count = grid.size if components is None else _check_components(components, grid.size)
+        count = grid.size if components is None else whole(components, "components", 1, grid.size)
         few = grid.size >= LANCZOS_POINTS and count <= LANCZOS_SHARE * grid.size
         product = gram_product(kernel, grid) if few else None
         if product is None:
@@ -284,18 +283,11 @@ class KernelBasis:
         return basis
 
 
-def _number_or_none(written: Any) -> float | None:
+def _number_or_none(written: object) -> float | None:
     return None if written is None else number(written)
 
 
-def _check_components(components: Any, points: int) -> int:
-    whole = isinstance(components, int | np.integer) and not isinstance(components, bool)
-    if not (whole and 1 <= components <= points):
-        raise ParameterError("components", f"be an integer from 1 to {points}", repr(components))
-    return int(components)
-
-
-def _all_pairs(kernel: Any, grid: Floats, weights: Floats) -> EigenPairs:
+def _all_pairs(kernel: object, grid: Floats, weights: Floats) -> EigenPairs:
     """All eigenpairs of W^(1/2) C W^(1/2), by LAPACK."""
     root = np.sqrt(weights)
     matrix = root[:, None] * _gram(kernel, grid) * root
@@ -356,7 +348,7 @@ def _few_pairs(product: Product, weights: Floats, trace: float, count: int) -> E
     return leading_eigenpairs(weighted, root.size, trace, count)
 
 
-def _gram(kernel: Any, grid: Floats) -> Floats:
+def _gram(kernel: object, grid: Floats) -> Floats:
     gram = kernel_function(kernel)(grid, grid)
     if gram.shape != (grid.size, grid.size) or not np.all(np.isfinite(gram)):
         raise ParameterError("kernel", "be finite on the grid", f"an array of shape {gram.shape}")

@@ -18,7 +18,7 @@ KernelFunction = Callable[[Floats, Floats], Floats]
 
 
 @cache
-def _parameters() -> dict[type[Any], tuple[str, ...]]:
+def _parameters() -> dict[type[object], tuple[str, ...]]:
     """Kernels whose parameters are numbers or kernels: written down by name, never by import path."""
     from sklearn.gaussian_process import kernels as sk
 
@@ -113,7 +113,7 @@ def kernel_function(kernel: Any) -> KernelFunction:
     return evaluate
 
 
-def kernel_decay(kernel: Any) -> float | None:
+def kernel_decay(kernel: object) -> float | None:
     """Exponent a of lambda_j ~ j^-a on an interval: 2 nu + 1 for Matern; None where unknown."""
     terms = matern_terms(kernel)
     if terms is not None:
@@ -138,7 +138,7 @@ def kernel_decay(kernel: Any) -> float | None:
     return None
 
 
-def kernel_to_json(kernel: Any) -> dict[str, object] | None:
+def kernel_to_json(kernel: object) -> dict[str, object] | None:
     """Write a known kernel as its name and numbers; None for any other callable."""
     if isinstance(kernel, MaternSum):
         return kernel.to_json()
@@ -196,7 +196,7 @@ def is_differentiable(kernel: KernelFunction, points: Floats, length: float) -> 
     return bool(variogram(step) > 11.0 * variogram(step / 4))
 
 
-def short_range(kernel: Any, grid_points: Any, domain: tuple[float, float]) -> str | None:
+def short_range(kernel: object, grid_points: Floats, domain: tuple[float, float]) -> str | None:
     """Warn where the kernel's range is below the spacing of the grid; public numbers only."""
     spacing = float(np.median(np.diff(grid_points)))
     reach = getattr(kernel, "length_scale", np.inf)

@@ -18,6 +18,7 @@ from dpfda.bases.spectra import leading_modes
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, integer, mapping, sequence
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,14 +219,11 @@ def _leading(factors: tuple[KernelBasis, ...], components: int | None) -> Kronec
     """The K leading products, whatever the factors leave out."""
     counts = [factor.eigenvalues.size for factor in factors]
     every = math.prod(counts)
-    count = every if components is None else components
-    whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if not (whole and 1 <= count <= every):
-        raise ParameterError("components", f"be an integer from 1 to {every}", repr(components))
+    count = every if components is None else whole(components, "components", 1, every)
     products = np.ones(())
     for factor in factors:
         products = products[..., None] * factor.eigenvalues
-    modes = leading_modes(-products, int(count))
+    modes = leading_modes(-products, count)
     modes.setflags(write=False)
     return KroneckerBasis(
         tuple(replace(f, total=f.total or float(f.eigenvalues.sum())) for f in factors),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpfda.bounds.balls import Norm
+from dpfda.bounds.stated import Bound
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 
@@ -44,7 +45,7 @@ class BallAround:
 
     center: Floats
     radius: float
-    within: Any = None
+    within: Bound | None = None
     norm: ClassVar[Norm] = "l2"
 
     def __post_init__(self) -> None:

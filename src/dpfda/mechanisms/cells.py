@@ -20,6 +20,7 @@ from dpfda.noise import NoiseLaw, body_noise, pure_budget
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 
 # The most cells that are tried, and the factor by which their number grows in the search.
@@ -116,10 +117,11 @@ class Cells:
             )
         # Refused for the wrong kind of guarantee before any search.
         pure_budget(problem.guarantee, (2,))
-        count = _best(problem, cube) if self.cells is None else self.cells
-        if not (isinstance(count, int | np.integer) and 1 <= count <= cube.weights.size):
-            raise ParameterError("cells", f"be from 1 to {cube.weights.size} grid points", repr(count))
-        matrix = _sums(cube.weights.size, int(count))
+        most, count = cube.weights.size, self.cells
+        if count is None:
+            count = _best(problem, cube)
+        count = whole(count, "cells", 1, most, f"be from 1 to {most} grid points")
+        matrix = _sums(most, count)
         noise = _noise(problem, cube, matrix)
         forms, prior, power = _scene(problem, cube, matrix, noise)
         synthesis = _conditional(forms, prior, power + _outside(prior, cube, matrix))

@@ -51,7 +51,7 @@ def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     return found
 
 
-def asked(epsilon: Any, delta: Any = 0, rho: Any = None) -> Guarantee:
+def asked(epsilon: object, delta: object = 0, rho: Any = None) -> Guarantee:
     """The guarantee that an estimator is asked for: by epsilon and delta, or by rho.
 
     Parameters

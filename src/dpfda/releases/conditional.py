@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy
@@ -193,7 +193,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return {**super().to_entries(), "axis": self.axis, "place": self.place}
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         raw = part_from_json(written["raw"], ReleasedHistogram, kernel)
         return cls(raw, axis=integer(written["axis"]), place=number(written["place"]))
 

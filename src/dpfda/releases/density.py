@@ -204,7 +204,7 @@ class ReleasedDensity(LinearDensity):
         lower, upper = levelled_band(self.raw, raw, band.level, band.simultaneous)
         return lower / cell, upper / cell
 
-    def smoothed(self, smoothing: Any) -> ReleasedDensity:
+    def smoothed(self, smoothing: object) -> ReleasedDensity:
         """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.
 
         Raises
@@ -260,7 +260,7 @@ class ReleasedDensity(LinearDensity):
         return {"raw": self.raw.to_json(), "proper": self.proper, **scale}
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         raw = part_from_json(written["raw"], Release, kernel)
         if not isinstance(raw, RawDensity):
             raise ValueError("unknown raw release")

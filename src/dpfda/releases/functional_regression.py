@@ -321,7 +321,7 @@ class ReleasedFunctionalRegression(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         noise = law_from_json(written["noise"])
         grid = check_grid(floats(written["grid_points"]))
         size = written["public_size"]

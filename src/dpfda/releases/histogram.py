@@ -88,7 +88,7 @@ class ReleasedHistogram(Banded):
     noisy_counts: tuple[int, ...]
     exponent: int
     public_size: int | None
-    smoothing: Any
+    smoothing: object
     noise: NoiseLaw
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)

@@ -249,7 +249,7 @@ class ReleasedPredictor(WordedPredictor):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         features, noise = (
             features_from_json(mapping(written["features"])),
             law_from_json(written["noise"], Law),

@@ -163,7 +163,7 @@ class ReleasedTest(Release):
         }
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         shares = NoisyShares.from_json(written["shares"])
         points, weights, lower, upper = (
             floats(written[key]) for key in ("grid_points", "weights", "lower", "upper")

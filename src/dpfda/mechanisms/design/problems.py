@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dpfda.bases import Basis, BernsteinBasis, KernelBasis
@@ -88,7 +86,7 @@ def _of_default_kernel(basis: Basis) -> bool:
 
 
 def adapted(
-    mechanism: Any,
+    mechanism: object,
     basis: Basis,
     bound: Bound,
     size: int | None,

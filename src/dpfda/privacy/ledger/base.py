@@ -6,7 +6,7 @@ import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from dpfda.numerics.errors import (
     BudgetError,
@@ -59,7 +59,7 @@ class AnyLedger(ABC):
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     def create(

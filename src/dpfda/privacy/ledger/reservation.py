@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 from dpfda.numerics.errors import BudgetError, LedgerError
 from dpfda.privacy.composition import Cost
@@ -97,7 +97,7 @@ class Reservation:
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

@@ -71,7 +71,7 @@ from dpfda.releases.function import ReleasedFunction
 class Estimator(Protocol):
     """A summary that can be prepared and charged, such as `PrivateMean`."""
 
-    def prepare(self, X: Any, groups: Any = None) -> Prepared[MeanPlan, IntegerSum]:
+    def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise."""
 
     def paying(self) -> tuple[Any, str | None]:
@@ -134,7 +134,7 @@ class Session(Certified):
         self._lock = threading.RLock()
 
     @classmethod
-    def open(cls, estimator: Estimator, X: Any, path: str | Path, groups: Any = None) -> Self:
+    def open(cls, estimator: Estimator, X: object, path: str | Path, groups: object = None) -> Self:
         """Charge for the whole path and start answering.
 
         Parameters
@@ -181,7 +181,7 @@ class Session(Certified):
         return cls(journal, frame, total, noise.scales)
 
     @classmethod
-    def resume(cls, path: str | Path, kernel: Any = None, moved: bool = False) -> Self:
+    def resume(cls, path: str | Path, kernel: object = None, moved: bool = False) -> Self:
         """Go on with a session from its file.
 
         Parameters
@@ -206,7 +206,7 @@ class Session(Certified):
         return sealed(lambda: cls._resumed(path, kernel, moved))
 
     @classmethod
-    def _resumed(cls, path: str | Path, kernel: Any, moved: bool) -> Self:
+    def _resumed(cls, path: str | Path, kernel: object, moved: bool) -> Self:
         journal, records = Journal.open(path)
         try:
             header = checked_header(records, journal, moved)
@@ -362,7 +362,7 @@ class Session(Certified):
     def __copy__(self) -> NoReturn:
         self.__reduce__()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
         self.__reduce__()
 
     def _ask(self, queries: Iterable[Query]) -> list[float]:
