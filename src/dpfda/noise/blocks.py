@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy
@@ -46,6 +46,7 @@ from dpfda.noise.protocol import (
 from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import precision, upper_end
 from dpfda.privacy.composition import (
@@ -194,7 +195,7 @@ def _simulated_laplace(scales: tuple[int, ...], generator: np.random.Generator, 
 
 
 def _draw_laplace(scales: tuple[int, ...]) -> list[int]:
-    def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+    def values(a: Arithmetic[Real]) -> At[Real]:
         numbers = a.integers(scales)
         return lambda places: numbers[places] * drawing.laplace(a, 0, places)
 
@@ -204,7 +205,7 @@ def _draw_laplace(scales: tuple[int, ...]) -> list[int]:
 def draw_ellipsoid(axes: tuple[int, ...]) -> list[int]:
     """One exact draw of an ellipsoid's K-norm law."""
 
-    def scaled(a: drawing.Arithmetic, square: object) -> Callable[[drawing.Places], Any]:
+    def scaled(a: Arithmetic[Real], square: Real) -> At[Real]:
         length, numbers = a.sqrt(square), a.integers(axes)
         return lambda places: numbers[places] * length
 

@@ -15,9 +15,9 @@ All of these are rational numbers or roots of such, rounded up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -34,6 +34,7 @@ from dpfda.noise.protocol import (
 )
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee
 
@@ -63,7 +64,7 @@ class BoxNoise(ScaledLaw):
     def draw(self) -> list[int]:
         scales, size = self.scales, len(self.scales)
 
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        def values(a: Arithmetic[Real]) -> At[Real]:
             # Half of a chi-square variable with 2 (M + 1) degrees of freedom.
             length, numbers = drawing.chi_square(a, size, size + 1) / 2, a.integers(scales)
             return lambda places: numbers[places] * (length * (2 * a.uniforms(places) - 1))

@@ -9,9 +9,8 @@ function: max_j w_j / b_j over its own coordinates, which are those that it move
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -23,6 +22,7 @@ from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, ScaledLaw, Width
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole as whole_number
 from dpfda.privacy.guarantees import Guarantee
@@ -58,7 +58,7 @@ class BoxPartNoise(ScaledLaw):
         """One exact draw of these coordinates by themselves."""
         scales, size = self.scales, len(self.scales)
 
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        def values(a: Arithmetic[Real]) -> At[Real]:
             # Half of a chi-square variable with 2 (D + 1) degrees of freedom.
             length, numbers = drawing.chi_square(a, size, self.whole + 1) / 2, a.integers(scales)
             return lambda places: numbers[places] * (length * (2 * a.uniforms(places) - 1))

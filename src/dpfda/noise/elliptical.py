@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -40,8 +40,8 @@ from dpfda.noise.protocol import (
     refuse_linf,
 )
 from dpfda.noise.search import largest
-from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta
@@ -93,7 +93,7 @@ class EllipticalNoise(VectorLaw):
     def draw(self) -> list[int]:
         laplace = self.mixing == "laplace"
 
-        def scaled(a: drawing.Arithmetic, square: Any) -> Callable[[drawing.Places], Any]:
+        def scaled(a: Arithmetic[Real], square: Real) -> At[Real]:
             # A chi-square variable with two degrees of freedom is twice an exponential one.
             scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
             length = scale * a.sqrt(square / 2 if laplace else self.degrees / square)

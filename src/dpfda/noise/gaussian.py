@@ -12,10 +12,10 @@ max_j w_j / s_j.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,7 @@ from dpfda.noise.protocol import (
 from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.numerics.rationals import readable
@@ -58,7 +59,7 @@ class GaussianNoise(ScaledLaw):
     def draw(self) -> list[int]:
         scales, size = self.scales, len(self.scales)
 
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        def values(a: Arithmetic[Real]) -> At[Real]:
             numbers = a.integers(scales)
             return lambda places: numbers[places] * drawing.normals(a, 0, places)
 

@@ -7,15 +7,15 @@ validity of noise bands.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 
 # Nodes in log T reach this far into both tails. A sum over equally spaced nodes of a smooth integrand
 # that falls off on both sides converges faster than any power; few coordinates leave it wider.
@@ -78,9 +78,13 @@ def factor(count: int, law: Any) -> Block:
     return Block(0, count, np.exp(nodes), np.asarray(logs))
 
 
-def drawn_mixture(
-    size: int, degrees: int, scaled: Callable[[drawing.Arithmetic, Any], Callable[[drawing.Places], Any]]
-) -> list[int]:
+class Scaled(Protocol):
+    """From an arithmetic and a chi-square variable to what normal variables are multiplied with."""
+
+    def __call__(self, a: Arithmetic[Real], square: Real, /) -> At[Real]: ...
+
+
+def drawn_mixture(size: int, degrees: int, scaled: Scaled) -> list[int]:
     """One exact draw, rounded, of normal variables times numbers that depend on a chi-square one.
 
     Parameters
@@ -96,7 +100,7 @@ def drawn_mixture(
     pairs, odd = divmod(degrees, 2)
     normals = size + odd + (size + odd) % 2
 
-    def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+    def values(a: Arithmetic[Real]) -> At[Real]:
         square = drawing.chi_square(a, 0, pairs)
         if odd:
             last = drawing.normals(a, pairs, np.array([size]))[0]

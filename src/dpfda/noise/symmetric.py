@@ -31,7 +31,6 @@ like M^4, for differences of positive matrices like M^3, because those laws fit 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self
@@ -50,6 +49,7 @@ from dpfda.noise.protocol import (
 from dpfda.noise.scan import laws_of
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import root_at_least
@@ -183,7 +183,7 @@ class SymmetricKNormNoise(MatrixLaw):
     def draw(self) -> list[int]:
         """One exact draw, rounded."""
 
-        def scaled(a: drawing.Arithmetic, square: object) -> Callable[[drawing.Places], Any]:
+        def scaled(a: Arithmetic[Real], square: Real) -> At[Real]:
             return _deviations(a, self.scale, self.size, a.sqrt(square))
 
         return drawn_mixture(self.components, self.components + 1, scaled)
@@ -238,7 +238,7 @@ class SymmetricGaussianNoise(MatrixLaw):
         """One exact draw, rounded."""
         count = self.components
 
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        def values(a: Arithmetic[Real]) -> At[Real]:
             deviations = _deviations(a, self.scale, self.size)
             return lambda places: deviations(places) * drawing.normals(a, 0, places)
 
@@ -354,9 +354,7 @@ def achieved_symmetric(
     return noise.achieved(difference, requested)
 
 
-def _deviations(
-    a: drawing.Arithmetic, scale: int, size: int, length: object = None
-) -> Callable[[drawing.Places], Any]:
+def _deviations(a: Arithmetic[Real], scale: int, size: int, length: Real | None = None) -> At[Real]:
     """What standard normal variables are multiplied with to be entries of the lower triangle."""
     whole = a.integers((scale, 2))[np.array([0])] * (1 if length is None else length)
     aside = whole / a.sqrt(a.integers((scale, 2))[np.array([1])])

@@ -25,16 +25,16 @@ Either is approached in the tails: v'Xv falls like the exponential function that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpfda.noise.symmetric import MatrixLaw, OuterDifference, triangle
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 
@@ -64,7 +64,7 @@ class WishartDifferenceNoise(MatrixLaw):
     def draw(self) -> list[int]:
         """One exact draw, rounded."""
 
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        def values(a: Arithmetic[Real]) -> At[Real]:
             scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
             plus, minus = (_products(a, self.size, part)[0] for part in (0, 1))
             return lambda places: scale * (plus(places) - minus(places))
@@ -147,7 +147,7 @@ class CoupledNoise(MatrixLaw):
         """One exact draw, rounded."""
         count, first = self.components, 2 * _normals(self.size)
 
-        def values(a: drawing.Arithmetic) -> Callable[[drawing.Places], Any]:
+        def values(a: Arithmetic[Real]) -> At[Real]:
             scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
             plus, whole = _products(a, self.size, 0)
             minus, less = _products(a, self.size, 1)
@@ -155,7 +155,7 @@ class CoupledNoise(MatrixLaw):
             less = less - 2 * a.log(a.uniforms(np.array([first + 2 * count])))
             side = a.uniforms(np.array([first + 2 * count + 1]))
 
-            def entries(places: drawing.Places) -> Any:
+            def entries(places: drawing.Places) -> Real:
                 within = np.minimum(places, count - 1)
                 entry = larger * (plus(within) / whole - minus(within) / less)
                 return a.where(places == count, side, entry)
@@ -195,9 +195,7 @@ def _normals(size: int) -> int:
     return size * (size + 1)
 
 
-def _products(
-    a: drawing.Arithmetic, size: int, part: int
-) -> tuple[Callable[[drawing.Places], Any], Any]:
+def _products(a: Arithmetic[Real], size: int, part: int) -> tuple[At[Real], Real]:
     """Entries of one of two Wishart matrices as a function of places, and its trace."""
     count, (first, second) = _normals(size), np.tril_indices(size)
     normal = drawing.normals(a, part * count, np.arange(count))

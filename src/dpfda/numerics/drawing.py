@@ -12,7 +12,7 @@ half, which is independent of the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from flint import arb
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpfda.numerics import enclosures, exactness
 from dpfda.numerics.arrays import Flags, Integers
+from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.exactness import GUARD_BITS, INITIAL_BITS, nearest_integer, precision, uniform_ball
 
 Places = Integers
@@ -33,36 +34,62 @@ AT_ONCE = 2**14
 FEWEST_IN_FLOATS = 16
 
 
-class Arithmetic(Protocol):
-    """Enclosures of real numbers in arrays: of floats, or enclosures of any precision.
+class Enclosed(Protocol):
+    """Real numbers in an array, each known by an enclosure; a divisor must be positive."""
 
-    Arrays of either kind are added, subtracted, multiplied, divided by positive ones and indexed.
-    """
+    def __getitem__(self, places: Any, /) -> Self: ...
+    def __add__(self, other: object, /) -> Self: ...
+    def __sub__(self, other: object, /) -> Self: ...
+    def __mul__(self, other: object, /) -> Self: ...
+    def __truediv__(self, other: object, /) -> Self: ...
+    def __radd__(self, other: object, /) -> Self: ...
+    def __rsub__(self, other: object, /) -> Self: ...
+    def __rmul__(self, other: object, /) -> Self: ...
+    def __rtruediv__(self, other: object, /) -> Self: ...
+    def sum(self, axis: int) -> Self: ...
 
-    def uniforms(self, places: Places) -> Any:
+
+Real = TypeVar("Real", bound=Enclosed)
+Value_co = TypeVar("Value_co", covariant=True)
+# What is enclosed at the places that are asked for.
+At = Callable[[Places], Real]
+
+
+class Indexed(Protocol[Value_co]):
+    """Numbers to be indexed by places."""
+
+    def __getitem__(self, places: Places, /) -> Value_co: ...
+
+
+class Arithmetic(Protocol[Real]):
+    """Functions of real numbers in arrays: in enclosures by floats, or of any precision."""
+
+    def uniforms(self, places: Places) -> Real:
         """The uniform variables at these places."""
 
-    def integers(self, values: Sequence[int]) -> Any:
+    def integers(self, values: Sequence[int]) -> Indexed[Real]:
         """Integers of any size, to be indexed by places."""
 
-    def log(self, x: Any) -> Any:
+    def log(self, x: Real, /) -> Real:
         """Natural logarithms."""
 
-    def sqrt(self, x: Any) -> Any:
+    def sqrt(self, x: Real, /) -> Real:
         """Square roots."""
 
-    def turns(self, x: Any) -> tuple[Any, Any]:
+    def turns(self, x: Real, /) -> tuple[Real, Real]:
         """Cosines and sines of 2 pi x, for x in [0, 1]."""
 
-    def sum_of_logs(self, x: Any) -> Any:
+    def sum_of_logs(self, x: Real, /) -> Real:
         """Sum of the logarithms of numbers in (0, 1]."""
 
-    def where(self, chosen: Flags, x: Any, y: Any) -> Any:
+    def where(self, chosen: Flags, x: Real, y: Real) -> Real:
         """Elements of x where chosen, else of y."""
 
 
-# From an arithmetic to a function of places: enclosures of the values that are rounded there.
-Values = Callable[[Arithmetic], Callable[[Places], Any]]
+class Values(Protocol):
+    """From an arithmetic to a function of places: enclosures of the values that are rounded there."""
+
+    def __call__(self, a: Arithmetic[Real], /) -> At[Real]: ...
 
 
 class _Floats:
@@ -71,7 +98,7 @@ class _Floats:
     def __init__(self, words: NDArray[np.uint64], bits: int) -> None:
         self._words, self._bits = words, bits
 
-    def uniforms(self, places: Places) -> Any:
+    def uniforms(self, places: Places) -> Enclosures:
         return enclosures.uniforms(self._words[places], self._bits)
 
     integers = staticmethod(enclosures.integers)
@@ -220,12 +247,12 @@ def _in_floats(values: Values, floats: _Floats, outputs: int, at_once: int) -> t
     return integers.tolist(), np.flatnonzero(~decided)
 
 
-def laplace(a: Arithmetic, first: int, places: Places) -> Any:
+def laplace(a: Arithmetic[Real], first: int, places: Places) -> Real:
     """Standard Laplace variables, differences of two exponential ones, from uniforms at `first` on."""
     return a.log(a.uniforms(first + 2 * places + 1) / a.uniforms(first + 2 * places))
 
 
-def normals(a: Arithmetic, first: int, places: Places) -> Any:
+def normals(a: Arithmetic[Real], first: int, places: Places) -> Real:
     """Standard normal variables of a sequence (Box and Muller), from uniforms at `first` on."""
     pairs = np.unique(places // 2)
     length = a.sqrt(-2 * a.log(a.uniforms(first + 2 * pairs)))
@@ -234,6 +261,6 @@ def normals(a: Arithmetic, first: int, places: Places) -> Any:
     return a.where(places % 2 == 1, (length * sine)[pair], (length * cosine)[pair])
 
 
-def chi_square(a: Arithmetic, first: int, pairs: int) -> Any:
+def chi_square(a: Arithmetic[Real], first: int, pairs: int) -> Real:
     """A chi-square variable with twice as many degrees of freedom as uniforms, from `first` on."""
     return -2 * a.sum_of_logs(a.uniforms(np.arange(first, first + pairs)))
