@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import array_from_json, array_to_json, integer, integers
+from dpfda.numerics.encoding import array_from_json, array_to_json, check_version, integer, integers
 from dpfda.numerics.errors import ParameterError
 
 # Since the second version a mean may be a constant, and the law of box noise is exact for it.
@@ -67,13 +67,7 @@ class CurvePrior:
             raise ParameterError("prior", f"have curves of {points} values", f"{self.centers.shape}")
         if not np.all(np.isfinite(self.centers)):
             raise ParameterError("prior", "be finite curves", "NaN or infinity")
-        if not 1 <= self.version <= VERSION:
-            raise ParameterError(
-                "version",
-                f"be 1 to {VERSION}",
-                str(self.version),
-                "A later version of this library wrote the file: use that one.",
-            )
+        check_version(self.version, VERSION)
 
     @property
     def width(self) -> Floats:

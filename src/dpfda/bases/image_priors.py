@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from dpfda.numerics.encoding import integer, integers, number
+from dpfda.numerics.encoding import check_version, integer, integers, number
 from dpfda.numerics.errors import ParameterError
 
 VERSION = 1
@@ -61,13 +61,7 @@ class ImagePrior:
             raise ParameterError(
                 "cells", f"be 1 to the points of each axis {self.shape}", f"{self.cells}"
             )
-        if not 1 <= self.version <= VERSION:
-            raise ParameterError(
-                "version",
-                f"be 1 to {VERSION}",
-                str(self.version),
-                "A later version of this library wrote the file: use that one.",
-            )
+        check_version(self.version, VERSION)
 
     @property
     def width(self) -> float:

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
 
 # Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
 LARGEST_EXPONENT = 4096
@@ -96,6 +97,17 @@ def mapping(written: object) -> dict[str, object]:
     if not isinstance(written, dict):
         raise ValueError("not an object")
     return written
+
+
+def check_version(version: int, newest: int) -> None:
+    """Refuse what a later version of this library wrote."""
+    if not 1 <= version <= newest:
+        raise ParameterError(
+            "version",
+            f"be 1 to {newest}",
+            str(version),
+            "A later version of this library wrote the file: use that one.",
+        )
 
 
 def check_grid_size(shape: object) -> None:
