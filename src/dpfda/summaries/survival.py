@@ -203,7 +203,7 @@ class PrivateSurvival(Estimator):
         causes, levels = self._causes(), self._levels(by)
         names = tuple(str(cause) for cause in causes) or ("event",)
         named = {"causes": names, "levels": tuple(map(str, levels)), "late": late}
-        LifeCells.of(self.settings.domain.domain_range, self.cells or 2, **named)
+        LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
         return named
 
     def prepare(
