@@ -79,7 +79,7 @@ def covariance_table(study: Study) -> None:
     generator = np.random.default_rng(0)
     known: dict[str, Any] = {"center": Center(study.known, radius=study.radius)}
     private: dict[str, Any] = {
-        "center": Center("private", radius=study.radius),
+        "center": Center("private", radius=study.radius, mean_share=0.35),
         "bounds": study.bounds,
     }
     rows: dict[str, dict[str, Any]] = {

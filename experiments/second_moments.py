@@ -3,6 +3,8 @@
 Run `python -m experiments.second_moments` (`--quick` for few draws), DPFDA_DATA_DIR set to the folder
 that `experiments.atlas` reads. Every release has all of epsilon = 1 for n curves drawn with replacement.
 
+Noise of the library is the real one; that of the rivals, and the samples, come from the seed.
+
 Error: |C - C0|_F / |C0|_F on the grid, C0 the covariance of the curves that were drawn, so that a
 covariance that is zero has the error 1. Rivals that know more than may be known are marked "hindsight":
 
@@ -38,6 +40,8 @@ EPSILON = 1.0
 FUNCTIONS = (1, 2, 4, 8, 12)
 CELLS = (1, 2, 3, 4, 6, 8, 12)
 COMPONENTS = 2
+# Releases a set, and the level, that intervals of eigenvalues are tried at.
+TESTED, LEVEL = 10, 0.95
 
 Row = dict[str, Any]
 Errors = dict[str, list[float]]
@@ -45,11 +49,41 @@ Errors = dict[str, list[float]]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run all sets and sizes; write second_moments.csv and print the tables."""
+    common.data_folder()
     options = common.read_options(__doc__ or "", SEED, arguments)
     draws = QUICK_DRAWS if options.quick else DRAWS
     made = rows(curve_sets(), draws)
     write(options.results / "second_moments.csv", made)
     common.say(tables(made))
+    common.say(intervals(curve_sets(), TESTED // (10 if options.quick else 1)))
+
+
+def intervals(sets: Sequence[CurveSet], draws: int) -> str:
+    """How often intervals hold all eigenvalues of clipped curves, and how many are said to stand out.
+
+    Around the mean, clipped at twice the root mean square length, on four functions; what is to be held
+    is the same release without noise.
+    """
+    lines = []
+    for size in SIZES:
+        held, over, found = 0, 0, []
+        for each in sets:
+            generator = np.random.default_rng([SEED, zlib.crc32(each.name.encode()), size, 1])
+            sample = each.sample(generator, size)
+            mean = sample.mean(axis=0)
+            length = 2 * float(np.sqrt(np.mean((sample - mean) ** 2)))
+            fixed = {"center": Center(mean, radius=length), "mechanism": MatrixNoise(functions=4)}
+            exact = np.sort(PrivateCovariance(1e9, **fixed).fit(sample).release_.components(4).variances)
+            for _ in range(draws):
+                release = PrivateCovariance(EPSILON, **fixed).fit(sample).release_
+                low, high = (np.sort(ends) for ends in release.eigenvalue_intervals(LEVEL).T)
+                held += bool(np.all((low <= exact) & (exact <= high)))
+                found.append(release.standing_out(LEVEL))
+                over += found[-1] > np.sum(exact > 1e-9 * exact.max())
+        trials = draws * len(sets)
+        share = f"{held / trials:.3f} of {trials} hold, {over / trials:.3f} find too many"
+        lines.append(f"{size}: {share}; {np.bincount(found, minlength=5) / trials} stand out")
+    return "\n".join(lines)
 
 
 def rows(sets: Sequence[CurveSet], draws: int) -> list[Row]:
