@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
 
-from numpy.typing import NDArray
-
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.csv_tables import Progress
 from dpfda.records.files import InFile, Stated, objects, opened
@@ -33,7 +30,7 @@ class TableColumns(InFile):
     """
 
     numbers: Floats
-    groups: NDArray[Any] | None
+    groups: Cells | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

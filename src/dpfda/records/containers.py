@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles, is_native, is_plain
 from dpfda.records.arrow import (
@@ -150,7 +149,7 @@ def shape_of(values: Any) -> tuple[int, ...]:
     return (len(rows),) if first is None else (len(rows), len(first))
 
 
-def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> NDArray[Any]:
+def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells:
     """The records as a matrix of native numbers; an array that is one already is not copied.
 
     What cannot be read is infinite under ``invalid="repair"``, so that its record is not usable; what
@@ -192,7 +191,7 @@ def _check_dimensions(shape: tuple[int, ...], name: str) -> None:
         raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
 
 
-def _array(values: NDArray[Any], invalid: str, name: str) -> NDArray[Any]:
+def _array(values: Cells, invalid: str, name: str) -> Cells:
     if is_native(values.dtype):
         if is_plain(values):
             return np.asarray(values)
@@ -354,14 +353,14 @@ def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     return numbers_in(cells)
 
 
-def _columns(values: Any, invalid: str, name: str) -> NDArray[Any]:
+def _columns(values: Any, invalid: str, name: str) -> Cells:
     """The matrix of a frame or an Arrow table, column by column."""
     count, width = shape_of(values)
     _check_dimensions((count, width), name)
     if is_frame(values):
         dtypes = list(values.dtypes)
         if width and all(dtype == dtypes[0] for dtype in dtypes) and is_native(dtypes[0]):
-            matrix: NDArray[Any] = values.to_numpy()
+            matrix: Cells = values.to_numpy()
             return matrix
     matrix = np.empty((count, width))
     for place in range(width):

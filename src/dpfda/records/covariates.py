@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.corners import Corners
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of
@@ -83,7 +82,7 @@ def scaled(values: Floats, bounds: tuple[float, float]) -> Floats:
     return np.where(np.isfinite(values), np.clip((2 * clipped - low - high) / (high - low), -1, 1), 0.0)
 
 
-def corner_weights(corners: Corners, columns: Sequence[NDArray[Any]]) -> Floats:
+def corner_weights(corners: Corners, columns: Sequence[Cells]) -> Floats:
     """Weights (n, R) of the corners, from scaled numbers and places of levels.
 
     Every product is of factors of one record, in a fixed order.
@@ -100,7 +99,7 @@ def corner_weights(corners: Corners, columns: Sequence[NDArray[Any]]) -> Floats:
 
 def table_rows(
     weights: Floats, squares: Floats, shares: Floats, cells: Sequence[int], sizes: Integers,
-    usable: NDArray[np.bool_], exponents: tuple[int, int],
+    usable: Flags, exponents: tuple[int, int],
 ) -> tuple[Integers, Integers]:  # fmt: skip
     """What records add to a table: integers whose outer products are added up.
 

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
 from dpfda.records.cells import NUMBER, UnreadableCellError
@@ -296,7 +295,7 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
     if pattern is not None:
         easy = records & plain.plain_lines(raw, starts, layout, pattern)
     numbers = np.empty((records.size, len(columns.numbers)))
-    labels: list[NDArray[Any]] = [np.empty(records.size, dtype=object) for _ in columns.labels]
+    labels: list[Cells] = [np.empty(records.size, dtype=object) for _ in columns.labels]
     together = _read_together(raw, starts, easy, columns, layout) if easy.any() else None
     if together is None:
         easy[:] = False

@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.gridsums import lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
@@ -43,7 +41,7 @@ class Curves:
     """
 
     values: Floats
-    usable: NDArray[np.bool_]
+    usable: Flags
 
     def __repr__(self) -> str:
         return "Curves(content private)"
@@ -148,7 +146,7 @@ def _completed(matrix: Floats, grid_points: Floats) -> Floats:
 FILL = "missing='complete' to fill gaps within a record, or "
 
 
-def refuse_unusable(matrix: NDArray[Any], first_row: int = 0, fills: bool = True) -> None:
+def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> None:
     """Refuse a matrix in which some record is not finite; `fills` where gaps can be filled.
 
     Raises

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.grids import check_grid
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, MissingExtraError, OrientationError, ParameterError
 from dpfda.records.arrow_files import ENDINGS, open_arrow
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
@@ -88,7 +87,7 @@ class TableCurves(InFile):
 
     data: Floats | LongCurves
     grid_points: Floats | None = None
-    groups: NDArray[Any] | None = None
+    groups: Cells | None = None
     axis: str = "stated"
 
 
@@ -414,7 +413,7 @@ def _refuse_record_as_grid(grid: Floats, rows: Floats) -> None:
         )
 
 
-def objects(labels: Sequence[object]) -> NDArray[Any]:
+def objects(labels: Sequence[object]) -> Cells:
     """Labels as an array, each as it is."""
     array = np.empty(len(labels), dtype=object)
     array[:] = labels

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import OrientationError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import column_labels, is_frame
@@ -111,7 +110,7 @@ def words_of(X: object, groups: object = None) -> dict[str, str]:
     return {key: str(name) for key, name in found.items() if name is not None}
 
 
-def names_of(X: object, groups: object = None) -> NDArray[Any] | None:
+def names_of(X: object, groups: object = None) -> Cells | None:
     """Labels of the columns of a frame but the unit's, where all are text; else None."""
     labels = column_labels(X)
     if not labels or not all(isinstance(label, str) for label in labels):

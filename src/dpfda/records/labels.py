@@ -24,9 +24,8 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import is_native
 from dpfda.records.cells import is_missing
@@ -210,7 +209,7 @@ def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: 
     return numbered(read_keys(cells, "groups", invalid))
 
 
-def _ranked(labels: NDArray[Any]) -> Integers:
+def _ranked(labels: Cells) -> Integers:
     """Numbers of whole numbers in increasing order: without a look at each by itself."""
     if np.all(labels[1:] >= labels[:-1]):
         return np.append(0, np.cumsum(labels[1:] != labels[:-1]))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.records.cells import is_missing
 from dpfda.records.containers import cells_in, column_of
@@ -114,7 +113,7 @@ class LongCurves:
         return labels
 
 
-def _labels(labels: object, name: str) -> NDArray[Any]:
+def _labels(labels: object, name: str) -> Cells:
     """Labels as objects, None for those that are missing or cannot be read: all these are one.
 
     An array of whole numbers stays as it is: none of them is missing.

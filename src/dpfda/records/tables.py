@@ -6,11 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
-from numpy.typing import NDArray
-
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.csv_tables import Progress
 from dpfda.records.files import InFile, Stated, objects, opened
@@ -35,8 +32,8 @@ class TableExamples(InFile):
     """
 
     inputs: Floats
-    target: NDArray[Any]
-    groups: NDArray[Any] | None
+    target: Cells
+    groups: Cells | None
     matched: tuple[int, ...]
 
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.grids import check_domain
 from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact, readable
@@ -196,7 +196,7 @@ def _values(target: object, degree: int, domain: Domain, invalid: str) -> list[F
     return [Fraction(0) if value is None else value for value in values]
 
 
-def _cells(target: object) -> NDArray[Any] | None:
+def _cells(target: object) -> Cells | None:
     """The target's values as they are: a common type for all could round some of them."""
     kinds = "biufO"
     if np.ma.isMaskedArray(target):

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
@@ -31,7 +31,7 @@ LOSSES = ("auto", "hinge", "logistic", "squared")
 FROM_Y = "from-y"
 
 
-def _descends(machine: Any) -> bool:
+def _descends(machine: KernelMachine) -> bool:
     """Whether it will be fitted by noisy descent, which has the logistic loss of several classes."""
     try:
         loss = read_loss(machine.loss, machine.losses)
@@ -45,7 +45,7 @@ def _descends(machine: Any) -> bool:
         return False
 
 
-def _has_probabilities(machine: Any) -> bool:
+def _has_probabilities(machine: KernelMachine) -> bool:
     try:
         name = read_loss(machine.loss, machine.losses).name
     except ParameterError:
@@ -188,7 +188,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         values = self.release_(points)
         return np.where(usable if values.ndim == 1 else usable[:, None], values, 0.0)
 
-    def predict(self, X: Records) -> NDArray[Any]:
+    def predict(self, X: Records) -> Cells:
         """Predicted classes (q,)."""
         return np.asarray(self.classes_[deciding(self.decision_function(X))])
 
@@ -204,7 +204,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             usable[:, None], self.release_.predict_proba(points), 1 / len(self.release_.classes)
         )
 
-    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[Any, ...]]:
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
         keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
         classes = self._public_classes(keys)
         if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
@@ -233,7 +233,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             classes = tuple(_listed(self.classes))
         return len(classes) if len(classes) > 2 else 1
 
-    def _public_classes(self, keys: Sequence[Key]) -> tuple[Any, ...]:
+    def _public_classes(self, keys: Sequence[Key]) -> tuple[object, ...]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
             given = _labels_of(keys, self.settings.reading.invalid)
         elif self.classes is None or isinstance(self.classes, str):
@@ -266,7 +266,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             **plan.shared(noisy, certificate),
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """With the few records of a check, the score is that of the noise."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
@@ -281,7 +281,7 @@ def _listed(classes: Any) -> list[Any]:
         raise ParameterError("classes", "be the public classes", shown(classes)) from None
 
 
-def _plain(label: object) -> Any:
+def _plain(label: object) -> object:
     """A label as Python's own type, so that it can be written to a file."""
     return label.item() if isinstance(label, np.generic) else label
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,9 @@ from dpfda.summaries.sparse import refuse_pooled
 from dpfda.summaries.streams import refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class PrivateComparison(Estimator):
@@ -161,7 +164,7 @@ class PrivateComparison(Estimator):
         self.n_features_in_ = int(parts[0].plan.basis.grid_points.size)
         return self
 
-    def plan(self, n: Any, columns: Columns = POINTS) -> ComparisonPlan:
+    def plan(self, n: int | Mapping[object, int], columns: Columns = POINTS) -> ComparisonPlan:
         """What `fit` would publish, from public numbers alone. No data are read.
 
         Parameters
@@ -186,7 +189,7 @@ class PrivateComparison(Estimator):
     def _planned(
         self,
         basis: Basis,
-        units: Mapping[Any, int],
+        units: Mapping[object, int],
         settings: Settings,
         groups: Any = None,
         expected: bool = False,
@@ -321,7 +324,7 @@ class PrivateComparison(Estimator):
             reading=self.reading,
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """A label for every record is needed."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

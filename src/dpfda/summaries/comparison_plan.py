@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import MeanPlan, Plan, Prepared, publish_parallel
 from dpfda.releases.comparison import ReleasedComparison
 
@@ -57,11 +57,11 @@ class ComparisonPlan(Plan):
         return self.first.unit
 
     @property
-    def bounded(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
         return self.first.bounded
 
     @property
-    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def about(self) -> Mapping[str, object]:  # type: ignore[override]
         return {**self.first.about, "summary": "mean curves of groups"}
 
     @property
@@ -69,10 +69,10 @@ class ComparisonPlan(Plan):
         return self.first.functions
 
     @property
-    def tuning(self) -> Mapping[str, Any]:
+    def tuning(self) -> Mapping[str, object]:
         return {"name": self.mechanism}
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         return super().entry() | {"groups": list(self.parts), "composition": "parallel"}
 
     def costs(self) -> dict[str, Cost]:
@@ -133,7 +133,7 @@ class ComparisonPlan(Plan):
 def publish_comparison(
     prepared: Mapping[str, Prepared[MeanPlan, IntegerSum]],
     mechanism: str,
-    ledger: Any = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
 ) -> ReleasedComparison:
     """Charge once, draw noise for every group, and release; parameters as in `publish_parallel`."""

@@ -274,7 +274,7 @@ class PrivateCovariance(SecondMoments):
         self.n_features_in_ = int(plan.basis.grid_points.size)
         return self
 
-    def _fit_on_cluster(self, X: Any, groups: Any) -> Self:
+    def _fit_on_cluster(self, X: Records, groups: Labels) -> Self:
         pool = self.pooled_on(sample(X), groups)
         self.release_ = pool.publish(total_on_cluster(pool, X, groups), self.ledger)
         self.mean_release_ = None

@@ -213,7 +213,7 @@ class PrivateDensity(Estimator):
         """
         return self._publish(self.prepare_counts(counts, edges, multiplier))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Columns) -> Floats:
         """Logarithm of the released density at points (n, d); minus infinity where it is zero."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,13 +70,13 @@ class EffectsPlan(TablePlan):
     cells: tuple[int, ...]
     size: int | None
     total: int | None
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     again: Callable[[Guarantee, int], EffectsPlan] | None = None
     expected_size: int | None = None
     simulated: ClassVar[bool] = True
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         return {**self.table.tuning, "noise": self.table.described}
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from dpfda.mechanisms.design.forms import ANY, LOOKS
 from dpfda.numerics.aggregate import IntegerSum
@@ -19,6 +19,9 @@ from dpfda.summaries.curves import POINTS
 from dpfda.summaries.equality_plan import FineSums, TestPlan, publish_test
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.settings import Reading, Settings
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class PrivateEqualityTest(Estimator):
@@ -178,7 +181,7 @@ class PrivateEqualityTest(Estimator):
             reading=self.reading,
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """A label for every record is needed."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

@@ -26,7 +26,12 @@ SYNONYMS = {"kernel": "basis"}
 
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from sklearn.base import BaseEstimator as _Base
+    from sklearn.utils import Tags
+
+    from dpfda.summaries.arguments import Number
 else:
 
     class _Base:
@@ -36,7 +41,7 @@ else:
         def _get_param_names(cls) -> list[str]:
             return sorted(cls.__signature__.parameters)
 
-        def set_params(self, **params: Any) -> Self:
+        def set_params(self, **params: object) -> Self:
             for name, value in params.items():
                 setattr(self, name, value)
             return self
@@ -59,10 +64,10 @@ class Estimator(_Base):  # type: ignore[misc]
         "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
     }  # fmt: skip
 
-    epsilon: Any
-    delta: Any
+    epsilon: Number
+    delta: float | Fraction
     # Of those that have it: in the place of epsilon.
-    rho: Any = None
+    rho: Number = None
     ledger: object
 
     @property
@@ -96,13 +101,13 @@ class Estimator(_Base):  # type: ignore[misc]
         """
         return asked(self.epsilon, self.delta, self.rho)
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *_: object, **__: object) -> Self:
         if Estimator.__bases__ == (_Base,) and ("sklearn.base" in sys.modules or not _ALONE.get()):
             _load_base()
         made: Self = super().__new__(cls)
         return made
 
-    def __init_subclass__(cls, **settings: Any) -> None:
+    def __init_subclass__(cls, **settings: object) -> None:
         super().__init_subclass__(**settings)
         # Fields by their own names are shorthands and no parameters.
         _, *parameters = signature(cls.__init__).parameters.values()
@@ -135,7 +140,7 @@ class Estimator(_Base):  # type: ignore[misc]
             raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit before {name}.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters, also fields of those that are objects: ``reading__missing="complete"``."""
         own: dict[str, object] = {}
         inner: defaultdict[str, dict[str, object]] = defaultdict(dict)
@@ -163,7 +168,7 @@ class Estimator(_Base):  # type: ignore[misc]
         """
         return read_ledger(self.ledger)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True

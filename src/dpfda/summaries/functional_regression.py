@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.corners import Corners, Covariate
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Flags
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, pair, shown, whole
 from dpfda.privacy.guarantees import Guarantee
@@ -234,9 +234,7 @@ class PrivateFunctionalRegression(Estimator):
             total.add_totals((parts.T @ found).ravel(), len(found))
         return Prepared(plan, total)
 
-    def _read(
-        self, corners: Corners, columns: list[Any], count: int
-    ) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
+    def _read(self, corners: Corners, columns: list[Any], count: int) -> tuple[list[Cells], Flags]:
         """Scaled numbers, or places of levels, and which records have all of them."""
         made, usable = [], np.ones(count, dtype=np.bool_)
         assert self.covariates is not None  # noqa: S101

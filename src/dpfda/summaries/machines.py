@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda.bounds import Norm
@@ -37,6 +38,7 @@ from dpfda.records.features import (
 )
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
+from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.estimator import Estimator
@@ -70,7 +72,7 @@ class KernelMachine(Estimator):
     # Losses that the task has.
     losses: ClassVar[tuple[str, ...]]
 
-    def _fit(self, X: Any, y: Any, groups: Any) -> None:
+    def _fit(self, X: Records, y: Labels, groups: Labels) -> None:
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
@@ -185,7 +187,7 @@ class KernelMachine(Estimator):
     def _neighbours(self) -> Neighbours:
         return Neighbours.parse(self.settings.unit.neighbours)
 
-    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[Any, ...]]:
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
         """Targets as in `Labelled`, private, not finite for unusable records; and public classes."""
         raise NotImplementedError
 
@@ -193,7 +195,9 @@ class KernelMachine(Estimator):
         """Number of decision functions, from public numbers; None for a regression."""
         return None
 
-    def _release(self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate) -> Any:
+    def _release(
+        self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate
+    ) -> ReleasedPredictor:
         raise NotImplementedError
 
     def decision_points(self, X: object) -> tuple[Floats, NDArray[np.bool_]]:
@@ -214,7 +218,7 @@ class KernelMachine(Estimator):
         points = _records(X, count, self.settings.reading.invalid)
         return points.values, points.usable
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """A target for every record is needed."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

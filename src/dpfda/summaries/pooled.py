@@ -14,12 +14,11 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
@@ -40,7 +39,7 @@ from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished
 from dpfda.summaries.sums import Summation, matrix_on
 
-Rows = tuple[NDArray[Any], ...]
+Rows = tuple[Cells, ...]
 
 # A public integer matrix that the total of a mean goes through has entries of 64 bits.
 MATRIX_SIZE = 2**63
@@ -96,7 +95,7 @@ class PooledSum(ABC):
             return self.add_up(rows, codes)
 
     @abstractmethod
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> object:
         """Charge, draw and release the total of all holders; the ledger as an estimator takes it."""
 
     @abstractmethod
@@ -124,7 +123,7 @@ class OneSum(Protocol):
     """An estimator whose summary is one exact sum, wherever the units are."""
 
     ledger: object
-    release_: Any
+    release_: object
 
     def pooled(self, n: int, columns: Columns = ...) -> PooledSum:
         """The sum for n units of all holders; columns as in `dpfda.PrivateMean.plan`."""

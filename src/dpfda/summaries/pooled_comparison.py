@@ -14,6 +14,7 @@ from dpfda.numerics.errors import DataError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.labels import Key, read_keys
+from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.comparison_plan import ComparisonPlan, publish_comparison
 from dpfda.summaries.estimator import read_ledger
@@ -154,6 +155,6 @@ class PooledComparison(PooledSum):
             for name, each in zip(names, sums, strict=True)
         ]
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedComparison:
         parts = dict(zip(self.plan.parts, self.prepared(total), strict=True))
         return publish_comparison(parts, self.plan.mechanism, *read_ledger(ledger))

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -143,7 +144,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         release: ReleasedPredictor = self.release_
         return np.where(usable, release.predict(points), release.center)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """With the few records of a check, the score is that of the noise."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
@@ -167,7 +168,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             )
         return center, half
 
-    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[Any, ...]]:
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
         center, half = self._middle()
         values = numbers(column(y, count), self.settings.reading.invalid)
         scaled = np.clip((values - center) / half, -1.0, 1.0)

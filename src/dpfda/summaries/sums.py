@@ -8,14 +8,13 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import L1Ball
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.embedding import (
     Rows,
     product,
@@ -107,11 +106,11 @@ class Summation:
         placed = self.plan.on_grid
         return IntegerSum(self.components if placed is None else placed.rule.center.size)
 
-    def matrix(self, values: object) -> NDArray[Any]:
+    def matrix(self, values: object) -> Cells:
         """A block of records as a matrix that fits the basis; see `matrix_on`."""
         return matrix_on(values, self.plan.basis, self.reading.missing, self.reading.invalid)
 
-    def add(self, total: IntegerSum, matrix: NDArray[Any], first_row: int = 0) -> None:
+    def add(self, total: IntegerSum, matrix: Cells, first_row: int = 0) -> None:
         """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
 
         Raises
@@ -139,7 +138,7 @@ class Summation:
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
 
-    def add_units(self, total: IntegerSum, matrix: NDArray[Any], codes: Integers) -> None:
+    def add_units(self, total: IntegerSum, matrix: Cells, codes: Integers) -> None:
         """Add privacy units, each the average of its usable records in the order of the rows.
 
         Parameters
@@ -166,9 +165,7 @@ class Summation:
         for curves in self._averages(matrix, codes, usable):
             self.add_curves(total, curves)
 
-    def _averages(
-        self, matrix: NDArray[Any], codes: Integers, usable: NDArray[np.bool_]
-    ) -> Iterator[Curves]:
+    def _averages(self, matrix: Cells, codes: Integers, usable: Flags) -> Iterator[Curves]:
         """Averages of units, as many at a time as end in a block of records sorted by unit."""
         sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
         order = np.argsort(codes, kind="stable")
@@ -195,30 +192,30 @@ class Summation:
         for start in range(0, count, step):
             yield slice(start, min(start + step, count))
 
-    def _curves(self, block: NDArray[Any], first_row: int) -> Curves:
+    def _curves(self, block: Cells, first_row: int) -> Curves:
         """A block of records, checked, filled and standardised."""
         reading = self.reading
         grid = flat_grid(self.plan.basis)
         curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row)
         return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
 
-    def _l1(self, matrix: NDArray[Any]) -> bool:
+    def _l1(self, matrix: Cells) -> bool:
         """Whether compiled loops project records to the l1 ball, and there are enough of them."""
         if type(self.plan.bound) is not L1Ball or isinstance(self.plan.basis, BoxFunctions):
             return False
         return self._plain and compiled.worthwhile(matrix.size)
 
-    def _compiled(self, matrix: NDArray[Any]) -> bool:
+    def _compiled(self, matrix: Cells) -> bool:
         """Whether compiled loops read records, and there are enough of them."""
         return self.plan.on_grid is not None and compiled.worthwhile(matrix.size)
 
-    def _add_read(self, total: IntegerSum, matrix: NDArray[Any], first_row: int) -> None:
+    def _add_read(self, total: IntegerSum, matrix: Cells, first_row: int) -> None:
         none = np.empty(0, dtype=np.int64)
         marks = np.zeros(len(matrix), dtype=np.bool_)
         totals, _ = self._read(matrix, (none, none, none), marks, first_row)
         total.add_totals(totals, len(matrix))
 
-    def _sum_of_units(self, matrix: NDArray[Any], codes: Integers, sizes: Integers) -> Integers:
+    def _sum_of_units(self, matrix: Cells, codes: Integers, sizes: Integers) -> Integers:
         starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
         if np.any(codes[1:] < codes[:-1]):
             order = compiled.sorted_order(codes, starts)
@@ -231,7 +228,7 @@ class Summation:
         return totals
 
     def _read(
-        self, matrix: NDArray[Any], units: tuple[Any, Any, Any], marks: NDArray[np.bool_], first_row: int
+        self, matrix: Cells, units: tuple[Any, Any, Any], marks: Flags, first_row: int
     ) -> tuple[Integers, int]:
         placed, basis = self.plan.on_grid, self.plan.basis
         assert placed is not None  # noqa: S101
@@ -248,7 +245,7 @@ class Summation:
         """Whether records are taken as they are."""
         return self.reading.missing == "refuse" and not self.reading.standardize
 
-    def _check(self, unusable: int, matrix: NDArray[Any], first_row: int) -> None:
+    def _check(self, unusable: int, matrix: Cells, first_row: int) -> None:
         if unusable and self.reading.invalid == "refuse":
             refuse_unusable(matrix, first_row)
 
@@ -278,7 +275,7 @@ class Summation:
         plan = plan or self.plan
         return Prepared(plan, self.finish(total, plan))
 
-    def _add_block(self, total: IntegerSum, values: Floats, usable: NDArray[np.bool_]) -> None:
+    def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
         plan = self.plan
         if plan.on_grid is not None:
             if not usable.all():
@@ -288,7 +285,7 @@ class Summation:
         centered = plan.bound.restrict(values, flat_grid(plan.basis))
         total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
 
-    def _add_l1(self, total: IntegerSum, matrix: NDArray[Any]) -> int:
+    def _add_l1(self, total: IntegerSum, matrix: Cells) -> int:
         """The compiled way to the same integers; rows that it does not verify take the other.
 
         Returns the number of unusable records.
@@ -319,7 +316,7 @@ class Summation:
 
 def matrix_on(
     values: object, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
-) -> NDArray[Any]:
+) -> Cells:
     """Records as a matrix (n, m) that fits the basis; on a box also images (n, m_1, ..., m_d).
 
     Raises

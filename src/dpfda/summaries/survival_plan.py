@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -63,13 +63,13 @@ class SurvivalPlan(TablePlan):
     table: ShareTable
     size: int | None
     designed: int | None
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     again: Callable[[Guarantee, int], SurvivalPlan] | None = None
     expected_size: int | None = None
     simulated: ClassVar[bool] = True
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         said = self.table.law.describe().replace("coefficients", "cells")
         return {"name": "life table", "cells": self.cells.count, "noise": said}
 

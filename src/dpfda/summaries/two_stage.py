@@ -52,6 +52,7 @@ from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, added
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import (
     COUNT_SCALE,
     MeanPlan,
@@ -125,7 +126,7 @@ class TwoStages(Gathered):
 
 
 def fit_stages(
-    prepared: Prepared[StagedPlan, Curves], ledger: Any = None, dataset: str | None = None
+    prepared: Prepared[StagedPlan, Curves], ledger: AnyLedger | None = None, dataset: str | None = None
 ) -> ReleasedFunction:
     """Release a mean whose mechanism is `TwoStages`."""
     plan = prepared.plan

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -253,7 +253,7 @@ class GradientSolver:
         factor = self._walked(noisy).factor if self.calibrations else 1.0
         return np.array(deviation * self.step * self._unit * factor)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         calibrated = {"calibrations": self.calibrations} if self.calibrations else {}
         return {
             "entries": self.entries, "steps": self.steps, "step": self.step, "clip": CLIP, **calibrated
