@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypedDict
 
+import numpy as np
+
 from dpfda.bases.kernels import parse_kernel
-from dpfda.noise import NoiseLaw, cost_of
+from dpfda.noise import KNormNoise, NoiseLaw, cost_of
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -26,6 +28,7 @@ from dpfda.records.features import (
     LinearFeatures,
 )
 from dpfda.releases.predictor import BOUND
+from dpfda.releases.weights import factor
 from dpfda.summaries.defaults import (
     SOLVERS,
     default_components,
@@ -37,12 +40,20 @@ from dpfda.summaries.defaults import (
     descends,
     epsilon_of,
 )
+from dpfda.summaries.machine_errors import noise_at_inputs
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Gathered
 from dpfda.summaries.solvers import Budget, ObjectiveSolver, Solver, Terms, check_penalty
 
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
-
+# What is known of the noise in the function, by the solver.
+SAID = {
+    "sums": "to first order, for targets that follow a wave",
+    "means": "by its law",
+    "output": "by its law",
+    "objective": "to first order, where losses have half of the curvature that they may have",
+    "gradient": "to first order, where losses have half of their largest curvature and classes overlap",
+}
 
 FEATURES = ("auto", "linear", "fourier", "grid")
 
@@ -140,6 +151,8 @@ class MachinePlan(Plan):
         Public classes; empty where there are none, or they are not stated yet.
     again : callable, optional
         Makes the plan for another guarantee and number of units.
+    half : float or None
+        Half of the distance between the bounds of a regression's target; None of a classification.
     """
 
     guarantee: Budget
@@ -150,6 +163,7 @@ class MachinePlan(Plan):
     about: Mapping[str, object]
     classes: tuple[object, ...]
     again: Callable[[Guarantee, int], MachinePlan] | None = None
+    half: float | None = None
     bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
     @property
@@ -190,12 +204,45 @@ class MachinePlan(Plan):
         cost = cost_of(solver.noise, achieved, part)
         return {WHOLE: cost} if first is None else {OBJECTIVE: Cost(first), MINIMISER: cost}
 
+    # What to expect.
+
+    @cached_property
+    def _deviations(self) -> tuple[Floats, Floats] | None:
+        return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, self.half)
+
+    def expected(self, quick: bool = False) -> float | None:
+        found = self._deviations
+        return None if found is None else float(np.sqrt(np.mean(found[0] ** 2)))
+
+    def half_width(self, level: float) -> float | None:
+        found = self._deviations
+        if found is None:
+            return None
+        knorm = isinstance(self.noise, KNormNoise) and self.solver.name != "sums"
+        return factor(self.features.components, level, True, knorm) * float(np.mean(found[1]))
+
     @property
     def error_words(self) -> str:
+        if self._deviations is None:
+            return (
+                "none can be stated: how noise moves the functions of several classes depends on the "
+                "examples; the noise is on the coefficients of the features"
+            )
         return (
-            "none can be stated: how exact a function is that is learned from examples depends on them;"
-            " the noise is on the coefficients of the features"
+            "root mean square at a point of what noise does to the function, at inputs spread evenly, "
+            f"{SAID[self.solver.name]}; what penalty, features and few {self.unit}s leave out is "
+            "no part of it"
         )
+
+    @property
+    def band_words(self) -> str:
+        return self.error_words
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        if self.half is None:
+            return 2.0, "the distance between the targets of two classes, -1 and 1"
+        return 2 * self.half, "the distance between the bounds of the target"
 
     @property
     def noise_words(self) -> str:
@@ -231,6 +278,7 @@ def machine_plan(
     functions: int | None,
     about: Mapping[str, object],
     neighbours: Neighbours,
+    half: float | None = None,
 ) -> MachinePlan:
     """The plan of a machine.
 
@@ -247,6 +295,8 @@ def machine_plan(
         Whether a unit may have several records.
     functions : int or None
         Number of decision functions; None for a regression.
+    half : float, optional
+        As in `MachinePlan`.
 
     Raises
     ------
@@ -256,7 +306,7 @@ def machine_plan(
     again: Any = partial(
         machine_plan, loss=loss, inputs=inputs, features=features, solver=solver, penalty=penalty,
         unit=unit, grouped=grouped, classes=classes, functions=functions, about=about,
-        neighbours=neighbours,
+        neighbours=neighbours, half=half,
     )  # fmt: skip
     descent = descends(solver, loss, guarantee, functions)
     if descent:
@@ -264,7 +314,7 @@ def machine_plan(
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     made = _features(features, inputs.lower.size, units, guarantee, functions is not None, descent)
     worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions, neighbours)
-    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again, half)
 
 
 def _features(

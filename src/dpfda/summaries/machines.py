@@ -181,7 +181,12 @@ class KernelMachine(Estimator):
             functions=self._functions(classes),
             about=read_labels(settings.domain.labels),
             neighbours=self._neighbours,
+            half=self._half(),
         )
+
+    def _half(self) -> float | None:
+        """Half of the distance between the bounds of the target; None of a classification."""
+        return None
 
     @property
     def _neighbours(self) -> Neighbours:

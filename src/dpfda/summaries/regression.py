@@ -168,6 +168,9 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             )
         return center, half
 
+    def _half(self) -> float:
+        return self._middle()[1]
+
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
         center, half = self._middle()
         values = numbers(column(y, count), self.settings.reading.invalid)

@@ -283,7 +283,7 @@ def _usable(
     """
     offences = {
         "a time that is missing or no finite number": ~np.isfinite(times),
-        "an event that is neither 0 nor 1 (name labels as causes)": ends < CENSORED,
+        "an event that is neither 0 nor 1 nor, with causes, a label": ends < CENSORED,
         "a group that is none of `levels`": member < 0,
     }
     if starts is not None:
@@ -294,10 +294,14 @@ def _usable(
     broken = np.any([*offences.values()], axis=0)
     if invalid == "refuse" and broken.any():
         row = int(np.argmax(broken))
-        kind = next(words for words, where in offences.items() if where[row])
+        kind, found = next(pair for pair in offences.items() if pair[1][row])
+        # Where no record can be used another column is meant, or labels: there is nothing to repair.
+        remedy = "Use invalid='repair' to leave such follow-ups out. "
+        if found.all():
+            remedy = "Name the labels that end a follow-up as causes (--cause), or another column. "
         raise DataError(
-            f"Follow-ups must have a time, an end and a group; found {kind} in row {row}. Use "
-            f"invalid='repair' to leave such follow-ups out. {OUTSIDE}"
+            f"Follow-ups must have a time, an end and a group; found {kind} in row {row}. "
+            f"{remedy}{OUTSIDE}"
         )
     return np.asarray(~broken)
 
