@@ -40,7 +40,7 @@ MOST_BUCKETS = 64
 class PrivateSum:
     """An exact sum on its way through a cluster. Private: whoever reads it reads data without noise.
 
-    Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that road alone.
+    Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that way alone.
 
     Parameters
     ----------

@@ -99,8 +99,8 @@ def agree(
 def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None, y: Any = None) -> Part:
     """Add up one custodian's units and mask the sum. The keys are used up.
 
-    Compare the agreement's fingerprint with all other custodians first, by a road that the coordinator
-    does not control: it holds their keys, the bound and the budget.
+    Compare the agreement's fingerprint with all other custodians first, by a channel that the
+    coordinator does not control: it holds their keys, the bound and the budget.
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ class MachinePlan(Plan):
         terms = self.solver.terms
         return {
             "name": self.solver.name,
-            "psi": float(terms.penalty),
+            "penalty": float(terms.penalty),
             "width": float(terms.loss.width),
             **self.solver.describe(),
         }

@@ -161,7 +161,7 @@ def _fits(
     noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None
 ) -> list[tuple[float, _Posterior, Floats, Floats]]:
     """Log evidence, posterior, its mode and the precision there, under each prior."""
-    theta = np.zeros(_parameters(cells))
+    theta = np.zeros(parameters_of(cells))
     theta[-1] = np.log(size or max(4.0, float(noisy[: cells.exits].sum())))
     centre, found = theta.copy(), []
     for event in EVENT_SIZES:
@@ -193,7 +193,7 @@ class _Posterior:
 
     def slopes(self, theta: Floats) -> tuple[Floats, Floats]:
         """Derivatives of the objective, and about its second ones."""
-        mean, slopes = _with_slopes(theta, self.cells)
+        mean, slopes = shares_with_slopes(theta, self.cells)
         score = self.noise.log_density(self.noisy - mean, mean + SPARE)[1]
         known = self.noise.information(mean + SPARE)[:, None] * slopes
         first = slopes.T @ score + self.precision @ (theta - self.centre)
@@ -218,7 +218,8 @@ class _Posterior:
         return theta, value, second
 
 
-def _parameters(cells: LifeCells) -> int:
+def parameters_of(cells: LifeCells) -> int:
+    """How many parameters the hazards in these cells have."""
     return len(cells.causes) * cells.count + cells.coarse + (cells.coarse + 1) * cells.late + 1
 
 
@@ -274,7 +275,7 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
     return np.concatenate([*parts, starts] if cells.late else parts, axis=1)
 
 
-def _with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
+def shares_with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]:
     """The expected table of one set of parameters, and its derivatives (each, p)."""
     causes, censoring, starts = (part[0] for part in hazards_of(theta[None], cells))
     kinds, count, ratio, size = len(causes), cells.count, cells.ratio, theta.size
