@@ -1,7 +1,9 @@
 """Covariances: sensitivity, noise laws, calibration, release, files, refusals."""
 
+import copy
 import json
 import math
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 
@@ -1114,3 +1116,12 @@ class TestEigenvalues:
         intervals = release.eigenvalue_intervals()
         assert np.all(np.diff(intervals, axis=0) <= 0)
         assert np.all(intervals[:, 0] <= np.linalg.eigvalsh(release.matrix)[::-1] + 1e-9)
+
+
+@pytest.mark.parametrize("leave", [pickle.dumps, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("center", ["pairs", "private"])
+def test_curves_that_were_prepared_do_not_pickle_or_copy(leave, center):
+    curves = np.random.default_rng(0).uniform(size=(12, 5))
+    prepared = PrivateCovariance(1.0, bounds=(0, 1), center=center).prepare(curves)
+    with pytest.raises(DpfdaError, match="private and cannot be pickled or copied"):
+        leave(prepared.total)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.errors import DataError, OrientationError
+from dpfda.numerics.errors import DataError, DpfdaError, OrientationError
 from dpfda.numerics.gridsums import lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
@@ -45,6 +46,9 @@ class Curves:
 
     def __repr__(self) -> str:
         return "Curves(content private)"
+
+    def __reduce__(self) -> NoReturn:
+        raise DpfdaError("Curves are private and cannot be pickled or copied.")
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
