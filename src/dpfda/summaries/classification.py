@@ -205,7 +205,11 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         )
 
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
-        keys = [label_key(cell) for cell in cells_in(column(y, count), "y")]
+        labels, places_of = column(y, count), None
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
+            # A key for each number that occurs, and not for each record.
+            labels, places_of = np.unique(labels, return_inverse=True)
+        keys = [label_key(cell) for cell in cells_in(labels, "y")]
         classes = self._public_classes(keys)
         if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
             raise ParameterError(
@@ -216,6 +220,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             )
         places = {label_key(label): float(place) for place, label in enumerate(classes)}
         found = np.array([places.get(key, math.nan) for key in keys])
+        found = found if places_of is None else found[places_of.ravel()]
         bad = np.isnan(found)
         if self.settings.reading.invalid == "refuse" and bad.any():
             raise DataError(

@@ -44,7 +44,7 @@ SUMS_SIGNAL = 600.0
 # Number of linear features over the root of n epsilon, and the fewest that are taken.
 WAVES, FEWEST_WAVES = 0.65, 14
 # The same for descent, whose noise in a coordinate does not grow with their number; and BORDER.
-DESCENT_WAVES, DESCENT_BORDER = 1.1, 3.0
+DESCENT_WAVES, DESCENT_BORDER = 1.6, 3.0
 
 
 def default_kernel(inputs: int, classes: bool) -> Any:

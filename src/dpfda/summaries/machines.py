@@ -56,8 +56,8 @@ from dpfda.summaries.solvers import (
     SumsSolver,
 )
 
-# Rows whose products are formed at a time: a public number.
-BLOCK = 1024
+# Rows whose products are formed, and whose features, at a time: public numbers.
+BLOCK, EMBEDDED = 1024, 2**16
 
 
 class KernelMachine(Estimator):
@@ -133,10 +133,7 @@ class KernelMachine(Estimator):
         # Under add/remove neighbours another number stands for the units, which are not counted.
         known = public_size(self.settings.unit, units, invalid) or units
         plan = self._plan(guarantee, known, loss, inputs, groups, classes)
-        points = inputs.scaled(np.where(usable[:, None], curves.values, inputs.lower))
-        rows = embedded(plan.features, plan.solver.ball, points)
-        # An unusable record counts as one without features and with target 0: a fixed public element.
-        rows[~usable] = 0
+        rows = _rows(plan, curves.values, usable)
         targets[~usable] = 0.0
         return Prepared(plan, Labelled(rows, targets, codes, units))
 
@@ -282,6 +279,19 @@ def _sums(solver: SumsSolver | MeansSolver, data: Labelled) -> IntegerSum:
     for start in range(0, data.units, BLOCK):
         total.add(solver.averages(data, start, min(start + BLOCK, data.units)))
     return total
+
+
+def _rows(plan: MachinePlan, values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
+    """Features (n, K) of records (n, d) as integers of the solver's ball, a block at a time."""
+    ball, small = plan.solver.ball, plan.solver.ball.radius < 2**31
+    rows = np.empty((values.shape[0], plan.features.components), dtype=np.int32 if small else np.int64)
+    for start in range(0, values.shape[0], EMBEDDED):
+        part = slice(start, start + EMBEDDED)
+        kept = usable[part, None]
+        points = plan.inputs.scaled(np.where(kept, values[part], plan.inputs.lower))
+        # An unusable record counts as one without features and with target 0: a fixed public element.
+        rows[part] = np.where(kept, embedded(plan.features, ball, points), 0)
+    return rows
 
 
 def _shape(X: object) -> tuple[int, int]:

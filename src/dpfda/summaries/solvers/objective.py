@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.records.features import feature_ball
@@ -226,7 +227,7 @@ def _quotient(numerator: int, denominator: int) -> float:
         return math.copysign(1e308, numerator)
 
 
-def _exact_products(rows: Integers, vector: list[int]) -> list[int]:
+def _exact_products(rows: NDArray[np.integer[Any]], vector: list[int]) -> list[int]:
     """Products of integer rows with a vector of integers of any size, exactly.
 
     The vector is cut into pieces of 21 bits. A row of the ball has sum |z_k| <= K^(1/2) R < 2^31, so

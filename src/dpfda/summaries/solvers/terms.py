@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.arrays import Floats, Integers
@@ -29,7 +30,7 @@ class Labelled:
 
     Parameters
     ----------
-    rows : array (N, K) of int
+    rows : array (N, K) of int32 or int64
         Features inside the solver's integer ball.
     targets : array (N,) or (N, C)
         y_i in [-1, 1]; for more than two classes one column a class, 1 for a record's own and else 0.
@@ -39,7 +40,7 @@ class Labelled:
         Number n of privacy units.
     """
 
-    rows: Integers
+    rows: NDArray[np.integer[Any]]
     targets: Floats
     codes: Integers
     units: int
@@ -60,7 +61,7 @@ class Labelled:
             Integers (N, entries) that rows and targets add; row i from example i alone.
         """
         chosen = np.flatnonzero((self.codes >= start) & (self.codes < stop))
-        added = contributions(self.rows[chosen], self.targets[chosen])
+        added = contributions(self.rows[chosen].astype(np.int64), self.targets[chosen])
         totals = np.zeros((stop - start, added.shape[1]), dtype=np.int64)
         places = self.codes[chosen] - start
         np.add.at(totals, places, added)
