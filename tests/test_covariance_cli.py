@@ -47,6 +47,24 @@ def forbid_noise(monkeypatch):
     monkeypatch.setattr(exactness, "system_bits", drawn)
 
 
+def test_what_is_said_of_the_center(run, table):
+    for center, words in (("pairs", "differences of pairs"), ("private", "with a part of the budget"),
+                          ("0.1", "a public curve"), ("bound", "the middle of the bound")):  # fmt: skip
+        result = run("covariance", table, "--columns", "p_*", "--groups", "person", "--epsilon", 4,
+                     "--bounds", -1, 1, "--center", center, "-o", "c.json", "--overwrite")  # fmt: skip
+        assert result.exit_code == 0, result.output
+        (said,) = [line for line in result.output.splitlines() if line.strip().startswith("center:")]
+        assert words in said
+
+
+def test_a_test_is_on_the_axis_of_its_curves(run, table):
+    result = run("test", table, "--columns", "p_*", "--groups", "person", "--by", "group",
+                 "--epsilon", 4, "--bounds", -1, 1, "--domain", 0, 24, "--out", "t.json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "axis: 12 points, equally spaced from 0 to 24," in " ".join(result.output.split())
+    assert "ReleasedTest of case, control on [0, 24]" in result.output
+
+
 class TestCovariance:
     arguments = ("--columns", "p_*", "--epsilon", "4", "--center", "0.1", "--radius", "0.6")
 

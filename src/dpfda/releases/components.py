@@ -296,6 +296,15 @@ class ReleasedComponents(Release):
         return f"of {self.count} {super().headline}"
 
 
+def center_words(release: Release) -> str:
+    """What deviations were counted from."""
+    return {
+        "private": "released with a part of the budget",
+        "pairs": "none: differences of pairs of units were used",
+        "of the bound": "the middle of the bound",
+    }.get(str(release.about.get("center")), "a public curve, which is in the file")
+
+
 def second_order(release: Release, what: str, found: ReleasedComponents) -> Words:
     """The words of a covariance, and of its components."""
     budget = mapping(release.mechanism.get("budget", {}))
@@ -313,11 +322,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
         if found.floor is not None
         else ["The release does not say what its noise amounts to."]
     )
-    center = {
-        "private": "released with a part of the budget",
-        "pairs": "none: differences of units paired at random were used",
-        "of the bound": "the middle of the bound",
-    }.get(str(release.about.get("center")), "a public curve, which is in the file")
+    center = center_words(release)
     exponential = release.mechanism.get("name") == "exponential"
     return Words(
         published=[

@@ -26,7 +26,12 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases.bands import DRAWS, KINDS, MEASURED, Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.components import ReleasedComponents, ordered_components, second_order
+from dpfda.releases.components import (
+    ReleasedComponents,
+    center_words,
+    ordered_components,
+    second_order,
+)
 from dpfda.releases.costs import certified, drawn_laws, one_cost, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
 from dpfda.releases.function import ReleasedFunction
@@ -428,9 +433,8 @@ class ReleasedCovariance(Release):
         return replace(words, published=[*words.published, larger])
 
     def lines(self) -> dict[str, str]:
-        center = "a released mean (its cost included)" if self.mean is not None else "a public curve"
         return {
-            "center": center,
+            "center": center_words(self),
             "kernel": self.basis.describe(),
             "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
         }

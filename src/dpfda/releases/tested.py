@@ -45,7 +45,7 @@ class ReleasedTest(Release):
         Public number of units of each.
     look_for : str
         What was looked for: see `dpfda.PrivateEqualityTest`.
-    grid_points, weights, lower, upper : array (m,)
+    curve_points, weights, lower, upper : array (m,)
         Public grid, its weights, and the bounds on values.
     shares : NoisyShares
         The mechanism's output: the statistic in units of the smallest group.
@@ -235,6 +235,11 @@ class ReleasedTest(Release):
                 "the table has the p-values.",
             ],
         )
+
+    @property
+    def headline(self) -> str:
+        a, b = float(self.curve_points[0]), float(self.curve_points[-1])
+        return f"of {', '.join(self.names)} on [{a:g}, {b:g}]"
 
     def lines(self) -> dict[str, str]:
         return {"looks for": DESCRIBED[self.look_for], "statistic": number(self.statistic)}

@@ -155,7 +155,7 @@ class Curves:
         named = [given.groups, *self._layout(given).values(), *used]
         used = [name for name in named if name is not None]
         return [
-            _axis(given, table, release.domain_range),
+            _axis(given, table, ends(given) or (0.0, 1.0)),
             *identifier_notes(table.header, used, given.groups),
         ]
 
