@@ -98,6 +98,24 @@ def test_both_roads_agree_for_any_number_of_points(kind, points):
     assert one[1] == other[1] == 1
 
 
+@needs_numba
+@pytest.mark.parametrize("points", [50, 100, 341])
+@pytest.mark.parametrize("share", [0.0005, 0.02, 0.5])
+def test_both_roads_agree_wherever_records_are_not_finite(points, share):
+    generator = np.random.default_rng(points)
+    matrix = generator.normal(size=(6000, points))
+    bad = generator.random(6000) < share
+    bad[[0, 5999]] = True
+    matrix[bad, generator.integers(0, points, bad.sum())] = generator.choice(
+        [np.nan, np.inf, -np.inf], bad.sum()
+    )
+    center, half_widths = np.linspace(-1, 1, points), np.linspace(1, 2**28, points).round()
+    rule = GridRule(center, half_widths, np.full(points, 1 / points), 27)
+    found, unusable = grid_sum(matrix, rule, compile=True)
+    assert found.tolist() == grid_sum(matrix[~bad], rule, compile=False)[0].tolist()
+    assert unusable == bad.sum()
+
+
 @pytest.mark.parametrize("kind", RULES)
 def test_a_row_of_integers_is_its_own(kind):
     rule = RULES[kind]
