@@ -207,7 +207,8 @@ class ReleasedTest(Release):
 
     def axis_label(self, axis: int) -> str:
         value = self.about.get("value")
-        return f"standard deviation of values, one a {self.unit}" + (f": {value}" if value else "")
+        said = f"standard deviation of values, one for each {self.unit}"
+        return f"{said}: {value}" if value else said
 
     def highlights(self) -> dict[str, str]:
         return {"samples": str(self.test(null="samples")), "populations": str(self.test())}
@@ -231,8 +232,8 @@ class ReleasedTest(Release):
             accurate=[
                 f"Of these groups themselves: {self.test(null='samples')}.",
                 f"Of populations that they are samples of, for any variance that the bounds allow: "
-                f"{self.test()}. Where the variance of values, one a {self.unit}, is public, state it: "
-                "the table has the p-values.",
+                f"{self.test()}. Where the variance of values, one for each {self.unit}, is public, "
+                "state it: the table has the p-values.",
             ],
         )
 

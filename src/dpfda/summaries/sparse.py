@@ -147,7 +147,7 @@ def pooled_table(
         noise,
         {
             "summary": "mean curve",
-            "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all a {unit}",
+            "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all for each {unit}",
             "basis": cells.describe(),
         },
         {"name": "pooled", "cells": count},
