@@ -144,6 +144,10 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: FourierFeatures.drawn(DotProduct(), 2, 8), "kernel must be RBF or Matern"),
     (lambda: FourierFeatures.drawn(RBF([1.0, 2.0]), 2, 8), "with one length scale"),
     (lambda: FourierFeatures.drawn(RBF(), 2, 0), "components must be an integer of at least 1"),
+    (
+        lambda: FourierFeatures.drawn(RBF(), 2, 10**13),
+        "components must be at most 10000000 for 2 inputs",
+    ),
     (lambda: LandmarkFeatures.on_points(DotProduct(), [[0.0]]), "known scikit-learn kernel"),
     (lambda: LandmarkFeatures.on_points(RBF(), [[np.nan]]), "landmarks must be finite points"),
     (lambda: LandmarkFeatures.on_points(RBF(), [[0.0]], power=0.5), "power must lie between 1 and 10"),

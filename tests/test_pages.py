@@ -62,6 +62,8 @@ def write_samples(folder: Path, names: dict[str, Any]) -> None:
     pressures = (100 + 0.5 * ages + random.normal(0, 10, size=400)).round(1)
     table(folder / "visits.csv", ["age", "pressure"], [*zip(ages, pressures, strict=True)])
     table(folder / "people.csv", ["age"], [[age] for age in ages])
+    incomes = np.exp(random.normal(10, 1, size=400)).round()
+    table(folder / "incomes.csv", ["person", "income"], [*zip(range(400), incomes, strict=True)])
     follow_ups = zip(random.exponential(400, 120).round(), random.integers(1, 3, 120), strict=True)
     table(folder / "lung.csv", ["time", "status"], [*follow_ups])
 

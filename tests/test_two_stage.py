@@ -37,7 +37,7 @@ from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added, guarantee_for
 from dpfda.privacy.ledger import DatasetLedger, MemoryLedger
-from dpfda.publication import means
+from dpfda.publication import mean_designs, means
 from dpfda.publication.radii import bin_counts
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
@@ -105,7 +105,7 @@ def quick(monkeypatch, shares, epsilon):
     """Public parts of the program that take long are replaced; what reads records is not."""
     monkeypatch.setattr(means, "stamp", dict)
     monkeypatch.setattr(two_stage, "stamp", dict)
-    monkeypatch.setattr(means, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
+    monkeypatch.setattr(mean_designs, "adapted", lambda mechanism, basis, bound, *rest: (basis, bound))
     monkeypatch.setattr(two_stage, "expected_squares", lambda p, s, radii, g: np.array(radii) ** 2 / 9)
     monkeypatch.setattr(two_stage, "choose_radius", lambda radii, counts, *rest: int(counts.argmax()))
     monkeypatch.setattr(two_stage.StagedPlan, "differences", lambda self, first: np.ones(1))

@@ -23,6 +23,9 @@ from dpfda.records.features.inputs import InputBox, inputs_words
 RELATIVE_RANK = 1e-6
 LARGEST_GRID = 4096
 
+# Numbers that the frequencies of all features may have.
+MOST_FREQUENCIES = 10**7
+
 
 @dataclass(frozen=True, eq=False)
 class FourierFeatures:
@@ -74,6 +77,11 @@ class FourierFeatures:
                 "kernel", "be RBF or Matern with one length scale for Fourier features", repr(kernel)
             )
         pairs = count(components, "components", 1) // 2 + components % 2
+        if inputs * pairs > MOST_FREQUENCIES:
+            most = 2 * MOST_FREQUENCIES // inputs
+            raise ParameterError(
+                "components", f"be at most {most} for {inputs} inputs", repr(components)
+            )
         generator = np.random.default_rng(whole(seed, "seed", 0))
         draws = generator.standard_normal((inputs, pairs))
         nu = getattr(kernel, "nu", math.inf)
