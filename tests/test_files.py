@@ -318,6 +318,8 @@ class TestFilesAndLabels:
         )
         refused(ParameterError, path, "'PERSON'", "Did you mean 'Person'?", groups="PERSON")
         refused(ParameterError, path, "columns must be", "Did you mean 'cca_", columns="cca_3")
+        refused(ParameterError, path, "For several columns give a pattern, such as 'cca_*'",
+                columns="cca_1:cca_2")  # fmt: skip
         refused(
             ParameterError, path, "columns must match at least one column", "'fa_*'",
             "The columns are 'Person', 'cca_1'..'cca_2'", columns="fa_*",

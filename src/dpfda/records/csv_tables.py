@@ -393,8 +393,8 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
             what = "date" if position in columns.dated else "number"
             raise DataError(
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
-                f"{_remedy(str(kind))} Correct the cell, or use invalid='repair' (--invalid repair) to "
-                "replace unusable records by a fixed public element."
+                f"{_remedy(str(kind))} Correct the cell, name another column, or use invalid='repair' "
+                "(--invalid repair) to replace unusable records by a fixed public element."
             ) from None
     return found
 

@@ -88,7 +88,12 @@ def find_column(labels: Sequence[str], name: str, parameter: str) -> int:
     near = [label for label in labels if label.lower() == name.lower()]
     if not near and all(as_number(label) is None for label in labels):
         near = difflib.get_close_matches(name, labels)
-    remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else _columns_are(labels)
+    first, _, last = name.partition(":")
+    if first in labels and last in labels:
+        shared = first.rstrip("0123456789")
+        remedy = f"For several columns give a pattern, such as {shared + '*'!r}."
+    else:
+        remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else _columns_are(labels)
     raise ParameterError(parameter, "be the label of a column of the file", repr(name), remedy)
 
 
