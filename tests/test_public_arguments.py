@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 import dpfda
 from dpfda.errors import DpfdaError
@@ -54,6 +55,8 @@ def test_every_method_answers_the_arguments_that_the_odd_ones_replace():
                 getattr(thing, name)(**given)
             except DpfdaError:
                 refused.add(f"{kind}.{name}")
+        # Matplotlib warns of many figures that stay open.
+        pyplot.close("all")
     assert refused <= NEVER
 
 
