@@ -333,6 +333,11 @@ class Plan(ABC):
             rows.append({"epsilon": float(budget or 0), "error": plan.expected(quick)})
         return rows
 
+    @property
+    def error_axis(self) -> str:
+        """What the expected error is of, with its units: the label of an axis."""
+        return f"error at a point\n({self.about.get('value', 'units of the function')})"
+
     def view(self) -> Curve:
         """The expected error against the budget.
 
@@ -346,12 +351,11 @@ class Plan(ABC):
         if any(error is None for error in errors):
             raise ParameterError("plan", "have an expected error to be drawn", "none", self.error_words)
         line = Line(np.array([row["epsilon"] for row in rows]), np.array(errors), "expected error")
-        units = str(self.about.get("value", "units of the function"))
         of = "rho" if isinstance(self.guarantee, ZeroConcentratedDP) else "epsilon"
         return Curve(
             (line,),
             f"{of} (smaller is more private)",
-            f"error at a point\n({units})",
+            self.error_axis,
             f"Expected error: {self.summary}, {self.n} {self.unit}s",
             "From public numbers alone; no data were read",
             logarithmic=True,

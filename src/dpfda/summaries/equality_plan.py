@@ -183,6 +183,10 @@ class TestPlan(Plan):
         return self.detectable()
 
     @property
+    def error_axis(self) -> str:
+        return f"difference that is found\n({self.about.get('value', 'units of the values')})"
+
+    @property
     def error_words(self) -> str:
         wide, _ = self.scale
         usual = (self.detectable(variance=variance) for variance in ((DEVIATION * wide) ** 2, None))

@@ -83,6 +83,10 @@ class QuantilesPlan(Plan):
         )
 
     @property
+    def error_axis(self) -> str:
+        return f"error of the share\nof {self.unit}s below"
+
+    @property
     def scale(self) -> tuple[float, str] | None:
         return 1.0, "all units"
 

@@ -199,7 +199,8 @@ def _logarithmic(axis: Axes, lines: tuple[Line, ...]) -> None:
     axis.set_yscale("log")
     # Parts far below the first line, which is their sum, do not matter and would flatten the picture.
     largest = max(float(np.max(line.values)) for line in lines)
-    axis.set_ylim(float(np.min(lines[0].values)) / 10, 2 * largest)
+    below = 10 if len(lines) > 1 else 2
+    axis.set_ylim(float(np.min(lines[0].values)) / below, 2 * largest)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
