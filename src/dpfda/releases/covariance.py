@@ -26,12 +26,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases.bands import DRAWS, KINDS, MEASURED, Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.components import (
-    ReleasedComponents,
-    center_words,
-    ordered_components,
-    second_order,
-)
+from dpfda.releases.components import ReleasedComponents, center_words, ordered_components, second_order
 from dpfda.releases.costs import certified, drawn_laws, one_cost, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
 from dpfda.releases.function import ReleasedFunction

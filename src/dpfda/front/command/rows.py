@@ -134,14 +134,19 @@ class Points:
             "unit": given.unit or given.groups,
         }
 
+    def named(self, given: Given) -> list[str]:
+        """Columns that are read."""
+        if given.counts is not None:
+            return [given.counts]
+        return [name for name, _, _ in parse_ranges(given.columns or [], "--column")]
+
     def read(self, given: Given) -> Any:
         from dpfda.records.columns import read_columns
 
-        names = [name for name, _, _ in parse_ranges(given.columns or [], "--column")]
         with progress_bar(f"reading {given.file.name}") as progress:
             return read_columns(
                 given.file,
-                [given.counts] if given.counts is not None else names,
+                self.named(given),
                 groups=given.groups,
                 decimal=given.decimal,
                 invalid=given.invalid,
@@ -186,18 +191,8 @@ class OneColumn(Points):
         unit = given.unit or given.groups
         return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}, "unit": unit}
 
-    def read(self, given: Given) -> Any:
-        from dpfda.records.columns import read_columns
-
-        with progress_bar(f"reading {given.file.name}") as progress:
-            return read_columns(
-                given.file,
-                [name for name, _, _ in parse_ranges(given.columns, "--column")],
-                groups=given.groups,
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
-            )
+    def named(self, given: Given) -> list[str]:
+        return [name for name, _, _ in parse_ranges(given.columns, "--column")]
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
         return estimator.fit(table.numbers, groups=table.groups)
