@@ -16,12 +16,15 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateSurvival,
 )
 from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
 from dpfda.front.command.app import app, declared_verbs
 from dpfda.front.command.publishing import Publication
+from dpfda.privacy.composition import LaplaceLoss
 from dpfda.publication import Prepared
+from dpfda.records.long import LongCurves
 from dpfda.summaries.two_stage import TwoStages
 
 POINTS = 24
@@ -134,6 +137,19 @@ def test_fit_makes_the_plan_that_was_foretold():
         assert (mine.n, mine.error, mine.noise_words) == (theirs.n, theirs.error, theirs.noise_words)
         assert "content private" in repr(prepared)
         assert "0.2" not in repr(prepared)
+
+
+def test_a_table_costs_what_was_foretold_with_the_loss_of_its_noise():
+    # Ledgers add releases up by their losses: a guarantee alone would add up to more.
+    times = np.linspace(0, 1, 60)
+    pooled = PrivateMean(1.0, bounds=(0, 1), domain=(0, 1), missing="pooled")
+    for estimator, records in (
+        (pooled, LongCurves(np.arange(60), times, times)),
+        (PrivateSurvival(1.0, domain=(0, 1)), times),
+    ):
+        release = estimator.fit(records).release_
+        assert release.certificate.costs == estimator.plan(60).certified().costs
+        assert release.certificate.costs[0].loss == LaplaceLoss(1)
 
 
 def test_a_private_number_of_units_is_in_no_plan_of_fit():

@@ -25,10 +25,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
+from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, gaussian_noise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import certified_entry, charge, recomputed
@@ -89,11 +88,6 @@ class CornerTable(Table):
                 return law, self.guarantee, "l2", distance
         assert isinstance(box, BoxNoise)  # noqa: S101
         return box, pure, "box", (width,) * self.columns
-
-    def costs(self) -> dict[str, Cost]:
-        """One charge pays for all rows."""
-        law, charged, norm, width = self.calibrated
-        return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
 
     def publish(
         self, total: IntegerSum, ledger: AnyLedger | None = None, dataset: str | None = None

@@ -7,8 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from dpfda.noise import AnyNorm, NoiseLaw, Width
+from dpfda.noise import AnyNorm, NoiseLaw, Width, cost_of
+from dpfda.privacy.certificates import WHOLE
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication.charging import recomputed
 from dpfda.publication.plan import Plan
 
 
@@ -36,6 +39,11 @@ class Table(ABC):
         """What is charged: without delta where the noise needs none."""
         return self.calibrated[1]
 
+    def costs(self) -> dict[str, Cost]:
+        """One charge pays for the table."""
+        law, charged, norm, width = self.calibrated
+        return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
+
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise in a cell, in units (persons)."""
@@ -46,6 +54,9 @@ class TablePlan(Plan):
     """Plan of a summary that is one table with noise, which is charged as a whole."""
 
     table: Table
+
+    def costs(self) -> dict[str, Cost]:
+        return self.table.costs()
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]

@@ -20,7 +20,6 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import stamp
@@ -83,9 +82,6 @@ class EffectsPlan(TablePlan):
     def limits(self) -> tuple[Floats, Floats]:
         """Public bounds (m,) on the grid."""
         return self.bound.curves_on(self.grid)
-
-    def costs(self) -> dict[str, Cost]:
-        return self.table.costs()
 
     def publish(
         self, total: IntegerSum, ledger: AnyLedger | None = None, dataset: str | None = None

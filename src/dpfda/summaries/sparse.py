@@ -17,8 +17,6 @@ from dpfda.mechanisms.posteriors.pooled import PooledMean, cells_for, expected_e
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.certificates import WHOLE
-from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import stamp
@@ -183,9 +181,6 @@ class PooledPlan(TablePlan):
     @property
     def tuning(self) -> Mapping[str, object]:
         return self.table.tuning
-
-    def costs(self) -> dict[str, Cost]:
-        return {WHOLE: Cost(self.table.charged)}
 
     @property
     def n(self) -> int:

@@ -13,13 +13,11 @@ import numpy as np
 from dpfda.bases.lifetimes import NARROW, LifeCells
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.lifetimes import expected_shares
-from dpfda.noise import cost_of
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.certificates import WHOLE, Certificate
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import Prepared, recomputed, stamp
+from dpfda.publication import Prepared, stamp
 from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.shares import NoisyShares
@@ -76,10 +74,6 @@ class SurvivalPlan(TablePlan):
     @property
     def noise_words(self) -> str:
         return f"life table: {self.tuning['noise']}"
-
-    def costs(self) -> dict[str, Cost]:
-        law, charged, norm, width = self.table.calibrated
-        return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
 
     # What to expect.
 
