@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,30 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
     say(f"wrote {path}")
+
+
+def resumed(
+    options: Options,
+    name: str,
+    cases: Sequence[tuple[Any, ...]],
+    study: Callable[[tuple[Any, ...]], list[dict[str, Any]]],
+) -> None:
+    """Rows of all cases in a CSV, written case by case; after an interruption it goes on.
+
+    Rows of a finished case are kept beside the table, with the seed, until all are done. Each case
+    must have a seed of its own.
+    """
+    path = options.results / name
+    kept = path.with_suffix(f".{options.seed}.part")
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.is_file() else []
+    done = dict(json.loads(line) for line in lines)
+    with kept.open("a", encoding="utf-8") as handle:
+        for case in shown([case for case in cases if repr(case) not in done], name):
+            done[repr(case)] = study(case)
+            handle.write(json.dumps([repr(case), done[repr(case)]]) + "\n")
+            handle.flush()
+    write_csv(path, [row for case in cases for row in done[repr(case)]])
+    kept.unlink()
 
 
 def write_json(path: Path, found: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,8 +16,9 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
 from dpfda.mechanisms.design.shares import EXPONENT, UNIT
-from dpfda.mechanisms.design.zoom import DEEPEST, FINE, Zoom, zoom_for, zooms
+from dpfda.mechanisms.design.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
 from dpfda.mechanisms.posteriors.histospline import monotone_probabilities
+from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Neighbours,
@@ -30,6 +32,7 @@ from dpfda.records.points import PlacedPoints
 from dpfda.testing import simulate_density
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+ONES = PureDP(1), PureDP(1)
 ENDS = (-100.0, 100.0)
 
 
@@ -109,19 +112,21 @@ def placed(points: object) -> PlacedPoints:
 
 def scores(zoom: Zoom, points: list[float]) -> tuple[np.ndarray, list[np.ndarray]]:
     fine = placed(points).shares(zoom.fine)
-    every = [np.array(zoom.place_scores(fine, i)) for i in range(DEEPEST + 1)]
+    every = [np.array(zoom.place_scores(fine, i)) for i in range(len(CANDIDATES))]
     return np.array(zoom.width_scores(fine)), every
 
 
 def test_scores_are_shares_of_intervals() -> None:
-    zoom = Zoom((0.0, 1.0), 5, PureDP(1), REPLACE)
+    zoom = Zoom((0.0, 1.0), 5, ONES, REPLACE)
     points = [0.1, 0.12, 0.13, 0.6, 0.99]
     widths, places = scores(zoom, points)
-    for i in (0, 1, 3, 6):
-        starts = np.arange(2 ** (i + 1) - 1) / 2 ** (i + 1)
-        found = [sum(start <= x < start + 2.0**-i for x in points) for start in starts]
+    for i, length in ((0, 1.0), (1, 0.75), (2, 0.5), (6, 0.125), (7, 0.09375), (28, 2.0**-14)):
+        step = length / CANDIDATES[i][1]
+        starts = np.arange(0, 1 - length + step / 2, step)
+        found = [sum(start <= x < start + length for x in points) for start in starts]
         assert (places[i] / UNIT).tolist() == found
-        assert widths[i] == -abs(2 * max(found) - 5) * UNIT
+        assert widths[i] == -abs(5 * max(found) - 3 * 5) * UNIT
+        assert zoom.narrow(i) == (length < 1 / 8)
 
 
 points_of_interval = st.lists(st.floats(0, 1), min_size=2, max_size=7)
@@ -132,7 +137,7 @@ points_of_interval = st.lists(st.floats(0, 1), min_size=2, max_size=7)
 def test_no_unit_moves_two_scores_farther_apart(
     points: list[float], other: float, neighbours: Neighbours
 ) -> None:
-    zoom = Zoom((0.0, 1.0), len(points), PureDP(1), neighbours)
+    zoom = Zoom((0.0, 1.0), len(points), ONES, neighbours)
     after = [other, *points[1:]] if neighbours is REPLACE else [other, *points]
     (widths, places), (widths_after, places_after) = scores(zoom, points), scores(zoom, after)
     width_apart, place_apart = zoom.moved_apart
@@ -142,10 +147,10 @@ def test_no_unit_moves_two_scores_farther_apart(
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_some_unit_moves_them_as_far(neighbours: Neighbours) -> None:
-    # Half of four units are in the left half; one more comes there, from the right or from nowhere.
-    points = [0.1, 0.2, 0.7, 0.9]
-    zoom = Zoom((0.0, 1.0), 4, PureDP(1), neighbours)
-    after = [0.1, 0.2, 0.11, 0.9] if neighbours is REPLACE else [*points, 0.11]
+    # Three fifths of five units are in the left half; one more comes there, from the right or nowhere.
+    points = [0.1, 0.2, 0.3, 0.7, 0.9]
+    zoom = Zoom((0.0, 1.0), 5, ONES, neighbours)
+    after = [0.1, 0.2, 0.3, 0.11, 0.9] if neighbours is REPLACE else [*points, 0.11]
     (widths, places), (widths_after, places_after) = scores(zoom, points), scores(zoom, after)
     assert max(np.ptp(b - a) for a, b in zip(places, places_after, strict=True)) == zoom.moved_apart[1]
     assert np.ptp(widths_after - widths) == zoom.moved_apart[0]
@@ -157,16 +162,16 @@ def test_some_unit_moves_them_as_far(neighbours: Neighbours) -> None:
 @pytest.mark.parametrize("epsilon", ["1/20", "1", "3"])
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_scales_of_the_noise_are_the_distance_over_epsilon(epsilon: str, neighbours: Neighbours) -> None:
-    zoom = Zoom((0.0, 1.0), 100, PureDP(epsilon), neighbours)
-    laws = zoom.width_noise(), zoom.place_noise(3)
+    zoom = Zoom((0.0, 1.0), 100, (PureDP(epsilon), PureDP(epsilon)), neighbours)
+    laws = zoom.width_noise(), zoom.place_noise(5)
     for law, apart in zip(laws, zoom.moved_apart, strict=True):
         assert set(law.scales) == {math.ceil(apart / Fraction(epsilon))}
-    assert [law.components for law in laws] == [DEEPEST + 1, 15]
+    assert [law.components for law in laws] == [29, 14]
 
 
 def test_the_chance_of_an_index_changes_by_epsilon_and_no_more() -> None:
     """Two indices, their scores moved by the distance: the ratio comes close to exp(epsilon)."""
-    zoom = Zoom((0.0, 1.0), 100, PureDP(1), REPLACE)
+    zoom = Zoom((0.0, 1.0), 100, ONES, REPLACE)
     apart, scale = zoom.moved_apart[0], zoom.width_noise().scales[0]
 
     def wins(behind: float, scale: float) -> float:
@@ -184,10 +189,10 @@ def test_the_chance_of_an_index_changes_by_epsilon_and_no_more() -> None:
 
 def test_the_interval_that_is_published_has_the_stated_law() -> None:
     """Frequencies of chosen places by exact draws, against a simulation of the noisy maximum."""
-    zoom = Zoom((0.0, 1.0), 12, PureDP("1/2"), REPLACE)
+    zoom = Zoom((0.0, 1.0), 12, (PureDP("1/2"),) * 2, REPLACE)
     fine = placed(np.repeat([0.1, 0.35, 0.8], [6, 4, 2])).shares(zoom.fine)
-    values = np.array(zoom.place_scores(fine, 1)) / UNIT
-    drawn = [np.argmax(values + np.array(zoom.place_noise(1).draw()) / UNIT) for _ in range(3000)]
+    values = np.array(zoom.place_scores(fine, 2)) / UNIT
+    drawn = [np.argmax(values + np.array(zoom.place_noise(2).draw()) / UNIT) for _ in range(3000)]
     generator = np.random.default_rng(3)
 
     def expected(scale: float) -> np.ndarray:
@@ -201,12 +206,24 @@ def test_the_interval_that_is_published_has_the_stated_law() -> None:
     assert stats.chisquare(found, expected(4.0 * math.sqrt(2))).pvalue < 1e-6
 
 
-def test_the_first_of_equal_scores_wins_and_nothing_else_leaves() -> None:
-    zoom = Zoom((0.0, 1.0), 4, PureDP(1), REPLACE)
-    units = placed([0.1, 0.2, 0.7, 0.9])
-    scale, counts = zoomed(units, zoom, zoom.place_noise(1), lambda law: [0] * law.components)
-    assert scale is None
-    assert counts == (2 * UNIT, 0, 2 * UNIT)
+@pytest.mark.parametrize("near", [1.0, 0.05])
+def test_counts_get_the_noise_of_their_case_and_nothing_else_leaves(near: float) -> None:
+    """A wide interval: no place is chosen, and the law without one. A narrow one: the first fullest."""
+    zoom = Zoom((0.0, 1.0), 5, ONES, REPLACE)
+    units = placed(near * np.array([0.1, 0.2, 0.3, 0.7, 0.9]))
+    noises, asked = (KNormNoise.equal(3, 7), KNormNoise.equal(4, 9)), []
+    scale, counts = zoomed(units, zoom, noises, lambda law: asked.append(law) or [0] * law.components)
+    assert sum(counts) == 5 * UNIT
+    if near == 1.0:
+        assert scale is None
+        assert counts == (2 * UNIT, UNIT, UNIT, UNIT)
+        assert asked == [zoom.width_noise(), noises[1]]
+    else:
+        # A width of 3 / 64 holds all five, one of 1 / 32 three, at the first place.
+        assert scale is not None
+        width = CANDIDATES.index((6, 2))
+        assert np.array_equal(scale.knots, zoom.scale(width, 0).knots)
+        assert asked == [zoom.width_noise(), zoom.place_noise(width), noises[0]]
 
 
 # What is charged.
@@ -217,12 +234,33 @@ def test_the_first_of_equal_scores_wins_and_nothing_else_leaves() -> None:
 )
 def test_parts_add_up_to_what_was_asked_for(guarantee: object) -> None:
     zoom, rest = zoom_for(ENDS, 3000, guarantee, REPLACE)  # type: ignore[arg-type]
-    assert zoom.part == PureDP("1/50")
-    assert added([zoom.part, zoom.part, rest]) == guarantee
+    assert zoom.parts == (PureDP("3/200"), PureDP("13/600"))
+    assert added([*zoom.parts, rest]) == guarantee
     few, _ = zoom_for(ENDS, 10, PureDP(1), REPLACE)
-    assert few.part == PureDP("1/10")
+    assert few.parts == (PureDP("9/88"), PureDP("13/88"))
     many, _ = zoom_for(ENDS, 10**6, PureDP(1), REPLACE)
-    assert many.part == PureDP("1/80")
+    assert many.parts == (PureDP("9/880"), PureDP("13/880"))
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_both_laws_of_the_counts_cost_what_is_left(neighbours: str) -> None:
+    unit = {"neighbours": neighbours} | ({"public_size": 3000} if neighbours == "add-remove" else {})
+    plan = PrivateDensity(1, domain=ENDS, **unit).plan(3000)
+    placed_law, unplaced = plan.noises
+    apart = 2 * UNIT if neighbours == "replace-one" else UNIT
+    # 1 - 110 / n with a place, 1 - 45 / n without.
+    assert set(placed_law.scales) == {math.ceil(apart / Fraction(289, 300))}
+    assert set(unplaced.scales) == {math.ceil(apart / Fraction(197, 200))}
+    assert plan.costs()["place and counts"].guarantee == PureDP("197/200")
+    with pytest.raises(DpfdaError, match="which is more than"):
+        replace(plan, unplaced=KNormNoise.equal(9, unplaced.scales[0] - 1)).costs()
+
+
+def test_under_rho_counts_have_one_law() -> None:
+    plan = PrivateDensity(rho=0.5, domain=ENDS).plan(3000)
+    assert plan.noises == (plan.noise, plan.noise)
+    assert list(plan.costs()) == ["width of an interval", "place of the interval", "counts"]
+    assert within(plan.certified().achieved, ZeroConcentratedDP("1/2"))
 
 
 def test_the_default_follows_from_public_numbers() -> None:
@@ -244,10 +282,8 @@ def test_all_is_charged_before_the_first_choice(tmp_path, monkeypatch) -> None:
     release = (
         PrivateDensity(1, domain=ENDS, unit="person", ledger=ledger.of("incomes")).fit(points).release_
     )
-    assert release.certificate.stages == ("width of an interval", "place of the interval", "counts")
-    assert [cost.guarantee for cost in release.certificate.costs] == [
-        PureDP("1/50"), PureDP("1/50"), PureDP("24/25")
-    ]  # fmt: skip
+    assert release.certificate.stages == ("width of an interval", "place and counts")
+    assert [cost.guarantee for cost in release.certificate.costs] == [PureDP("3/200"), PureDP("197/200")]
     assert release.guarantee == PureDP(1)
     assert within(release.certificate.achieved, PureDP(1))
     monkeypatch.setattr("dpfda.publication.zooms.zoomed", lambda *given: pytest.fail("drawn"))
@@ -432,12 +468,12 @@ def test_values_that_repeat_keep_their_tail(scale: str) -> None:
 
 
 def test_fine_cells_are_the_candidates() -> None:
-    zoom = Zoom((0.0, 1.0), 9, PureDP(1), REPLACE)
-    assert zoom.fine.size == FINE == 2 ** (DEEPEST + 1)
-    for width, place in itertools.product((4, 9), (0, 5)):
+    zoom = Zoom((0.0, 1.0), 9, ONES, REPLACE)
+    assert zoom.fine.size == FINE == 2 ** CANDIDATES[-1][0]
+    for width, place in itertools.product((7, 18), (0, 5)):
         scale = zoom.scale(width, place)
-        assert scale is not None
-        middle = (place + 1) * 2.0 ** -(width + 1)
+        k, blocks = CANDIDATES[width]
+        middle = (place + blocks / 2) * 2.0**-k
         # Even in the middle: cells there are about as wide as the interval's share of the scale.
         assert scale.slopes(middle) == pytest.approx(
             scale.slopes(np.linspace(0, 1, 999)).max(), rel=1e-2
@@ -488,7 +524,7 @@ def test_a_million_cells_are_refused() -> None:
 def test_every_neighbour_at_the_ends_of_any_domain_keeps_the_distance(neighbours: Neighbours) -> None:
     """All replacements, or additions, among points at, beside and beyond ends and edges of cells."""
     for ends in ((-1e100, 1e100), (1.0, 1 + 2.0**-23)):
-        zoom = Zoom(ends, 3, PureDP(1), neighbours)
+        zoom = Zoom(ends, 3, ONES, neighbours)
         edge = zoom.fine.edges[0][FINE // 2]
         pool = [*ends, edge, np.nextafter(edge, -np.inf), 2 * ends[1], -np.inf]
         base = [ends[0], edge, ends[1]]

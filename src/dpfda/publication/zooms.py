@@ -13,6 +13,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import charge, recomputed
 
+# On counts at a chosen place, and on counts where none is chosen.
+Noises = tuple[NoiseLaw, NoiseLaw]
 Draw = Callable[[NoiseLaw], Sequence[int]]
 
 
@@ -26,7 +28,7 @@ class Placed(Protocol):
 def publish_zoomed(
     units: Placed,
     zoom: Zoom,
-    noise: NoiseLaw,
+    noises: Noises,
     certificate: Certificate,
     entry: Mapping[str, object],
     ledger: AnyLedger | None = None,
@@ -40,8 +42,9 @@ def publish_zoomed(
         Private.
     zoom : Zoom
         How the interval is chosen.
-    noise : NoiseLaw
-        Calibrated law on the counts, which has been checked against its part of the certificate.
+    noises : (NoiseLaw, NoiseLaw)
+        Calibrated laws on the counts, with a place and without one, which have been checked against
+        their part of the certificate.
     certificate : Certificate
         Of the whole; its costs are charged.
     entry, ledger, dataset
@@ -52,24 +55,31 @@ def publish_zoomed(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    for law, apart in zip((zoom.width_noise(), zoom.place_noise(1)), zoom.moved_apart, strict=True):
-        recomputed(law, "l1", apart, zoom.part)
+    laws = zoom.width_noise(), zoom.place_noise(1)
+    for law, apart, part in zip(laws, zoom.moved_apart, zoom.parts, strict=True):
+        recomputed(law, "l1", apart, part)
     charge(ledger, dataset, certificate, entry)
-    return *zoomed(units, zoom, noise, lambda law: law.draw()), certificate
+    return *zoomed(units, zoom, noises, lambda law: law.draw()), certificate
 
 
 def zoomed(
-    units: Placed, zoom: Zoom, noise: NoiseLaw, draw: Draw
+    units: Placed, zoom: Zoom, noises: Noises, draw: Draw
 ) -> tuple[Scale | None, tuple[int, ...]]:
-    """The chosen scale and the noisy counts on it; the caller has charged for both."""
+    """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
     fine = units.shares(zoom.fine)
     width = _largest(zoom.width_scores(fine), draw(zoom.width_noise()))
-    place = _largest(zoom.place_scores(fine, width), draw(zoom.place_noise(width)))
-    scale, count = zoom.scale(width, place), noise.components
-    regular = CellGrid.regular(count, zoom.domain_range)
-    cells = regular if scale is None else CellGrid.regular(count, (0.0, 1.0)).along(scale)
-    added = zip(units.shares(cells), draw(noise), strict=True)
-    return scale, tuple(int(total) + int(drawn) for total, drawn in added)
+    placed, unplaced = noises
+    if zoom.narrow(width):
+        place = _largest(zoom.place_scores(fine, width), draw(zoom.place_noise(width)))
+        scale = zoom.scale(width, place)
+        cells = CellGrid.regular(placed.components, (0.0, 1.0)).along(scale)
+        return scale, _added(units, cells, draw(placed))
+    cells = CellGrid.regular(unplaced.components, zoom.domain_range)
+    return None, _added(units, cells, draw(unplaced))
+
+
+def _added(units: Placed, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(a) + int(b) for a, b in zip(units.shares(cells), noise, strict=True))
 
 
 def _largest(scores: Sequence[int], noise: Sequence[int]) -> int:

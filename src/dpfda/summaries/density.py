@@ -62,8 +62,9 @@ class PrivateDensity(Estimator):
         On an interval: what cells are equal on. "linear": the domain itself. "log", public points of the
         axis between two of which lie equally many cells (quantiles of an earlier publication, say), or
         a public increasing function: no cost. "zoom": even around an interval with about half of the
-        units, logarithmic far from it; the interval is chosen privately for an epsilon of 120 / n, but
-        from a 40th to a fifth of the whole (`dpfda.mechanisms.design.zoom`). By default "zoom" where
+        units, logarithmic far from it; the interval is chosen privately for an epsilon of 110 / n, but
+        from a 40th to a quarter of the whole, of which more than half goes back to the counts where the
+        interval is wide (`dpfda.mechanisms.design.zoom`). By default "zoom" where
         n epsilon is at least 500 and neither cells nor a bandwidth are given; else "linear".
     bandwidth : "adaptive", "monotone" or float, optional
         How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
@@ -101,9 +102,9 @@ class PrivateDensity(Estimator):
     are, because a person is in one cell. Gaussian noise is calibrated to the l2 difference. The loss of
     the integer scales in force is computed again, exactly, before anything is drawn.
 
-    *Zoom.* Two noisy maxima choose an interval, each with half of its part, and the counts get what
-    is left. Each satisfies its part whatever came before, so the whole is epsilon by basic composition;
-    all of it is charged before the first noise. Proof: `dpfda.mechanisms.design.zoom`.
+    *Zoom.* Up to two noisy maxima choose an interval, each with a part of epsilon, and the counts get
+    what is left. Each satisfies its part whatever came before, so the whole is epsilon by basic
+    composition; all of it is charged before the first noise. Proof: `dpfda.mechanisms.design.zoom`.
 
     *Kernel.* Element and sensitivity: `dpfda.summaries.density_kernel`.
 

@@ -22,7 +22,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added, pure_part
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Plan, Prepared, publish_integers, recomputed, stamp
 from dpfda.publication.zooms import publish_zoomed
@@ -70,6 +70,8 @@ class DensityPlan(Plan):
         A public one, on which cells are equal.
     zoom : Zoom, optional
         How a scale will be chosen.
+    unplaced : NoiseLaw, optional
+        On the counts where the choice leaves cells equal on the domain, if that costs less.
     """
 
     cells: CellGrid
@@ -89,11 +91,17 @@ class DensityPlan(Plan):
     expected_size: int | None = None
     public_scale: Scale | None = None
     zoom: Zoom | None = None
+    unplaced: NoiseLaw | None = None
+
+    @property
+    def noises(self) -> tuple[NoiseLaw, NoiseLaw]:
+        """On the counts where a place is chosen, and where none is."""
+        return self.noise, self.unplaced or self.noise
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged, for everything."""
-        parts = [] if self.zoom is None else [self.zoom.part] * 2
+        parts = [] if self.zoom is None else self.zoom.parts
         return added([*parts, self.counted])
 
     @property
@@ -141,8 +149,13 @@ class DensityPlan(Plan):
         counts = cost_of(self.noise, achieved, self.counted)
         if self.zoom is None:
             return {WHOLE: counts}
-        part = Cost(self.zoom.part)
-        return {"width of an interval": part, "place of the interval": part, "counts": counts}
+        width, place = (Cost(part) for part in self.zoom.parts)
+        if self.unplaced is None:
+            return {"width of an interval": width, "place of the interval": place, "counts": counts}
+        # The one or the other: no more is known of the loss than what both are within.
+        rest = added([self.zoom.parts[1], self.counted])
+        recomputed(self.unplaced, self.norm, self.width, rest)
+        return {"width of an interval": width, "place and counts": Cost(rest)}
 
     # What to expect.
 
@@ -208,15 +221,15 @@ class DensityPlan(Plan):
             The one that was chosen.
         """
         scale = scale or self.public_scale
+        # Where none was chosen, cells are equal on the domain.
+        regular = scale is None and self.zoom is not None
         shared: dict[str, Any] = {
             "public_size": self.size,
-            "noise": self.noise,
+            "noise": self.noises[regular],
             "certificate": certificate,
             "about": {**self.about, **stamp()},
         }
         if self.kernel is None or self.elements is None:
-            # Where none was chosen, cells are equal on the domain.
-            regular = scale is None and self.zoom is not None
             made = ReleasedHistogram(
                 cells=CellGrid.regular(self.cells.size, self.domain_range) if regular else self.cells,
                 noisy_counts=noisy,
@@ -297,10 +310,11 @@ def density_plan(
                 cells = choose_cells(number, len(domain), rest, neighbours, noise)
             cells = CellGrid.regular(cells, domain if made is None and zoom is None else (0.0, 1.0))
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
-    elements = None
+    elements, unplaced = None, None
     if kernel is None:
         check_smoothing(smoothing, cells, "bandwidth")
         law, charged, norm, width = share_noise(cells.size, rest, neighbours, noise)
+        unplaced = _unplaced(zoom, charged, cells.size, neighbours)
     else:
         elements = kernel.elements(cells, _known(designed, "public_size"))
         norm, width = elements.norm, elements.width(neighbours) << EXPONENT
@@ -308,8 +322,17 @@ def density_plan(
         law = elements.law(width, charged)
     return DensityPlan(
         cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
-        elements, again, count if planned else None, made, zoom,
+        elements, again, count if planned else None, made, zoom, unplaced,
     )  # fmt: skip
+
+
+def _unplaced(
+    zoom: Zoom | None, charged: Guarantee, cells: int, neighbours: Neighbours
+) -> NoiseLaw | None:
+    """The law of counts that get the part of the place too, where all is pure."""
+    if zoom is None or not isinstance(charged, PureDP):
+        return None
+    return share_noise(cells, added([zoom.parts[1], charged]), neighbours, "laplace")[0]
 
 
 def publish_density(
@@ -321,7 +344,7 @@ def publish_density(
     plan = prepared.plan
     if plan.zoom is not None:
         scale, noisy, certificate = publish_zoomed(
-            prepared.total, plan.zoom, plan.noise, plan.certified(), plan.entry(), ledger, dataset
+            prepared.total, plan.zoom, plan.noises, plan.certified(), plan.entry(), ledger, dataset
         )
         return plan.assemble(noisy, certificate, scale)
     noisy, certificate = publish_integers(

@@ -163,11 +163,14 @@ def simulate_density(
     plan = prepared.plan
     marked = {**plan.about, "simulated": "NOT PRIVATE (simulated noise)"}
     if plan.zoom is not None:
+        # Counts get what they would get without a choice, so that the two can be compared draw by draw.
+        choices = generator.spawn(1)[0]
 
         def draw(law: NoiseLaw) -> list[int]:
-            return [int(z) for z in np.rint(law.simulate(generator, 1)[0]) * noise]
+            source = generator if law in plan.noises else choices
+            return [int(z) for z in np.rint(law.simulate(source, 1)[0]) * noise]
 
-        scale, counts = zoomed(prepared.total, plan.zoom, plan.noise, draw)
+        scale, counts = zoomed(prepared.total, plan.zoom, plan.noises, draw)
         return replace(plan, about=marked).assemble(counts, plan.certified(), scale)
     exact = prepared.total._total
     drawn = np.rint(plan.noise.simulate(generator, 1)[0]) * noise

@@ -1,15 +1,16 @@
-"""Where a density is looked at closely: an interval with about half of the units, chosen privately.
+"""Where a density is looked at closely: an interval with three fifths of the units, chosen privately.
 
-Candidates are intervals of width 2^-i of the domain, i = 0..14, at every half of their width. From the
-exact shares of 2^15 fine cells two choices are made, each a noisy maximum with its own part of the
-budget:
+Candidates are intervals of two or three blocks of width 2^-k of the domain, k = 1..15, at every block:
+their widths are 1, 3/4, 1/2, 3/8, .. 2^-14. From the exact shares of 2^15 fine cells up to two choices
+are made, each a noisy maximum with its own part of the budget:
 
-1. *the width*: the i whose fullest interval is closest to half of the n units. With m_i the largest
-   share that an interval of width i has, in units of w = 2^20, the score is -|2 m_i - n w|, n being
-   public. A unit moves every m_i by at most w and so every score by at most 2 w, and two scores apart
-   by at most 4 w, whether it is replaced, added or removed;
-2. *the place*: the fullest interval of that width. A unit that is added moves all shares up by 0 to w,
-   so two of them apart by at most w; one that is replaced, by at most 2 w.
+1. *the width*: that whose fullest interval is closest to 3/5 of the n units. With m_i the largest share
+   that an interval of width i has, in units of w = 2^20, the score is -|5 m_i - 3 n w|, n being public.
+   A unit moves every m_i by at most w and so every score by at most 5 w, and two scores apart by at most
+   10 w, whether it is replaced, added or removed;
+2. *the place*, only where that width is less than an eighth of the domain: the fullest interval of that
+   width. A unit that is added moves all shares up by 0 to w, so two of them apart by at most w; one that
+   is replaced, by at most 2 w.
 
 **Noisy maximum.** Scores s get independent noise Z, Laplace variables of scale B rounded to integers,
 and the index of the largest s + Z, the first of these on a tie, is all that is published. P(Z >= t + d)
@@ -18,9 +19,15 @@ where its own noise reaches an integer t that depends on differences of scores a
 by at most d between neighbours, so does t: each probability changes by a factor of at most exp(d / B),
 the guarantee is pure d / B (Dwork & Roth 2014, Claim 3.9), and B = d / epsilon is rounded up.
 
-A scale that is even within the chosen interval and logarithmic far from it
-(`dpfda.bases.scales.Scale.zoom`) then carries equal cells. Where the interval is no narrower than an
-eighth of the domain, cells are equal on the domain itself.
+**What is left.** With parts a of the width, b of the place and c of the counts, a narrow width is
+followed by a choice that is pure b and counts that are pure c, a wide one by counts that are pure b + c,
+on equal cells of the domain itself. Which of the two it is follows from the published width: given that,
+all that comes after is pure b + c either way, so the whole is pure a + b + c by basic composition (Dwork
+& Roth 2014, Theorem B.1, for mechanisms that know the earlier outputs). Under rho, or where the noise on
+counts needs delta, they get c in both cases.
+
+Where a place was chosen, a scale that is even within the interval and logarithmic far from it
+(`dpfda.bases.scales.Scale.zoom`) carries equal cells.
 """
 
 from __future__ import annotations
@@ -39,19 +46,24 @@ from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, pure_part
 
-# Widths of candidates are 2^-i of the domain.
-DEEPEST = 14
-FINE = 2 ** (DEEPEST + 1)
-# Domains are not looked at more closely for intervals wider than 2^-i.
-NARROW = 4
-# What is spent is SPENT / n, on both choices together: of 8000 trials with each of ten densities 1 in
-# 80 (a peak of a thousandth of the domain) and else at most 1 in 500 chose an interval with less than
-# a fifth of the units; with 80 / n up to 1 in 4. It is never more than the largest share of epsilon,
-# nor less than the least, with which choices do not fail where n epsilon is large.
-SPENT = 120
-LARGEST_SHARE = Fraction(1, 5)
+# Candidates have so many blocks, of width 2^-k of the domain.
+DEEPEST = 15
+FINE = 2**DEEPEST
+CANDIDATES = ((1, 2), *((k, blocks) for k in range(2, DEEPEST + 1) for blocks in (3, 2)))
+# The share of units that an interval should have. Too narrow an interval does most harm, and the scores
+# of narrow ones are farther from that of the best for three fifths than for a half.
+TARGET = Fraction(3, 5)
+# Domains are not looked at more closely for intervals as wide as this share of them.
+WIDE = 1 / 8
+# What is spent is SPENT / n, on the width and the place: of 12,000 trials with each of 13 densities at
+# most 1 in 500 chose an interval with less than a fifth of the units (most with a peak of 1 / 10,000),
+# and at most 1 in 300 a wide one where a narrow one was best; with 30 and 50 up to 1 in 30 and 1 in 47.
+# Together it is never more than the largest share of epsilon, nor less than the least, with which
+# choices do not fail where n epsilon is large.
+SPENT = (45, 65)
+LARGEST_SHARE = Fraction(1, 4)
 LEAST_SHARE = Fraction(1, 40)
-# By default where n epsilon is at least this.
+# By default where n epsilon is at least this: below it choices fail too often for their price.
 LEAST_BUDGET = 500
 # The ends of a domain are at least so far apart, over the larger of them.
 FLOATS_APART = 2.0**-24
@@ -66,14 +78,14 @@ class Zoom:
     domain_range : (float, float)
     size : int
         Public number of units, or a public number in its place.
-    part : PureDP
-        What each of the two choices costs.
+    parts : (PureDP, PureDP)
+        What the choice of the width costs, and that of the place.
     neighbours : Neighbours
     """
 
     domain_range: tuple[float, float]
     size: int
-    part: PureDP
+    parts: tuple[PureDP, PureDP]
     neighbours: Neighbours
 
     @property
@@ -84,36 +96,44 @@ class Zoom:
     @property
     def moved_apart(self) -> tuple[int, int]:
         """By how much a unit moves two scores apart: of widths, of places."""
-        return 4 * UNIT, self.neighbours.differences(UNIT)
+        return 2 * TARGET.denominator * UNIT, self.neighbours.differences(UNIT)
 
     def width_noise(self) -> KNormNoise:
         """On the scores of widths."""
-        return self._noise(DEEPEST + 1, self.moved_apart[0])
+        return self._noise(len(CANDIDATES), 0)
 
     def place_noise(self, width: int) -> KNormNoise:
-        """On the scores of places of intervals of width 2^-width."""
-        return self._noise(2 ** (width + 1) - 1, self.moved_apart[1])
+        """On the scores of places of intervals of the width with this number."""
+        k, blocks = CANDIDATES[width]
+        return self._noise(2**k - blocks + 1, 1)
 
-    def _noise(self, count: int, apart: int) -> KNormNoise:
-        return KNormNoise.equal(count, knorm_noise((1,), (1.0,), "l1", apart, self.part).scales[0])
+    def _noise(self, count: int, choice: int) -> KNormNoise:
+        one = knorm_noise((1,), (1.0,), "l1", self.moved_apart[choice], self.parts[choice])
+        return KNormNoise.equal(count, one.scales[0])
 
     def width_scores(self, weights: Sequence[int]) -> list[int]:
         """Private: a score for each width, from the shares of the fine cells."""
-        target = self.size * UNIT
-        return [-abs(2 * max(self.place_scores(weights, i)) - target) for i in range(DEEPEST + 1)]
+        target, cells = TARGET.numerator * self.size * UNIT, np.asarray(weights, dtype=np.int64)
+        fullest = (max(self.place_scores(cells, width)) for width in range(len(CANDIDATES)))
+        return [-abs(TARGET.denominator * share - target) for share in fullest]
 
-    def place_scores(self, weights: Sequence[int], width: int) -> list[int]:
-        """Private: the share of each interval of width 2^-width."""
-        half = _halves(np.asarray(weights, dtype=np.int64), width)
-        found: list[int] = (half[1:] + half[:-1]).tolist()
+    def place_scores(self, weights: Sequence[int] | Integers, width: int) -> list[int]:
+        """Private: the share of each interval of the width with this number."""
+        k, blocks = CANDIDATES[width]
+        each = np.asarray(weights, dtype=np.int64).reshape(2**k, -1).sum(axis=1)
+        found: list[int] = np.convolve(each, np.ones(blocks, dtype=np.int64), "valid").tolist()
         return found
 
-    def scale(self, width: int, place: int) -> Scale | None:
-        """The scale for a chosen interval; None where it is too wide for one."""
-        if width < NARROW:
-            return None
-        a, b = self.domain_range
-        return Scale.zoom((a, b), a + (b - a) * (place + 1) * 2.0 ** -(width + 1), (b - a) * 2.0**-width)
+    def narrow(self, width: int) -> bool:
+        """Whether the width with this number has a place chosen for it."""
+        k, blocks = CANDIDATES[width]
+        return blocks * 2.0**-k < WIDE
+
+    def scale(self, width: int, place: int) -> Scale:
+        """The scale for a chosen interval."""
+        (a, b), (k, blocks) = self.domain_range, CANDIDATES[width]
+        middle = a + (b - a) * (place + blocks / 2) * 2.0**-k
+        return Scale.zoom((a, b), middle, (b - a) * blocks * 2.0**-k)
 
 
 def zoom_for(
@@ -132,13 +152,13 @@ def zoom_for(
             "domain", words, f"{domain_range}", "Subtract a public number from all points."
         )
     whole = pure_part(guarantee).epsilon
-    spent = max(Fraction(SPENT, size), whole * LEAST_SHARE)
-    part = PureDP(min(spent, whole * LARGEST_SHARE) / 2)
-    return Zoom(domain_range, size, part, neighbours), _rest(guarantee, part)
+    spent = min(max(Fraction(sum(SPENT), size), whole * LEAST_SHARE), whole * LARGEST_SHARE)
+    width, place = (PureDP(spent * part / sum(SPENT)) for part in SPENT)
+    return Zoom(domain_range, size, (width, place), neighbours), _rest(guarantee, (width, place))
 
 
 def zooms(size: int, guarantee: Guarantee) -> bool:
-    """Whether an interval is chosen by default: where a fifth of epsilon is enough for it."""
+    """Whether an interval is chosen by default."""
     return size * pure_part(guarantee).epsilon >= LEAST_BUDGET
 
 
@@ -148,13 +168,9 @@ def far_enough(domain_range: tuple[float, float]) -> bool:
     return b - a > FLOATS_APART * max(abs(a), abs(b))
 
 
-def _rest(guarantee: Guarantee, part: PureDP) -> Guarantee:
+def _rest(guarantee: Guarantee, parts: tuple[PureDP, PureDP]) -> Guarantee:
     if isinstance(guarantee, ZeroConcentratedDP):
-        return ZeroConcentratedDP(guarantee.rho - part.epsilon**2)
-    left = guarantee.epsilon - 2 * part.epsilon
+        width, place = (part.epsilon**2 / 2 for part in parts)
+        return ZeroConcentratedDP(guarantee.rho - width - place)
+    left = guarantee.epsilon - sum(part.epsilon for part in parts)
     return PureDP(left) if isinstance(guarantee, PureDP) else type(guarantee)(left, guarantee.delta)
-
-
-def _halves(weights: Integers, width: int) -> Integers:
-    """Shares of halves of intervals of width 2^-width."""
-    return np.asarray(weights.reshape(2 ** (width + 1), -1).sum(axis=1))
