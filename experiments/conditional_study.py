@@ -1,6 +1,6 @@
 """Conditional densities: beside histograms in slices, and how often their bands hold.
 
-Run `python -m experiments.conditional_study` (`--quick` for few samples).
+Run `python -m experiments.conditional_study` (`--quick` for few samples). It goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dpfda.testing import simulate_density
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20261124
-SAMPLES, BANDS, QUICK = 6, 100, 2
+SEED = 20261127
+SAMPLES, BANDS, QUICK = 24, 100, 2
 # (n, epsilon) of the comparison; of the bands; values of the covariate, in the middle and where few are.
 CASES, BANDED, PLACES = ((2000, 0.3), (2000, 1.0), (20_000, 1.0)), ((500, 1.0), (5000, 1.0)), (0.5, 0.9)
 SLICES, CELLS = (1, 2, 4, 8, 16), (4, 8, 16, 32)
@@ -115,7 +115,8 @@ def held(name: str, n: int, epsilon: float, place: float, samples: int, seed: in
         exact = simulate_density(prepared, generator, noise=False).raw
         conditional = noisy.conditional(place)
         band = conditional.band(LEVEL)
-        before = conditional._before(noisy.raw.smoother.coefficients(exact.counts / exact.size))
+        coefficients = noisy.raw.smoother.coefficients(exact.counts / exact.size)
+        before = conditional._before(conditional._lines(coefficients))
         nodes = conditional._made(before)
         other = np.interp(band.points, (np.arange(nodes.size) + 0.5) / nodes.size, nodes)
         own = conditional(band.points)
@@ -132,13 +133,13 @@ def main() -> None:
     options = common.read_options(str(__doc__), SEED)
     samples, bands = (QUICK, QUICK) if options.quick else (SAMPLES, BANDS)
     cases = [(name, *case) for name in LAWS for case in (CASES[:1] if options.quick else CASES)]
-    rows = [
-        row for case in common.shown(cases, "errors") for row in compared(*case, samples, options.seed)
-    ]
-    common.write_csv(options.results / "conditional.csv", rows)
     every = [(name, *case, place) for name in LAWS for case in BANDED for place in PLACES]
-    found = [held(*case, bands, options.seed) for case in common.shown(every, "bands")]
-    common.write_csv(options.results / "conditional_bands.csv", found)
+    common.resumed(
+        options, "conditional.csv", cases, lambda case: compared(*case, samples, options.seed)
+    )
+    common.resumed(
+        options, "conditional_bands.csv", every, lambda case: [held(*case, bands, options.seed)]
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -231,6 +231,7 @@ def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:
     return np.asarray(scipy.fft.idctn(folded, norm="ortho", workers=1) * math.sqrt(folded.size))
 
 
+@lru_cache(maxsize=64)
 def aliases(modes: int, cells: int) -> tuple[Integers, Floats]:
     """What a cosine function looks like at the midpoints of equal cells.
 
@@ -248,7 +249,8 @@ def aliases(modes: int, cells: int) -> tuple[Integers, Floats]:
     sign = np.where(turn % 2 == 0, 1.0, -1.0) * np.where(rest > cells, -1.0, 1.0)
     # All functions but the first have the factor 2^(1/2), also those that look constant.
     sign = np.where((like == 0) & (k > 0), sign * math.sqrt(2.0), sign)
-    return like, np.where(like == cells, 0.0, sign)
+    like.setflags(write=False)
+    return like, frozen(np.where(like == cells, 0.0, sign))
 
 
 def _fold(coefficients: Floats, cells: int) -> Floats:

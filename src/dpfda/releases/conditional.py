@@ -103,24 +103,27 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     @cached_property
     def _nearest(self) -> tuple[Floats, float | None]:
-        return frozen(self._made(self._before(self.raw.coefficients))), None
+        return frozen(self._made(self._before(self._lines(self.raw.coefficients)))), None
 
     def _made(self, before: Floats) -> Floats:
         """The nearest density, by its values at the nodes."""
         return nearest_probabilities(before / before.size) * before.size / self._volume
 
-    def _before(self, coefficients: Floats) -> Floats:
-        """What is made a density, at the nodes of the unit interval, of coefficients in the plane."""
-        difference, marginal, share = self._parts(coefficients)
+    def _before(self, lines: Floats) -> Floats:
+        """What is made a density, at the nodes of the unit interval, of `_lines` (2, K, ..)."""
+        difference, marginal, share = self._parts(lines)
         kept, least = self._reliable
-        return marginal + kept * difference / max(share, least)
+        return np.asarray(marginal + kept * difference / np.maximum(share, least))
 
-    def _parts(self, coefficients: Floats) -> tuple[Floats, Floats, float]:
-        """Of a smooth function in the plane: g - f m and m at the nodes, and f."""
+    def _lines(self, coefficients: Floats) -> Floats:
+        """Of coefficients in the plane: those along the variable of g and of m, (2, K)."""
         along = np.moveaxis(coefficients, self.axis, 0)
-        joint = self._waves @ along
-        marginal = self._functions @ along[0]
-        return self._functions @ joint - joint[0] * marginal, marginal, float(joint[0])
+        return np.stack([self._waves @ along, along[0]])
+
+    def _parts(self, lines: Floats) -> tuple[Floats, Floats, Floats]:
+        """Of a smooth function in the plane: g - f m and m at the nodes, and f."""
+        joint, marginal = (self._functions @ line for line in lines)
+        return joint - lines[0, 0] * marginal, marginal, lines[0, 0]
 
     @cached_property
     def _waves(self) -> Floats:
@@ -140,7 +143,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         at[:, self.axis], at[:, 1 - self.axis] = self._position, _middles(AVERAGED)
         variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
         noise = variance * float(np.mean(np.sum(self.raw.smoother.response(at) ** 2, axis=1)))
-        square = float(np.mean(self._parts(self.raw.coefficients)[0] ** 2))
+        square = float(np.mean(self._parts(self._lines(self.raw.coefficients))[0] ** 2))
         kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
         return kept, max(noise**0.5, TINY)
 
@@ -163,19 +166,19 @@ class ReleasedConditionalDensity(ReleasedDensity):
         of f does that a share `level` of it stays below. That is approximate; measured coverage is in
         the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
         """
-        where, middle = at[:, 0], self._before(self.raw.coefficients)
+        where, lines = at[:, 0], self._lines(self.raw.coefficients)
         generator = np.random.Generator(np.random.Philox(key=4))
         step, own = 2.0**-self.raw.exponent, self.node_values
         a, b = self.domain_range[0]
         nodes = a + (b - a) * _middles(own.size)
-        errors, before = np.empty((2, DRAWN, len(at)))
-        shares = np.empty(DRAWN)
+        without = np.empty((*lines.shape, DRAWN))
         for draw in range(DRAWN):
             noise = self.raw.noise.simulate(generator, 1)[0].reshape(self.raw.cells.shape) * step
             exact = self.raw.smoother.coefficients((self.raw.counts - noise) / self.raw.size)
-            other, shares[draw] = self._before(exact), self._parts(exact)[2]
-            errors[draw] = np.interp(where, nodes, self._made(other) - own)
-            before[draw] = np.interp(where, nodes, other - middle)
+            without[..., draw] = self._lines(exact)
+        others, middle = self._before(without).T, self._before(lines)
+        errors = np.array([np.interp(where, nodes, self._made(other) - own) for other in others])
+        before = np.array([np.interp(where, nodes, other - middle) for other in others])
         if simultaneous:
             deviation = np.sqrt(np.mean(before**2, axis=0))
             deviation = np.where(deviation > 0, deviation, 1.0)
@@ -183,8 +186,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
             width = np.quantile(reached, level, method="higher") * deviation
         else:
             width = np.quantile(np.abs(errors), level, axis=0, method="higher")
-        share, (_, least) = self._parts(self.raw.coefficients)[2], self._reliable
-        larger = float(np.std(shares)) * max(1.0, float(scipy.special.ndtri(level)))
+        share, (_, least) = float(lines[0, 0]), self._reliable
+        larger = float(np.std(without[0, 0])) * max(1.0, float(scipy.special.ndtri(level)))
         width = width * (max(share, least) / max(share - larger, least))
         values = np.asarray(self(where))
         return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
