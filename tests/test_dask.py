@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import PrivacyUnit, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean
+from dpfda import (
+    PrivacyUnit,
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateMean,
+    PrivateQuantiles,
+)
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
@@ -160,6 +167,18 @@ def test_densities_have_the_integers_of_one_fit(rows, dimensions, grouped):
     assert made.total.with_noise([0] * size) == whole.total.with_noise([0] * size)
     assert made.plan.size == whole.plan.size
     assert (made.plan.noise, made.plan.unit) == (whole.plan.noise, whole.plan.unit)
+
+
+@pytest.mark.parametrize("labels", [None, "array", "dask"])
+def test_quantiles_gather_the_points_of_one_fit(labels):
+    points, whose = POINTS_IN_SPACE[:, 0], None if labels is None else PERSON
+    quantiles = PrivateQuantiles(1.0, domain=(0, 1))
+    lazy = whose if labels != "dask" else da.from_array(whose, chunks=13)
+    made = quantiles.prepare(da.from_array(points, chunks=13), lazy)
+    whole = quantiles.prepare(points, whose)
+    assert made.plan.size == whole.plan.size
+    found, expected = (each.total.ranked(whole.plan.points.nearest) for each in (made, whole))
+    assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -14,7 +14,11 @@ from test_file_format import VALID
 PACKAGE = Path(__file__).parents[1] / "r"
 FILES = sorted((PACKAGE / "inst" / "extdata").glob("*.json"))
 READINGS = PACKAGE / "tests" / "testthat" / "readings.json"
-PLACES = {"image": [[0.3, 0.62], [0.01, 0.99], [0.5, 0.5]], "answers": [1.0, 2.0]}
+PLACES = {
+    "image": [[0.3, 0.62], [0.01, 0.99], [0.5, 0.5]],
+    "answers": [1.0, 2.0],
+    "quantiles": [0.25, 0.75],
+}
 ENDS = ("lower", "upper")
 
 
@@ -46,7 +50,7 @@ def reading(path: Path) -> dict[str, Any]:
 
 
 def test_files_for_r_are_releases() -> None:
-    assert len(FILES) == 7
+    assert len(FILES) == 8
     for path in FILES:
         VALID.validate(json.loads(path.read_text(encoding="utf-8")))
 

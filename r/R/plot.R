@@ -48,8 +48,9 @@ draw_lines <- function(x, said, ylab, ...) {
   limits[2] <- limits[2] + (0.08 + 0.06 * length(drawn)) * diff(limits)
   single <- x$between == "nothing"
   words <- c(list(at, at, type = "n", ylim = limits, ylab = if (is.null(ylab)) labels[1] else ylab), said)
-  # Each answer has its number below it.
-  if (single) words <- c(words, list(xaxt = "n", xlim = range(at) + c(-0.5, 0.5)))
+  # Each answer has its number below it, each quantile its level.
+  beside <- if (length(at) > 1) min(diff(sort(at))) / 2 else 0.5
+  if (single) words <- c(words, list(xaxt = "n", xlim = range(at) + c(-beside, beside)))
   do.call(graphics::plot, with_own(words, list(...)))
   if (single) graphics::axis(1, at = at)
   colours <- grDevices::hcl.colors(max(3, length(drawn)), "Dark 3")[seq_along(drawn)]

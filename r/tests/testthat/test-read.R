@@ -1,5 +1,6 @@
 file_of <- function(name) system.file("extdata", paste0(name, ".json"), package = "dpfda")
-names_of_files <- c("answers", "classes", "comparison", "density", "image", "mean", "regression")
+names_of_files <- c("answers", "classes", "comparison", "density", "image", "mean", "quantiles",
+                    "regression")
 readings <- jsonlite::read_json("readings.json", simplifyVector = TRUE)
 
 test_that("every file is read, and says what Python says of it", {
@@ -81,6 +82,13 @@ test_that("answers are single points", {
   release <- read_release(file_of("answers"))
   expect_error(predict(release, 1.5), "must be among those of the file: 1, 2")
   expect_match(attr(confint(release), "band"), "each point by itself")
+})
+
+test_that("quantiles are values at levels, and nothing between them", {
+  release <- read_release(file_of("quantiles"))
+  expect_equal(as.data.frame(release)$level, c(0.25, 0.5, 0.75), ignore_attr = TRUE)
+  expect_equal(predict(release), as.numeric(as.data.frame(release)$value))
+  expect_error(predict(release, 0.4), "must be among those of the file: 0.25, 0.5, 0.75")
 })
 
 test_that("the band has the level of the file", {
