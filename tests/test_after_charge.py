@@ -262,7 +262,7 @@ def machine(draw: Draw) -> Make:
         **spoiled,
         "bounds": (-1, 1),
         "solver": draw.one_of("auto", "output", "objective", "sums", "gradient"),
-        "features": draw.one_of("auto", "linear", "fourier", "grid"),
+        "features": draw.one_of("auto", "linear", "quadratic", "fourier", "grid"),
         "components": draw.one_of(None, None, 2, 6),
         "penalty": draw.one_of(None, None, 0.01, 1.0, draw.scale(-5, 3)),
     }

@@ -16,6 +16,7 @@ from dpfda.records.features import (
     InputBox,
     LandmarkFeatures,
     LinearFeatures,
+    QuadraticFeatures,
     embedded,
     feature_ball,
     features_from_json,
@@ -27,6 +28,7 @@ MAPS: dict[str, FeatureMap] = {
     "short": LinearFeatures.of_columns(3, norm_bound=0.5),
     "waves": LinearFeatures.of_waves(3, 3),
     "no constant": LinearFeatures.of_columns(3, constant=0.0),
+    "products": QuadraticFeatures(LinearFeatures.of_waves(3), 0.4),
     "fourier": FourierFeatures.drawn(Matern(0.4, nu=1.5), 3, 21),
     "points": LandmarkFeatures.on_points(RBF(0.5), POINTS[:23]),
     "grid": LandmarkFeatures.on_grid(Matern(0.5, nu=2.5), 3, 4, 10),
@@ -112,6 +114,28 @@ def test_one_length_for_all_keeps_the_side_of_every_linear_function():
     assert np.array_equal(rows @ b > 0, affine > 0)
 
 
+def test_products_have_the_kernel_of_length_one_and_every_quadric():
+    linear = LinearFeatures.of_waves(3)
+    rows = QuadraticFeatures(linear, 0.4).values(POINTS)
+    units = linear.values(POINTS)
+    units /= np.linalg.norm(units, axis=1)[:, None]
+    np.testing.assert_allclose(
+        rows @ rows.T, 0.6 * units @ units.T + 0.4 * (units @ units.T) ** 2, atol=1e-12
+    )
+    # The sign of x y, and the side of an ellipsoid, are those of a sum of them.
+    centred = 2 * POINTS - 1
+    for quadric in (centred[:, 0] * centred[:, 1], np.sum(centred**2 * [1, 2, 3], axis=1) - 1.3):
+        scaled = quadric / np.sum(linear.values(POINTS) ** 2, axis=1)
+        fitted = rows @ np.linalg.lstsq(rows, scaled, rcond=None)[0]
+        np.testing.assert_allclose(fitted, scaled, atol=1e-7)
+
+
+def test_so_many_waves_that_the_products_do_not_exceed_a_number():
+    for most, count in ((2, 5), (5, 5), (8, 5), (9, 9), (100, 90)):
+        assert QuadraticFeatures.of_waves(50, most).components == count
+    assert QuadraticFeatures.of_waves(3, 100).components == 14
+
+
 def test_the_slowest_waves_of_smooth_columns_lose_little():
     at = (np.arange(64) + 0.5) / 64
     curves = 0.5 + 0.4 * np.sin(2 * np.pi * (at + np.linspace(0, 1, 50)[:, None]))
@@ -152,6 +176,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: LandmarkFeatures.on_points(RBF(), [[np.nan]]), "landmarks must be finite points"),
     (lambda: LandmarkFeatures.on_points(RBF(), [[0.0]], power=0.5), "power must lie between 1 and 10"),
     (lambda: LandmarkFeatures.on_grid(RBF(), 4, 10), "at most 4096 grid points; found 10000"),
+    (lambda: QuadraticFeatures(LinearFeatures.of_waves(2), 1.0), "share must lie between 0 and 1"),
     (lambda: LinearFeatures(np.zeros((2, 2)), np.zeros(2), 1.0, 1.0), "matrix must not be zero"),
     (lambda: LinearFeatures.of_columns(2, norm_bound=0.0), "norm_bound positive"),
     (lambda: LinearFeatures(np.eye(2), np.zeros(3), 1.0, 1.0), "one row an input"),

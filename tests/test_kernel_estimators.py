@@ -207,7 +207,7 @@ class TestReleases:
 class TestFiles:
     @pytest.mark.parametrize(
         "features",
-        ["linear", "fourier", "grid"],
+        ["linear", "quadratic", "fourier", "grid"],
     )
     def test_a_file_gives_the_release_back(self, tmp_path, features):
         kernel = Matern(0.5, nu=2.5)
@@ -514,7 +514,7 @@ class TestHostileRecords:
     @given(
         x=st.lists(st.tuples(WILD, WILD), min_size=2, max_size=6),
         y=st.lists(WILD, min_size=6, max_size=6),
-        features=st.sampled_from(["linear", "fourier", "grid"]),
+        features=st.sampled_from(["linear", "quadratic", "fourier", "grid"]),
         way=st.sampled_from([("huber", "objective"), ("huber", "output"), ("squared", "sums")]),
     )
     def test_no_values_raise_or_warn_under_repair(self, x, y, features, way):

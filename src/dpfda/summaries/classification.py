@@ -89,8 +89,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         many features, or "means" for more than two classes, for which there are "sums", "means" and
         "gradient" alone. See `dpfda.summaries.solvers` for what each guarantees. With a
         penalty, in a `dpfda.summaries.machine_plan.Solving`.
-    features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
-        "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
+    features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
+        "auto" is "grid" on one or two inputs; on more "quadratic" where n epsilon is large for their
+        number, else "linear". With a kernel, the number of features
         and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
         maps: `LinearFeatures.of_curves` takes curves and images.
     domain : Domain, optional

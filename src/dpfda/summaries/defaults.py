@@ -36,8 +36,9 @@ OUTPUT_ADVANTAGE = 1.7
 LARGEST_INEXACTNESS, LARGEST_PENALTY = 0.2, 1e3
 OUTPUT_PENALTY, SQUARED_PENALTY, OBJECTIVE_PENALTY, SUMS_PENALTY = 5.0, 6.5, 2.0, 0.5
 HINGE_PENALTY = 1.5
-# Number of features of two inputs for classes, over the cube root of n epsilon: a cubic from 500 on.
-BORDER = 1.26
+# Number of features of two inputs for classes, over the cube root of n epsilon: a cubic from 500 on; and
+# for several classes.
+BORDER, BORDERS = 1.26, 1.6
 # From this on, of n epsilon over C times the root of the number of features, the squares of features are
 # worth their noise; found on public data.
 SUMS_SIGNAL = 600.0
@@ -45,6 +46,9 @@ SUMS_SIGNAL = 600.0
 WAVES, FEWEST_WAVES = 0.65, 14
 # The same for descent, whose noise in a coordinate does not grow with their number; and BORDER.
 DESCENT_WAVES, DESCENT_BORDER = 1.6, 3.0
+# Number of features over the root of n epsilon up to which products of columns are taken: for descent,
+# and else. And the most of them, so that very many records fit into memory.
+DESCENT_PRODUCTS, PRODUCTS, MOST_PRODUCTS = 2.0, 1.25, 100
 
 
 def default_kernel(inputs: int, classes: bool) -> Any:
@@ -78,14 +82,15 @@ def descends(solver: str, loss: Loss, guarantee: Guarantee, functions: int | Non
 
 
 def default_components(
-    inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
+    inputs: int, units: int, guarantee: Guarantee, functions: int | None, descent: bool
 ) -> int:
     """Number of kernel features from public numbers: more where n epsilon is larger."""
     signal = units * epsilon_of(guarantee)
     if inputs == 2 and descent:
         return int(np.clip(round(DESCENT_BORDER * signal ** (1 / 3)), 4, 60))
-    if inputs == 2 and classes:
-        return int(np.clip(round(BORDER * signal ** (1 / 3)), 4, 30))
+    if inputs == 2 and functions is not None:
+        border = BORDER if functions == 1 else BORDERS
+        return int(np.clip(round(border * signal ** (1 / 3)), 4, 30))
     if inputs <= 2:
         return int(np.clip(round(signal ** (1 / 3)), 4, 30))
     return int(np.clip(round(signal ** (1 / 2)), 8, 200))
@@ -96,6 +101,15 @@ def default_waves(units: int, guarantee: Guarantee, descent: bool) -> int:
     signal = units * epsilon_of(guarantee)
     share = DESCENT_WAVES if descent else WAVES
     return int(np.clip(round(share * signal ** (1 / 2)), FEWEST_WAVES, 200))
+
+
+def default_products(units: int, guarantee: Guarantee, descent: bool, functions: int = 1) -> int:
+    """Largest number of features for which products of columns are worth their noise."""
+    signal = units * epsilon_of(guarantee)
+    if descent:
+        return min(round(DESCENT_PRODUCTS * math.sqrt(signal)), MOST_PRODUCTS)
+    # The squares of features get noise too where there are several classes.
+    return min(round(PRODUCTS * math.sqrt(signal / max(functions / 3, 1))), MOST_PRODUCTS)
 
 
 def default_loss(solver: str, functions: int, components: int, signal: float) -> str:

@@ -26,7 +26,9 @@ from dpfda.records.features import (
     InputBox,
     LandmarkFeatures,
     LinearFeatures,
+    QuadraticFeatures,
 )
+from dpfda.records.features.quadratic import quadratic_count
 from dpfda.releases.predictor import BOUND
 from dpfda.releases.weights import factor
 from dpfda.summaries.defaults import (
@@ -35,6 +37,7 @@ from dpfda.summaries.defaults import (
     default_kernel,
     default_loss,
     default_penalty,
+    default_products,
     default_solver,
     default_waves,
     descends,
@@ -55,7 +58,7 @@ SAID = {
     "gradient": "to first order, where losses have half of their largest curvature and classes overlap",
 }
 
-FEATURES = ("auto", "linear", "fourier", "grid")
+FEATURES = ("auto", "linear", "quadratic", "fourier", "grid")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -64,14 +67,15 @@ class Features(Gathered):
 
     Parameters
     ----------
-    kind : {"auto", "linear", "fourier", "grid"}
-        "auto" is "grid" on one or two inputs, "linear" on more without a kernel and "fourier" with one.
+    kind : {"auto", "linear", "quadratic", "fourier", "grid"}
+        "auto" is "grid" on one or two inputs; on more "fourier" with a kernel; without one "quadratic"
+        for classes where n epsilon is large for the number of columns, else "linear".
         "linear" brings every record to one length, and takes the slowest cosines over the columns where
-        there are many. See `dpfda.records.features`.
+        there are many; "quadratic" adds the products of two. See `dpfda.records.features`.
     kernel : scikit-learn kernel or text such as "rbf:15%", optional
         For "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
     components : int, optional
-        Number of features, at most; by default from the public size and epsilon.
+        Number of features, at most (if quadratic five or more); by default from public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
 
@@ -312,13 +316,13 @@ def machine_plan(
     if descent:
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
-    made = _features(features, inputs.lower.size, units, guarantee, functions is not None, descent)
+    made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
     worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions, neighbours)
     return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again, half)
 
 
 def _features(
-    given: object, inputs: int, units: int, guarantee: Guarantee, classes: bool, descent: bool
+    given: object, inputs: int, units: int, guarantee: Guarantee, functions: int | None, descent: bool
 ) -> FeatureMap:
     chosen = Features.of(given)
     if not isinstance(chosen, Features):
@@ -330,16 +334,23 @@ def _features(
             )
         made: FeatureMap = chosen
         return made
-    kind, kernel, count = chosen.kind, chosen.kernel, chosen.components
+    kind, kernel, count, classes = chosen.kind, chosen.kernel, chosen.components, functions is not None
+    products = default_products(units, guarantee, descent, functions or 1)
     if kind == "auto":
-        kind = "grid" if inputs <= 2 else "linear" if kernel is None else "fourier"
+        few = classes and quadratic_count(inputs + 1) <= products
+        kind = "grid" if inputs <= 2 else "fourier" if kernel is not None else "linear"
+        kind = "quadratic" if kind == "linear" and few and count is None else kind
+    if kind == "quadratic":
+        return QuadraticFeatures.of_waves(
+            inputs, products if count is None else whole(count, "components", 1)
+        )
     if kind == "linear":
         most = (
             default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
         )
         return LinearFeatures.of_waves(inputs, most)
     if count is None:
-        count = default_components(inputs, units, guarantee, classes, descent)
+        count = default_components(inputs, units, guarantee, functions, descent)
     kernel = parse_kernel(kernel, (0.0, 1.0)) if isinstance(kernel, str) else kernel
     kernel = default_kernel(inputs, classes) if kernel is None else kernel
     if kind == "fourier":

@@ -53,7 +53,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         is "sums" for the square loss; for huber "objective", or "output" where
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
         With a penalty, in a `dpfda.summaries.machine_plan.Solving`.
-    features : {"auto", "linear", "fourier", "grid"}, Features or a feature map
+    features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
         and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
         maps: `LinearFeatures.of_curves` takes curves and images.

@@ -79,9 +79,9 @@ PARAMETERS = _table(
     Option("target_bounds", "--target-bounds", "LO HI", panel=MODEL, type=PAIR, default=REQUIRED),
     Option("loss", "--loss", panel=MODEL),
     Option("solver", "--solver", panel=PRIVACY),
-    Option("features", "--features", "auto|linear|fourier|grid",
-           "Functions that are combined. auto: grid (any smooth function) on one or two inputs, linear "
-           "on more.", MODEL),
+    Option("features", "--features", "auto|linear|quadratic|fourier|grid",
+           "Functions that are combined. auto: grid (any smooth function) on one or two inputs; on more "
+           "linear, or for many records in classes quadratic.", MODEL),
     Option("penalty", "--penalty", "P",
            f"{DOCSTRING} On the squared norm: larger is smoother and less noisy.", MODEL, float),
     Option("missing", "--missing", panel=READING),

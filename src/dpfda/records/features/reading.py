@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_from_json
-from dpfda.numerics.encoding import array_from_json, name, number
+from dpfda.numerics.encoding import array_from_json, mapping, name, number
 from dpfda.numerics.errors import StorageError
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
 from dpfda.records.features.linear import LinearFeatures
+from dpfda.records.features.quadratic import QuadraticFeatures
 
 
 def features_from_json(written: dict[str, object]) -> FeatureMap:
     """Build a feature map from JSON types, from a closed list of kinds."""
     kind = written["kind"]
     if kind == "linear":
-        matrix, center = (array_from_json(written[name]) for name in ("matrix", "center"))
-        return LinearFeatures(matrix, center, number(written["constant"]), number(written["norm_bound"]))
+        return _linear(written)
+    if kind == "quadratic":
+        return QuadraticFeatures(_linear(mapping(written["linear"])), number(written["share"]))
     if kind == "fourier":
         return FourierFeatures(frozen(array_from_json(written["frequencies"])), name(written["kernel"]))
     if kind == "landmarks":
         parts = (frozen(array_from_json(written[name])) for name in ("landmarks", "matrix"))
         return LandmarkFeatures(kernel_from_json(written["kernel"]), *parts)
     raise StorageError(f"Unknown kind of features {kind!r}; update dpfda?")
+
+
+def _linear(written: dict[str, object]) -> LinearFeatures:
+    matrix, center = (array_from_json(written[name]) for name in ("matrix", "center"))
+    return LinearFeatures(matrix, center, number(written["constant"]), number(written["norm_bound"]))
