@@ -104,7 +104,12 @@ def scans() -> tuple[Floats, NDArray[np.str_]]:
 
 def printed(name: str) -> list[dict[str, str]]:
     """A table as the paper prints it."""
-    with (HERE / "printed" / f"{name}.csv").open(encoding="utf-8") as handle:
+    return read_csv(HERE / "printed" / f"{name}.csv")
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows of a table, by the names of its columns."""
+    with path.open(encoding="utf-8", newline="") as handle:
         return list(csv.DictReader(handle))
 
 

@@ -4,6 +4,7 @@ Run `python -m experiments.machine_sizes` (`--quick` leaves out 10^7). Two class
 times the mean of five columns minus that of the other five; epsilon = 1. The error is the share of fresh
 records on whose class the released function and the best one differ. Time is the processor's, memory the
 largest that the process held above what it did with the records alone. Each size has its own process.
+Every line of the table is written when it is measured: a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
@@ -50,15 +51,18 @@ def measured(size: int, delta: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write the table."""
+    """Measure what is missing and write the table, a line as soon as it is there."""
     options = common.read_options("The default classifier at three sizes.", 0)
-    found, context = [], multiprocessing.get_context("spawn")
+    path, context = options.results / "machine_sizes.csv", multiprocessing.get_context("spawn")
+    found: list[dict[str, Any]] = [*common.read_csv(path)] if path.exists() else []
+    there = {(int(row["records"]), float(row["delta"])) for row in found}
     for delta, sizes in SIZES.items():
         for size in sizes[:2] if options.quick else sizes:
+            if (size, delta) in there:
+                continue
             with context.Pool(1) as pool:
                 found.append(pool.apply(measured, (size, delta)))
-            common.say(str(found[-1]))
-    common.write_csv(options.results / "machine_sizes.csv", found)
+            common.write_csv(path, found)
 
 
 if __name__ == "__main__":
