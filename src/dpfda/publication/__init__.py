@@ -5,7 +5,7 @@ from dpfda.publication.accounts import already_charged
 from dpfda.publication.averages import check, pay, publish, publish_integers, publish_parallel
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE
-from dpfda.publication.means import MeanPlan
+from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.plan import Plan, Prepared
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "COUNT_SHARE",
     "MeanPlan",
     "Plan",
+    "PlanOfMeans",
     "Prepared",
     "already_charged",
     "certified_entry",

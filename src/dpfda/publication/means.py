@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,24 +14,18 @@ import numpy as np
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.bounds import (
-    ValueBounds,
-)
+from dpfda.bounds import ValueBounds
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.mechanisms.design import (
-    ExpectedError,
-    expected_error,
-    least_error,
-    least_error_of_any,
-)
+from dpfda.mechanisms.design import ExpectedError, expected_error, least_error, least_error_of_any
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
 from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import added, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added, split
 from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
+from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -173,6 +168,43 @@ class MeanPlan(MeanDesign):
         """What no mechanism with the guarantee can expect to fall below, as `error`."""
         least = None if self.n is None else least_error_of_any(self.problem(self.n))
         return None if least is None else self.typical(least)
+
+
+class PlanOfMeans(Plan):
+    """A plan that is made of plans of means, and says what one of them says but for what it adds."""
+
+    @property
+    @abstractmethod
+    def one(self) -> MeanPlan:
+        """The plan of one mean: guarantee, bound and basis are the same for all."""
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.one.guarantee
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.one.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.one.unit
+
+    @property
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
+        return self.one.bounded
+
+    @property
+    def about(self) -> Mapping[str, object]:  # type: ignore[override]
+        return self.one.about
+
+    @property
+    def functions(self) -> str:
+        return self.one.functions
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.one.scale
 
 
 def released_mean(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import MeanPlan, Plan, Prepared, publish_parallel
+from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, publish_parallel
 from dpfda.releases.comparison import ReleasedComparison
 
 # Units that noise is tuned for where no group's size is public.
@@ -22,7 +22,7 @@ def design_size(asked: int | None, sizes: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonPlan(Plan):
+class ComparisonPlan(PlanOfMeans):
     """Plan of the means of disjoint groups, of which each has the whole budget.
 
     Parameters
@@ -40,33 +40,12 @@ class ComparisonPlan(Plan):
     design_size: int | None = None
 
     @property
-    def first(self) -> MeanPlan:
-        """Of one of the groups: bound, basis and guarantee are the same for all."""
+    def one(self) -> MeanPlan:
         return next(iter(self.parts.values()))
 
     @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.first.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.first.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.first.unit
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.first.bounded
-
-    @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
-        return {**self.first.about, "summary": "mean curves of groups"}
-
-    @property
-    def functions(self) -> str:
-        return self.first.functions
+        return {**self.one.about, "summary": "mean curves of groups"}
 
     @property
     def tuning(self) -> Mapping[str, object]:
@@ -76,7 +55,7 @@ class ComparisonPlan(Plan):
         return super().entry() | {"groups": list(self.parts), "composition": "parallel"}
 
     def costs(self) -> dict[str, Cost]:
-        return self.first.costs()
+        return self.one.costs()
 
     # What to expect.
 
@@ -103,9 +82,7 @@ class ComparisonPlan(Plan):
         return min((part.n for part in self.parts.values() if part.n), default=None)
 
     def expected(self, quick: bool = False) -> float | None:
-        found = [
-            part.expected(quick) for part in {part.n: part for part in self.parts.values()}.values()
-        ]
+        found = [part.expected(quick) for part in self._sizes()]
         return max((error for error in found if error is not None), default=None)
 
     def _sizes(self) -> list[MeanPlan]:
@@ -114,7 +91,7 @@ class ComparisonPlan(Plan):
 
     @property
     def error_words(self) -> str:
-        said = self.first.error_words
+        said = self.one.error_words
         return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
 
     def half_width(self, level: float) -> float | None:
@@ -122,12 +99,8 @@ class ComparisonPlan(Plan):
         return max((width for width in found if width is not None), default=None)
 
     @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.first.scale
-
-    @property
     def noise_words(self) -> str:
-        return self.first.noise_words
+        return self.one.noise_words
 
 
 def publish_comparison(

@@ -21,10 +21,10 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.privacy.words import number
-from dpfda.publication import MeanPlan, Plan, Prepared, recomputed, stamp
+from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, recomputed, stamp
 from dpfda.publication.statistics import publish_statistic, statistic_noise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.tested import ReleasedTest
@@ -49,7 +49,7 @@ class FineSums:
 
 
 @dataclass(frozen=True, eq=False)
-class TestPlan(Plan):
+class TestPlan(PlanOfMeans):
     """Plan of a test that groups have one mean function.
 
     Parameters
@@ -79,14 +79,6 @@ class TestPlan(Plan):
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged: without delta where the noise needs none."""
         return statistic_noise(self.asked)[1]
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return Neighbours.REPLACE_ONE
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.one.unit
 
     @property
     def size(self) -> int:  # type: ignore[override]

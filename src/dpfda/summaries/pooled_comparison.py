@@ -53,7 +53,7 @@ class PooledComparison(PooledSum):
         ParameterError
             If the mechanism cannot give the guarantee, or chooses the basis by the number of units.
         """
-        summation = open_summation(plan.first, lambda n: plan.of_sizes([n] * len(keys)).first)
+        summation = open_summation(plan.one, lambda n: plan.of_sizes([n] * len(keys)).one)
         return cls(PooledMean(settings, summation), plan, keys)
 
     @property

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -51,12 +51,12 @@ from dpfda.numerics.parameters import length, shown
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, added
+from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import (
     COUNT_SCALE,
     MeanPlan,
-    Plan,
+    PlanOfMeans,
     Prepared,
     charge,
     check,
@@ -70,9 +70,6 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import FIRST, LAST, RADIUS, Selection, TwoStageFunction
 from dpfda.summaries.settings import Gathered
 from dpfda.summaries.sums import Summation
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -168,7 +165,7 @@ def staged_plan(whole: MeanPlan, strategy: TwoStages) -> StagedPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class StagedPlan(Plan):
+class StagedPlan(PlanOfMeans):
     """Plan of a mean in two stages, or in one where two are not expected to be better.
 
     Parameters
@@ -189,28 +186,8 @@ class StagedPlan(Plan):
     strategy: TwoStages
 
     @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.whole.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.whole.unit
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.whole.bounded
-
-    @property
-    def about(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.whole.about
-
-    @property
-    def functions(self) -> str:
-        return self.whole.functions
+    def one(self) -> MeanPlan:
+        return self.whole
 
     @property
     def tuning(self) -> Mapping[str, object]:
@@ -258,10 +235,6 @@ class StagedPlan(Plan):
     def error_words(self) -> str:
         said = "root mean square at a point, over smooth means; it rests on the spread that was declared"
         return "averaged over assumed spreads, " + said if self.chosen_privately else said
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.whole.scale
 
     @property
     def noise_words(self) -> str:
