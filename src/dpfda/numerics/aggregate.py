@@ -156,12 +156,6 @@ class IntegerSum:
     def __reduce__(self) -> NoReturn:
         raise DpfdaError("An IntegerSum is private and cannot be pickled or copied.")
 
-    def __copy__(self) -> NoReturn:
-        self.__reduce__()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
-        self.__reduce__()
-
 
 def exact_product(matrix: Any, vector: Sequence[int]) -> list[int]:
     """Matrix (K, m) of integers times a vector of integers of any size, exactly.

@@ -122,9 +122,3 @@ class OuterSum:
 
     def __reduce__(self) -> NoReturn:
         raise DpfdaError("An OuterSum is private and cannot be pickled or copied.")
-
-    def __copy__(self) -> NoReturn:
-        self.__reduce__()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
-        self.__reduce__()

@@ -359,12 +359,6 @@ class Session(Certified):
             "Suspend it and resume it from its file."
         )
 
-    def __copy__(self) -> NoReturn:
-        self.__reduce__()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
-        self.__reduce__()
-
     def _ask(self, queries: Iterable[Query]) -> list[float]:
         """Answer queries; what is drawn for new ones is on the disk before it is used."""
         asked = list(queries)
