@@ -300,17 +300,17 @@ class Plan(ABC):
         """The plan in words."""
         units = f"{self.n} {self.unit}s" if self.n else f"{self.unit}s, whose number is private"
         lines = [f"Plan: {self.summary}, {units}; no data were read."]
-        error, band = self.error, self.band(level)
-        facts = self.facts()
-        if error is not None:
-            facts["error"] = f"{number(error)}: {self.error_words}"
-        else:
-            facts["error"] = self.error_words
+        facts, band = self.facts() | {"error": self._told_error}, self.band(level)
         if band is not None:
             facts["band"] = f"half-width {number(band)} to be expected of the {100 * level:g}% band"
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe
+
+    @property
+    def _told_error(self) -> str:
+        error = self.error
+        return self.error_words if error is None else f"{number(error)}: {self.error_words}"
 
     def to_json(self, level: float = LEVEL) -> dict[str, object]:
         """Facts and what is to be expected, as JSON types."""
@@ -327,7 +327,7 @@ class Plan(ABC):
     def rows(self, quick: bool = True) -> list[dict[str, float | None]]:
         """Expected errors from an eighth of the budget to eight times it, at this number of units."""
         rows = []
-        for factor in _factors(ROWS):
+        for factor in factors(ROWS):
             plan = self.at(guarantee=times(self.guarantee, factor))
             budget = getattr(plan.guarantee, "epsilon", None) or getattr(plan.guarantee, "rho", None)
             rows.append({"epsilon": float(budget or 0), "error": plan.expected(quick)})
@@ -365,10 +365,7 @@ class Plan(ABC):
         """For notebooks: the facts in a table."""
         from html import escape
 
-        error = self.error
-        facts = {**self.facts(), "expected error": self.error_words}
-        if error is not None:
-            facts["expected error"] = f"{number(error)}: {self.error_words}"
+        facts = self.facts() | {"expected error": self._told_error}
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(name)}</th>"
             f"<td style='text-align:left'>{escape(fact)}</td></tr>"
@@ -396,7 +393,7 @@ class Prepared(Generic[PlanType, Total]):
         return f"Prepared({type(self.plan).__name__}, content private)"
 
 
-def _factors(steps: int) -> list[Fraction]:
+def factors(steps: int) -> list[Fraction]:
     """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
     exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
     return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]

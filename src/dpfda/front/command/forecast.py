@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from dpfda.views import Curve
     from dpfda.views.shapes import Stroke
 
-# The table goes from E/8 to 8 E by factors of two; the picture has steps between.
-SPAN = 8
-STEPS = 7
+# Of a picture, from E/8 to 8 E.
 CURVE_STEPS = 13
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
@@ -30,12 +28,12 @@ Row = dict[str, float | None]
 
 def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
     """Print the forecast of a mean, and draw it where that is wanted."""
-    from dpfda.front.command.checks import kernel_on
     from dpfda.front.command.outputs import save_picture
+    from dpfda.publication.plan import ROWS, factors
     from dpfda.views import draw_beside
 
-    forecast = Forecast(plan, kernel_on(given.basis, plan.basis.domain_range), given)
-    rows = [forecast.row(factor) for factor in _factors(STEPS)]
+    forecast = Forecast(plan, given)
+    rows = [forecast.row(factor) for factor in factors(ROWS)]
     if given.plot is not None:
         units = "standardised, no unit" if given.standardize else "units of the data"
         save_picture(lambda: draw_beside(_views(forecast, units))[0], given.plot)
@@ -45,24 +43,12 @@ def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
         typer.echo(_words(forecast, rows, given.plot))
 
 
-def with_budget(guarantee: Guarantee, value: Fraction) -> Guarantee:
-    """The guarantee with another epsilon, or rho."""
-    terms: dict[str, Any] = {term: getattr(guarantee, term) for term in guarantee.terms}
-    return type(guarantee)(**terms | {guarantee.terms[0]: value})
-
-
 @dataclass(frozen=True, eq=False)
 class Forecast:
     """Plans for one setting over a range of epsilon."""
 
     plan: MeanPlan
-    kernel: Any
     given: Given
-
-    @property
-    def basis(self) -> Any:
-        """Of the plan."""
-        return self.plan.basis
 
     @property
     def whole(self) -> Guarantee:
@@ -86,9 +72,10 @@ class Forecast:
 
     def at(self, factor: Fraction, larger: Fraction = Fraction(1)) -> MeanPlan:
         """The plan at E times a factor, for N times another."""
-        scaled = with_budget(self.whole, self.budget * factor)
+        from dpfda.publication.needed import times
+
         size = (self.plan.n or 0) if larger == 1 else max(2, round((self.plan.n or 0) * larger))
-        return self.plan.at(n=size, guarantee=scaled)
+        return self.plan.at(n=size, guarantee=times(self.whole, factor))
 
     def row(self, factor: Fraction) -> Row:
         """The errors at E times a factor."""
@@ -118,15 +105,17 @@ class Forecast:
 
 def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
     """Two pictures: against epsilon, and against the number of units."""
-    factors = _factors(CURVE_STEPS)
+    from dpfda.publication.plan import factors
+
+    steps = factors(CURVE_STEPS)
     by_epsilon = plan_view(
-        [forecast.epsilon(factor) for factor in factors],
-        [forecast.at(factor) for factor in factors],
+        [forecast.epsilon(factor) for factor in steps],
+        [forecast.at(factor) for factor in steps],
         units,
         f"{forecast.term} (smaller is more private)",
         f"Expected error of a mean of {forecast.given.curves} units",
     )
-    plans = [forecast.at(Fraction(1), factor) for factor in factors]
+    plans = [forecast.at(Fraction(1), factor) for factor in steps]
     by_size = plan_view(
         [float(plan.n or 0) for plan in plans],
         plans,
@@ -179,18 +168,12 @@ def plan_view(
     )
 
 
-def _factors(steps: int) -> list[Fraction]:
-    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
-    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
-    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
-
-
 def _facts(forecast: Forecast) -> dict[str, Any]:
     return {
         "guarantee": str(forecast.whole),
         "neighbours": forecast.given.neighbours,
         "bound": str(forecast.plan.bounded["description"]),
-        "kernel": forecast.basis.describe(),
+        "kernel": forecast.plan.basis.describe(),
         "mechanism": forecast.plan.noise_words,
     }
 

@@ -179,6 +179,17 @@ class Publication:
         )
 
 
+def picture_of(part: Callable[[Any], Any], option: Option) -> tuple[Option, Writer]:
+    """An output of a verb: a picture of a part of the release, with the option that asks for it."""
+    return option, lambda release, path: _save_picture(part(release), path)
+
+
+def _save_picture(release: Any, path: Path) -> None:
+    from dpfda.front.command.outputs import save_picture
+
+    save_picture(release.plot, path)
+
+
 def make(home: str) -> Any:
     """The class at "module:Class"."""
     module, name = home.split(":")
@@ -218,7 +229,6 @@ def write_release(
 ) -> dict[str, str]:
     """Write the release, then what can be made from it again; paths by what they hold."""
     from dpfda.front.command.keeping import save
-    from dpfda.front.command.outputs import save_picture
     from dpfda.releases.files import write_text
     from dpfda.views import to_csv
 
@@ -227,7 +237,7 @@ def write_release(
     writers: list[tuple[str, Path | None, Writer]] = [
         *special,
         ("csv", csv, lambda release, path: write_text(path, to_csv(release.table()))),
-        ("plot", plot, lambda release, path: save_picture(release.plot, path)),
+        ("plot", plot, _save_picture),
     ]
     with after_publication(out):
         for name, path, write in writers:

@@ -128,18 +128,16 @@ class Curves:
     def read(self, given: Given, groups: str | None = None) -> Any:
         from dpfda.records import files
 
-        layout = {option.name: getattr(given, option.name, None) for option in LONG}
-        with progress_bar(f"reading {given.file.name}") as progress:
+        layout: dict[str, Any] = {option.name: getattr(given, option.name, None) for option in LONG}
+        with as_stated(given) as stated:
             return files.read_curves(
                 given.file,
                 columns=given.columns,
                 groups=groups or given.groups,
-                decimal=given.decimal,
                 dates=given.dates,
                 since=None if given.domain is None or given.dates is None else given.domain[0],
                 grid=None if given.grid is None else parse_points(given.grid, "--grid"),
-                invalid=given.invalid,
-                progress=progress,
+                **stated,
                 **layout,
             )
 
@@ -194,8 +192,8 @@ class ComparedCurves(Curves):
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
         persons = None if given.groups is None else super().read(given).groups
-        if persons is not None and len(persons) != len(table.groups):
-            raise DataError("The file must stay as it is while it is read; its number of rows changed.")
+        if persons is not None:
+            same_rows(len(persons), len(table.groups))
         return estimator.fit(table.data, table.groups, persons)
 
     def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
@@ -247,6 +245,19 @@ def located(table: Table) -> Iterator[None]:
         yield
     except DataError as error:
         raise type(error)(table.in_file(str(error))) from None
+
+
+@contextmanager
+def as_stated(given: Given) -> Iterator[dict[str, Any]]:
+    """How any file is read: decimal sign, unusable records, and the bar of progress while it is."""
+    with progress_bar(f"reading {given.file.name}") as progress:
+        yield {"decimal": given.decimal, "invalid": given.invalid, "progress": progress}
+
+
+def same_rows(count: int, before: int) -> None:
+    """Refuse a file that had another number of rows when it was read before."""
+    if count != before:
+        raise DataError("The file must stay as it is while it is read; its number of rows changed.")
 
 
 def parse_points(text: str, option: str) -> list[float]:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
-from dpfda.front.command.reading import identifier_notes, parse_points, parse_ranges, said
-from dpfda.front.command.running import progress_bar
+from dpfda.front.command.reading import as_stated, identifier_notes, parse_points, parse_ranges, said
 from dpfda.numerics.errors import ParameterError
 
 
@@ -39,16 +38,10 @@ class Examples:
     def read(self, given: Given) -> Any:
         from dpfda.records.tables import read_examples
 
-        with progress_bar(f"reading {given.file.name}") as progress:
+        names = [name for name, _, _ in parse_ranges(given.inputs, "--input")]
+        with as_stated(given) as stated:
             return read_examples(
-                given.file,
-                [name for name, _, _ in parse_ranges(given.inputs, "--input")],
-                given.target,
-                labels=self.labels,
-                groups=given.groups,
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
+                given.file, names, given.target, labels=self.labels, groups=given.groups, **stated
             )
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
@@ -136,35 +129,33 @@ class Points:
 
     def named(self, given: Given) -> list[str]:
         """Columns that are read."""
-        if given.counts is not None:
+        if counts_of(given) is not None:
             return [given.counts]
         return [name for name, _, _ in parse_ranges(given.columns or [], "--column")]
 
     def read(self, given: Given) -> Any:
         from dpfda.records.columns import read_columns
 
-        with progress_bar(f"reading {given.file.name}") as progress:
-            return read_columns(
-                given.file,
-                self.named(given),
-                groups=given.groups,
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
-            )
+        with as_stated(given) as stated:
+            return read_columns(given.file, self.named(given), groups=given.groups, **stated)
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
         return {}
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        if given.counts is None:
+        if counts_of(given) is None:
             return estimator.fit(table.numbers, groups=table.groups)
         edges = parse_points(given.edges, "--edges")
         return estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
 
     def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        counts = given.counts is not None
+        counts = counts_of(given) is not None
         return [] if counts else identifier_notes(table.header, table.columns, given.groups)
+
+
+def counts_of(given: Given) -> str | None:
+    """The column of numbers of persons, where the verb has them and one is named."""
+    return getattr(given, "counts", None)
 
 
 @dataclass(frozen=True)
@@ -190,12 +181,3 @@ class OneColumn(Points):
         ((name, low, high),) = named
         unit = given.unit or given.groups
         return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}, "unit": unit}
-
-    def named(self, given: Given) -> list[str]:
-        return [name for name, _, _ in parse_ranges(given.columns, "--column")]
-
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        return estimator.fit(table.numbers, groups=table.groups)
-
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        return identifier_notes(table.header, table.columns, given.groups)

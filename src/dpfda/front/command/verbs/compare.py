@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 from dpfda.front.command import options as o
-from dpfda.front.command.publishing import Publication
+from dpfda.front.command.publishing import Publication, picture_of
 from dpfda.front.command.reading import ComparedCurves
-
-
-def _draw_difference(release: Any, path: Path) -> None:
-    from dpfda.front.command.outputs import save_picture
-
-    save_picture(release.leading.plot, path)
-
 
 VERB = Publication(
     name="compare",
@@ -25,13 +15,13 @@ VERB = Publication(
     bounded=True,
     options=(o.MECHANISM,),
     outputs=(
-        (
+        picture_of(
+            lambda release: release.leading,
             o.output(
                 "difference_plot",
                 "F.png",
                 "A picture of the first group minus the second, with its band.",
             ),
-            _draw_difference,
         ),
     ),
     examples=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import DOCSTRING, Option
+from dpfda.front.command.declared import Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.rows import Points
 
@@ -19,7 +19,6 @@ VERB = Publication(
             "Noisy counts of cells, smoothed; or the kernel estimate with noise in its components.",
             o.PRIVACY,
         ),
-        Option("cells", "--cells", "M", panel=o.DENSITY, type=int),
         Option(
             "scale", "--scale", "auto|linear|log|zoom",
             "What cells of an interval are equal on: the axis, its logarithm, or a scale chosen "
@@ -33,9 +32,7 @@ VERB = Publication(
             "default smoothing adapts to the noisy counts, at no cost.",
             o.DENSITY, float,
         ),
-        Option(
-            "public_size", "--public-size", "N", DOCSTRING, o.PRIVACY, int
-        ),
+
     ),
     examples=(
         "dpfda density people.csv --epsilon 1 --column age:0:105 --out ages.json --plot ages.png",

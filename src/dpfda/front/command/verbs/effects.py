@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
-from dpfda.front.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication
-from dpfda.front.command.reading import COLUMNS, Curves
-from dpfda.front.command.running import progress_bar
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.front.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
+from dpfda.front.command.reading import COLUMNS, Curves, as_stated, same_rows
+from dpfda.numerics.errors import ParameterError
 
 # Of the grid for which a plan is tried.
 MOST_POINTS = 2000
@@ -77,18 +75,12 @@ class ExplainedCurves(Curves):
 
         named = read_covariates(given.covariates)
         numbers = [name for name, known in named.items() if isinstance(known, tuple)]
-        with progress_bar(f"reading {given.file.name}") as progress:
-            beside = read_followups(
-                given.file,
-                {name: name for name in named},
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
-                numbers=numbers,
-                labels=[name for name in named if name not in numbers],
-            )
-        if any(len(column) != len(table.data) for column in beside.cells.values()):
-            raise DataError("The file must stay as it is while it is read; its number of rows changed.")
+        labels = [name for name in named if name not in numbers]
+        with as_stated(given) as stated:
+            same_names = {name: name for name in named}
+            beside = read_followups(given.file, same_names, numbers=numbers, labels=labels, **stated)
+        for column in beside.cells.values():
+            same_rows(len(column), len(table.data))
         return estimator.fit(table.data, beside.cells, groups=table.groups)
 
     def notes(self, given: Given, table: object, release: object, used: Sequence[str] = ()) -> list[str]:
@@ -99,12 +91,6 @@ def _try(estimator: Any) -> None:
     """Plan for a grid with room for the cells."""
     points = min(max(TRIED_POINTS, estimator.cells or 0), MOST_POINTS)
     estimator.plan(TRIED_UNITS, columns=points).certified()
-
-
-def _draw_effect(release: Any, path: Path) -> None:
-    from dpfda.front.command.outputs import save_picture
-
-    save_picture(release[release.terms[1]].plot, path)
 
 
 VERB = Publication(
@@ -120,11 +106,11 @@ VERB = Publication(
     without=("standardize",),
     options=(replace(o.BOUNDS[0], default=REQUIRED),),
     outputs=(
-        (
+        picture_of(
+            lambda release: release[release.terms[1]],
             o.output(
                 "effect_plot", "F.png", "A picture of the first coefficient function with its band."
             ),
-            _draw_effect,
         ),
     ),
     examples=(

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.reading import identifier_notes
-from dpfda.front.command.running import progress_bar
+from dpfda.front.command.reading import as_stated, identifier_notes
 from dpfda.numerics.errors import ParameterError
 
 USES = ("time", "start", "event", "by", "groups")
@@ -58,14 +57,8 @@ class FollowUps:
     def read(self, given: Given) -> Any:
         from dpfda.records.columns import read_followups
 
-        with progress_bar(f"reading {given.file.name}") as progress:
-            return read_followups(
-                given.file,
-                _named(given),
-                decimal=given.decimal,
-                invalid=given.invalid,
-                progress=progress,
-            )
+        with as_stated(given) as stated:
+            return read_followups(given.file, _named(given), **stated)
 
     def found(self, given: Given, table: object) -> dict[str, Any]:
         return {}
@@ -86,7 +79,7 @@ VERB = Publication(
     name="survival",
     words="Publish the survival curve of follow-ups that may be censored, with bands, median, numbers "
     "at risk and a comparison of groups, under differential privacy.",
-    estimators=("dpfda.summaries.survival:PrivateSurvival",),
+    estimators=("dpfda.summaries.survival:PrivateSurvival", "dpfda.summaries.mean:PrivateMean"),
     reader=FollowUps(),
     without=("missing", "standardize"),
     options=(
