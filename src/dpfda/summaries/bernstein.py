@@ -94,20 +94,11 @@ def release_function(
 
     Notes
     -----
-    **Guarantee.** Pure epsilon, if |f_D - f_D'| <= Delta on the lattice. Values are rounded to integers
-    r(v) = floor(2^q v + 1/2), q chosen from Delta alone. With the integer w = ceil(2^q Delta),
-    2^q v <= 2^q v' + w gives r(v) <= r(v') + w, because rounding keeps order and commutes with adding an
-    integer: it adds less than one grid unit to the sensitivity. All (k + 1)^d integers may move by w
-    at once, so the log density ratio of Laplace noise of scale B on each is at most w (k + 1)^d / B,
-    and B is w (k + 1)^d / epsilon, rounded up.
-
-    Values are taken exactly, whatever their type (integers of any size, fractions, decimals, floats).
-    Where the target computes in floats, its own rounding belongs to the function whose sensitivity is
-    stated.
-
-    **Error.** Noise has standard deviation 2^(1/2) Delta (k + 1)^d / epsilon on each lattice value,
-    less between them. On the unit box the polynomial of a twice differentiable function is off by about
-    sum_i t_i (1 - t_i) / (2 k) times its second derivative in t_i.
+    **Guarantee.** Pure epsilon, if |f_D - f_D'| <= Delta on the lattice: each of the (k + 1)^d values,
+    rounded to integers, gets Laplace noise of scale Delta (k + 1)^d / epsilon, rounded up; proof and
+    error on the page on privacy. Values are taken exactly, whatever their type (integers of any size,
+    fractions, decimals, floats). Where the target computes in floats, its own rounding belongs to the
+    function whose sensitivity is stated.
 
     References
     ----------

@@ -157,13 +157,8 @@ class PrivateCovariance(SecondMoments):
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss of the whole release, positive.
-    delta : float
-        Failure mass; 0 means pure differential privacy.
-    rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given. The
-        noise is then Gaussian where that is best.
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`, of the whole release.
     bounds : (lower, upper), ValueBounds or L2Ball, optional
         Public bound on a record, in the units of the data, enforced by clipping. It may be left out
         where a radius and a public center are given.
@@ -189,14 +184,11 @@ class PrivateCovariance(SecondMoments):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon or (epsilon, delta) for the whole release. Between neighbours the integer
-    sum of outer products moves by D with |D|_F^2 <= 2 R^4 and positive and negative parts of trace at
-    most R^2 (replace-one), or R^4 and one such part (add/remove), R the integer length that every row is
-    verified against; see `dpfda.noise.symmetric` and `dpfda.noise.wishart` for the proof and for the
-    laws. A released count and a released mean have budgets of their own, which add up to epsilon (basic
-    composition); the second stage may depend on what the first released, because composition is
-    adaptive. The ledger is charged once, for the whole, before anything is drawn. All that follows the
-    noisy integers is post-processing.
+    **Guarantee.** Pure epsilon, (epsilon, delta) or rho for the whole release. Between neighbours the
+    integer sum of outer products moves by D with |D|_F^2 <= 2 R^4 and positive and negative parts of
+    trace at most R^2 (replace-one), or R^4 and one such part (add/remove), R the integer length that
+    every row is verified against: proof on the page on covariances; laws in `dpfda.noise.symmetric` and
+    `dpfda.noise.wishart`. A released count and a released mean have budgets of their own, which add up.
 
     Parameters are public. `X` and `groups` are private.
 

@@ -60,18 +60,15 @@ class PrivateDensity(Estimator):
         counts is nearly always Laplace, and then no delta is spent.
     scale : "auto", "linear", "log", "zoom", array or callable
         On an interval: what cells are equal on. "linear": the domain itself. "log", public points of the
-        axis between two of which lie equally many cells (quantiles of an earlier publication, say), or
-        a public increasing function: no cost. "zoom": even around an interval with about half of the
-        units, logarithmic far from it; the interval is chosen privately for an epsilon of 110 / n, but
-        from a 40th to a quarter of the whole, of which more than half goes back to the counts where the
-        interval is wide (`dpfda.mechanisms.design.zoom`). By default "zoom" where
-        n epsilon is at least 500 and neither cells nor a bandwidth are given; else "linear".
+        axis between two of which lie equally many cells, or a public increasing function: no cost.
+        "zoom": even around an interval with about half of the units, which is chosen privately for a
+        part of epsilon, logarithmic far from it (`dpfda.mechanisms.design.zoom`). By default "zoom"
+        where n epsilon is at least 500 and neither cells nor a bandwidth are given; else "linear".
     bandwidth : "adaptive", "monotone" or float, optional
-        How the noisy counts are smoothed: by weights found from the noisy counts themselves; the same,
-        then a monotone distribution function through the cells' shares; or with a public bandwidth
-        (standard deviation of a normal density, in the units of the axes). By default "adaptive", for
-        tables on an interval "monotone". See `dpfda.mechanisms.posteriors.histospline`. The release can
-        be smoothed again at no cost (`ReleasedDensity.smoothed`).
+        How the noisy counts are smoothed, at no cost: by weights found from the noisy counts themselves;
+        the same, then a monotone distribution function through the cells' shares; or with a public
+        bandwidth (standard deviation of a normal density, in the units of the axes). By default
+        "adaptive", for tables on an interval "monotone".
     unit : str or PrivacyUnit, optional
         Who is protected, as in `dpfda.PrivateMean`. Under add/remove a public size is needed for the
         choice of cells or bandwidth, unless `cells` is given (and for the kernel estimate, always).
@@ -89,31 +86,16 @@ class PrivateDensity(Estimator):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), one unit being one point, or all points
-    of one label of `groups`, or one person counted in a table.
-
-    *Histogram.* A unit's record is the vector u of the shares of the M cells in its points, in units of
-    2^-20 and rounded down: integers u_c >= 0 with sum_c u_c <= 2^20 =: w. (A unit of one point has w in
-    one cell; a unit without a usable point is the zero vector.) Two units are at most 2 w apart in the
-    l1 norm and 2^(1/2) w in the l2 norm: `dpfda.mechanisms.design.shares`. The density ratio of
-    independent Laplace noise of scale B is at most exp(|difference|_1 / B), and rounding it is
-    post-processing: B >= 2 w / epsilon (or w / epsilon), rounded up, gives pure epsilon. In persons this
-    noise has standard deviation 8^(1/2) / epsilon (or 2^(1/2) / epsilon) in each cell however many there
-    are, because a person is in one cell. Gaussian noise is calibrated to the l2 difference. The loss of
-    the integer scales in force is computed again, exactly, before anything is drawn.
-
-    *Zoom.* Up to two noisy maxima choose an interval, each with a part of epsilon, and the counts get
-    what is left. Each satisfies its part whatever came before, so the whole is epsilon by basic
-    composition; all of it is charged before the first noise. Proof: `dpfda.mechanisms.design.zoom`.
-
-    *Kernel.* Element and sensitivity: `dpfda.summaries.density_kernel`.
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one point, or all
+    points of one label of `groups`, whose shares of the cells are at most one in all, or one person
+    counted in a table. Laplace noise of scale 2 / epsilon persons (1 / epsilon under add/remove) on each
+    cell gives pure epsilon, however many cells there are; after a zoom, what that left of it. Proofs: on
+    the page on densities and in `dpfda.mechanisms.design.shares`; of the zoom in
+    `dpfda.mechanisms.design.zoom`; of the kernel estimate in `dpfda.summaries.density_kernel`.
 
     Everything after the noisy integers is post-processing: smoothing, projection, quantiles, draws.
     But for the zoom, the number and place of cells come from public numbers. `X`, `counts` and `groups`
     are private.
-
-    **Error.** A cosine coefficient has privacy noise of variance 8 M / (n epsilon)^2 (a quarter of that
-    under add/remove) beside 1/n of sampling, before it is shrunk.
 
     References
     ----------

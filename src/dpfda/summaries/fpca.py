@@ -112,15 +112,10 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
     Notes
     -----
-    **Guarantee of "exponential".** Pure epsilon for the directions: `dpfda.publication.covariances` and
+    **Guarantee.** That of `dpfda.PrivateCovariance`. With "exponential", pure epsilon for the
+    directions, drawn one at a time with a part of the budget each: `dpfda.publication.covariances` and
     `dpfda.noise.subspaces` have the proof and the exact sampler. The variances along them are a
     covariance of size k in the frame that is public by then. Budgets add up; the ledger is charged once.
-
-    Directions are drawn one at a time, with a part of the budget each (Kapralov & Talwar 2013). The
-    joint law over subspaces of more dimensions (Awan et al. 2019) is a matrix Bingham law, for which
-    Gibbs samplers are in use; their law is inexact after any number of steps. Rejection from a matrix
-    angular central Gaussian law is exact there too, but took 25,000 draws for one of rank two in three
-    dimensions at moderate concentration: it is not offered (``mechanism="joint"`` says so).
 
     How long the sampler takes depends on the private sum: an observer of running times learns something
     that is not accounted for.

@@ -45,12 +45,8 @@ class PrivateFunctionalRegression(Estimator):
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss, positive.
-    delta : float
-        Failure mass; 0 means pure differential privacy.
-    rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon.
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
     bounds : (lower, upper) or ValueBounds
         Public bounds on the values of a curve, enforced by clipping. No default.
     covariates : mapping
@@ -77,18 +73,11 @@ class PrivateFunctionalRegression(Estimator):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), one unit being one record, or all
-    records of one label of `groups`; curve and covariates are both private, under replace-one neighbours
-    too. A unit is spread over the corners of the covariates' box with weights of sum at most one
-    (`dpfda.bases.corners`), and adds to the row of a corner that weight times numbers in [-1, 1]: 1,
-    the squares of its covariates, and averages of its clipped curve over cells. Every row has noise of
-    its own for the whole of epsilon: `dpfda.publication.corners` has the proof. All else is made of
-    these rows.
-
-    With `groups`, each record of a unit with k records has the weight 1/k: covariates may change from
-    record to record.
-
-    **Error.** See the page on regression of curves.
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one record, or all
+    records of one label of `groups`, of which each then has the same weight. Curve and covariates are
+    both private, under replace-one neighbours too. A unit is spread over the corners of the covariates'
+    box, and every corner has noise for the whole of epsilon: proof in `dpfda.publication.corners`;
+    errors on the page on regression of curves.
 
     References
     ----------

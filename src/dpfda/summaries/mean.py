@@ -84,16 +84,14 @@ class PrivateMean(InBlocks):
     basis : kernel, text such as "matern:10%:1.5", or Basis, optional
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain), whose
         eigenfunctions are the basis: it says how rough the mean may be. By default a sum of Matern
-        kernels that stands for the public mixture of shapes and scales (`dpfda.mechanisms.design`). With
-        standardised curves, functions are centred. Or a basis made beforehand, instead of kernel, grid,
-        ends and quadrature.
+        kernels that stands for the public mixture of shapes and scales (`dpfda.mechanisms.design`). Or a
+        basis made beforehand, instead of kernel, grid, ends and quadrature.
     mechanism : "auto", name, mechanism object or TwoStages
         "auto" is the one with the least expected error; see `dpfda.mechanisms`. `TwoStages` of
         `dpfda.summaries.two_stage` releases a rough mean first, then the difference from it.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to: last year's mean, another hospital's release, a
-        function. For the default with bounds on values. Where one is near the error falls by up to half,
-        where all are far it grows by a few hundredths. Never made from these data.
+        function. For the default with bounds on values. Never made from these data.
     variance : float, optional
         Share of the budget, at most a half, that is spent on the variance function of the records. For
         curves between bounds; the release then knows how far its band for the population reaches.
@@ -119,15 +117,11 @@ class PrivateMean(InBlocks):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), for neighbouring data sets as stated by
-    `neighbours`, one unit being one record, or one label of `groups`. The integers that get noise move
-    between them by a vector of the set 2C (replace) or C (add/remove), C a ball, box or ellipsoid of
-    integers that holds what one unit adds: by a proof for bounds enforced on the grid
-    (`dpfda.bounds.on_grid`), else because each clipped row is verified. The noise is calibrated to
-    exactly that; see `dpfda.noise` for the law's loss. Everything after the noisy integers is
-    post-processing.
-
-    Parameters are public. `X` and `groups` are private.
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, for neighbouring data sets as
+    stated by `neighbours`, one unit being one record, or one label of `groups`. The integers that get
+    noise move between them by a vector of the set 2C (replace) or C (add/remove), C a ball, box or
+    ellipsoid of integers that holds what one unit adds: proofs on the page on privacy. Everything after
+    the noisy integers is post-processing. Parameters are public. `X` and `groups` are private.
 
     References
     ----------

@@ -32,16 +32,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss, positive.
-    delta : float
-        Failure mass; 0 means pure differential privacy.
-    rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon: the descent's normal noise, or that on
-        the sums for the square loss.
-    bounds : (lower, upper)
-        Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
-        to them. No default: from knowledge of the measurement, never from these data.
+    epsilon, delta, rho, bounds
+        As in `dpfda.PrivateKernelClassifier`.
     target_bounds : (lower, upper)
         Public bounds of the target, in its units; targets are clipped to them. No default.
     loss : "huber", "squared", "huber:0.5" or Loss
@@ -53,19 +45,10 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         is "sums" for the square loss; for huber "objective", or "output" where
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
         With a penalty, in a `dpfda.summaries.machine_plan.Solving`.
-    features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
-        "auto" is "grid" on one or two inputs, "linear" on more. With a kernel, the number of features
-        and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
-        maps: `LinearFeatures.of_curves` takes curves and images.
-    domain : Domain, optional
-        Its labels: public words for plots, "domain" and "value", with units.
-    unit : str or PrivacyUnit, optional
-        What to call the privacy unit in the release; "record" or "group" by default. One unit may be
-        replaced by another, their number being public; or added or removed, with a `public_size`.
+    features, domain, unit, ledger
+        As in `dpfda.PrivateKernelClassifier`.
     reading : Reading, optional
         Whether unusable records are refused, or count as a record without features and with target 0.
-    ledger : ledger.of(dataset), optional
-        Charged before noise is drawn.
 
     Attributes
     ----------

@@ -40,12 +40,8 @@ class PrivateSurvival(Estimator):
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss, positive.
-    delta : float
-        Failure mass; 0 means pure differential privacy.
-    rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon.
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
     domain : (a, top) or Domain
         Public first and last time, in the units of the data. No default: the last observed time is
         private. Whoever is followed beyond `top` counts as still followed there.
@@ -74,15 +70,11 @@ class PrivateSurvival(Estimator):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), one unit being one follow-up, or all of
-    one label of `groups`. A unit's record is the vector of the shares of cells in its follow-ups, in
-    units of 2^-20 and rounded down: integers that are not negative, in all at most 2^20. A cell is
-    (group, time, cause or censoring); with `start`, half of a follow-up's share is in the cell of its
-    beginning and half in that of its end. Neighbours differ by at most 2^21 in the l1 norm (replace
-    one), 2^20 (add or remove one), however many cells there are: `dpfda.mechanisms.design.shares`.
-    Replacing a unit may move it to another group: membership is private, and groups cost nothing.
-    Independent Laplace noise of scale 2^21 / epsilon (2^20 / epsilon) on each cell gives pure epsilon.
-    In persons its standard deviation is 8^(1/2) / epsilon (2^(1/2) / epsilon); twice that with `start`.
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one follow-up, or
+    all of one label of `groups`, whose shares of the cells are at most one in all. Independent Laplace
+    noise of scale 2 / epsilon persons (1 / epsilon under add/remove) on each cell gives pure epsilon,
+    however many cells, causes and groups there are: proof in `dpfda.mechanisms.design.shares` and on the
+    page on survival. With `start`, a follow-up has half of its share in the cell of its beginning.
 
     `time`, `event`, `start`, `by` and `groups` are private; so is the number of persons in a group.
 

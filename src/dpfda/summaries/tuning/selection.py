@@ -106,19 +106,13 @@ def private_selection(
     Notes
     -----
     **Guarantee.** Pure (2 + eta) e for runs of pure e, for any number of candidates and any expected
-    number of runs (Liu & Talwar 2019 for eta = 1; Papernot & Steinke 2022). The proof is in the
-    documentation, page "Choosing tuning".
+    number of runs (Liu & Talwar 2019 for eta = 1; Papernot & Steinke 2022). The proof, and why only pure
+    runs are accepted, are on the page "Choosing tuning".
 
     The number of runs must stay secret: given K = k the loss is up to k e. It is drawn exactly, it is
     neither returned nor recorded, and no progress is shown, but **the time that a selection takes tells
-    something of it**. Let nobody measure that who must not know the data. What `fit` writes to disk or
-    prints would tell it too.
-
-    Only pure runs are accepted. For Gaussian runs the known theorems (Papernot & Steinke 2022) give a
-    Renyi bound that is no rho-zCDP, and selections from approximate runs pay delta for every run.
-
-    An error that `fit` raises on a value of the data stands outside the guarantee, as it does for every
-    estimator; the charge stays.
+    something of it**, and so does what `fit` writes to disk or prints. An error that `fit` raises on a
+    value of the data stands outside the guarantee; the charge stays.
 
     The band of a selected release is too narrow: the best of many runs is not a typical one.
 
