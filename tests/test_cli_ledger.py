@@ -34,10 +34,10 @@ def mean(run, curves, out, *more, epsilon="1"):
 
 
 def forbid_noise(monkeypatch):
-    def drawn(bits):
+    def drawn(size):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr(exactness, "system_bits", drawn)
+    monkeypatch.setattr(exactness, "system_bytes", drawn)
 
 
 def test_a_release_is_charged_noted_and_exported(run, curves):

@@ -41,10 +41,10 @@ def table(tmp_path):
 
 
 def forbid_noise(monkeypatch):
-    def drawn(bits):
+    def drawn(size):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr(exactness, "system_bits", drawn)
+    monkeypatch.setattr(exactness, "system_bytes", drawn)
 
 
 def test_what_is_said_of_the_center(run, table):

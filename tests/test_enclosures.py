@@ -1,4 +1,4 @@
-"""Float enclosures hold what they enclose, and exact draws of arrays are those of balls."""
+"""Enclosures by one float or two hold what they enclose; exact draws of arrays are those of balls."""
 
 import math
 
@@ -12,8 +12,9 @@ from dpfda.noise import BoxNoise, EllipsoidNoise, GaussianNoise, KNormNoise
 from dpfda.noise.elliptical import EllipticalNoise
 from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
-from dpfda.numerics import drawing, enclosures
+from dpfda.numerics import drawing, enclosures, exactness, twofold
 from dpfda.numerics.enclosures import UNIT, Enclosures
+from dpfda.numerics.twofold import Twofold
 from statistical import FALSE_ALARM, rounded_laplace_p_value
 
 ULP = 2 * UNIT
@@ -161,6 +162,115 @@ def test_sums_of_arrays_hold():
     assert holds(found, exact)
 
 
+# Sums of two floats.
+
+lower = st.sampled_from([0.0, 1e-18, -3e-19, 1.1e-17])
+small = st.sampled_from([0.0, 1e-35, 1e-30, 1e-9])
+
+
+def holds_twofold(found: Twofold, exact: list[mpmath.mpf], narrow: float | None = None) -> bool:
+    """Whether radii cover the errors, and are no larger than so much of the numbers."""
+    parts = (
+        np.ravel(part).tolist() for part in np.broadcast_arrays(found.high, found.low, found.radius)
+    )
+    with mpmath.workprec(2000):
+        return all(
+            abs(mpmath.mpf(high) + mpmath.mpf(low) - value) <= radius
+            and (narrow is None or radius <= narrow * abs(value) + 2.0**-790)
+            for high, low, radius, value in zip(*parts, exact, strict=True)
+        )
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    x=numbers, y=numbers, lows=st.tuples(lower, lower), r=small, s=small,
+    places=st.tuples(ends, ends), by=st.sampled_from([1.0, 1e-200, 1e120]),
+)  # fmt: skip
+def test_arithmetic_of_two_floats_holds(x, y, lows, r, s, places, by):
+    x, r = x * by, r * by
+    a = Twofold(np.array([x]), np.array([x * lows[0]]), np.array([r]))
+    b = Twofold(np.array([y]), np.array([y * lows[1]]), np.array([s]))
+    with mpmath.workprec(2000), np.errstate(all="ignore"), exactness.precision(160):
+        mids = [mpmath.mpf(float(z.high[0])) + mpmath.mpf(float(z.low[0])) for z in (a, b)]
+        p, q = (m + at * mpmath.mpf(w) for m, at, w in zip(mids, places, (r, s), strict=True))
+        narrow = 2.0**-100 if r == s == 0 else None
+        assert holds_twofold(a * b, [p * q], narrow)
+        assert holds_twofold(a + b, [p + q], narrow if x * y > 0 else None)
+        assert holds_twofold(3 - a, [3 - p])
+        assert holds_twofold(a[np.array([0, 0])].sum(axis=0), [2 * p])
+        if y > s + 1e-6:
+            assert holds_twofold(a / b, [p / q], narrow)
+            assert holds_twofold(twofold.log(b), [mpmath.log(q)])
+            assert holds_twofold(twofold.sqrt(b), [mpmath.sqrt(q)], narrow if s == 0 else None)
+        for found, exact in zip(twofold.turns(b), (mpmath.cos, mpmath.sin), strict=True):
+            assert holds_twofold(found, [exact(2 * mpmath.pi * q)])
+
+
+def test_a_product_of_two_floats_that_overflows_or_is_none_is_not_known():
+    for high in (1e200, 1e305, np.nan):
+        with np.errstate(all="ignore"):
+            found = twofold.exactly(np.array([high])) * np.array([high])
+        assert not found.nearest()[1].any()
+        assert not np.isfinite(found.radius).any()
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.integers(-(2**200), 2**200) | st.integers(-(2**64), 2**64), max_size=5))
+def test_two_floats_hold_integers_of_any_size(values):
+    with mpmath.workprec(300):
+        assert holds_twofold(twofold.integers(values), [mpmath.mpf(v) for v in values], 2.0**-105)
+    few = [v for v in values if abs(v) < 2**60]
+    found, decided = twofold.integers(few).nearest()
+    assert decided.all()
+    assert found.tolist() == few
+
+
+@settings(deadline=None)
+@given(first=st.integers(0, 2**64 - 1), second=st.integers(0, 2**64 - 1), bits=st.integers(1, 64))
+def test_uniforms_of_two_words_hold_every_continuation(first, second, bits):
+    first >>= 64 - bits
+    found = twofold.uniforms(*(np.array([word], dtype=np.uint64) for word in (first, second)), bits)
+    with mpmath.workprec(2000):
+        for end in (0, 1):
+            value = mpmath.mpf((first << 64) + second + end) / mpmath.mpf(2) ** (bits + 64)
+            assert holds_twofold(found, [value])
+    assert found.radius[0] <= 2.0 ** -(bits + 51) + 2.0**-105 * found.high[0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 1000])
+def test_sums_of_logarithms_of_two_floats_hold(count, monkeypatch):
+    monkeypatch.setattr(twofold, "_WIDTH", 64)
+    words = np.random.default_rng(count).integers(0, 2**64, (2, count), dtype=np.uint64)
+    with exactness.precision(160):
+        found = twofold.sum_of_logs(twofold.uniforms(*words, 64))
+    with mpmath.workprec(2000):
+        for end in (0, 1):
+            numbers = [(int(a) << 64) + int(b) + end for a, b in words.T]
+            logs = [mpmath.log(mpmath.mpf(number) / mpmath.mpf(2) ** 128) for number in numbers]
+            assert holds_twofold(found, [mpmath.fsum(logs)])
+    assert float(found.radius) < 20 * count * 2.0**-104
+
+
+def test_a_uniform_that_may_be_zero_leaves_the_sum_of_two_floats_unknown():
+    words = np.array([5, 0, 2**63], dtype=np.uint64)
+    assert not np.isfinite(twofold.sum_of_logs(twofold.uniforms(words, 0 * words, 64)).radius)
+
+
+@settings(deadline=None)
+@given(
+    high=st.integers(-(2**60), 2**60).map(float), low=st.floats(-3, 3), radius=st.floats(0, 1),
+)  # fmt: skip
+def test_integers_are_read_off_two_floats_only_where_determined(high, low, radius):
+    found, decided = Twofold(np.array([high]), np.array([low]), np.array([radius])).nearest()
+    with mpmath.workprec(300):
+        reach = [mpmath.mpf(high) + mpmath.mpf(low) + sign * mpmath.mpf(radius) for sign in (-1, 1)]
+        whole = [int(mpmath.floor(end + 0.5)) for end in reach]
+    if decided[0]:
+        assert whole == [found[0]] * 2
+    elif radius < 0.1:
+        assert abs(abs(low - round(low)) - 0.5) < radius + 1e-11
+
+
 # Draws of whole arrays.
 
 
@@ -212,6 +322,34 @@ def test_floats_and_balls_draw_the_same_integers_from_the_same_bits(name, monkey
     for seed in range(6):
         assert drawn(LAWS[name], seed, 64, monkeypatch) == drawn(LAWS[name], seed, 512, monkeypatch)
         assert drawn(LAWS[name], seed, 9, monkeypatch) == drawn(LAWS[name], seed, 512, monkeypatch)
+
+
+WIDE = {
+    "box": BoxNoise((2**42 + 1, 2**44 - 3) * 2000),
+    "block": KNormNoise((4000,), (2**50 + 1,)),
+    "laplace": KNormNoise((1,) * 4000, (2**52 + 1,) * 4000),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_two_floats_draw_the_same_integers_from_the_same_bits(name, monkeypatch):
+    """Scales at which one float decides little, and two nearly everything."""
+    law, asked = WIDE[name], []
+    real = drawing._Enclosures.uniforms
+
+    def counting(self, places):
+        asked.append(places.size)
+        return real(self, places)
+
+    exact = drawn(law, 0, 256, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(drawing._Enclosures, "uniforms", counting)
+        assert drawn(law, 0, 64, patch) == exact
+    assert sum(asked) <= 10
+    with monkeypatch.context() as patch:
+        # Products to one float's accuracy, not accounted for, would be found out.
+        patch.setattr(twofold, "_product", lambda a, b: (a * b, 0 * a * b))
+        assert drawn(law, 0, 64, patch) != exact
 
 
 def test_too_small_a_radius_would_be_found_out(monkeypatch):

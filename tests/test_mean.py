@@ -210,7 +210,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, **named: Any) -> Any:
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("dpfda.numerics.exactness.system_bits", fail)
+    monkeypatch.setattr("dpfda.numerics.exactness.system_bytes", fail)
     monkeypatch.setattr("dpfda.numerics.drawing.draw_array", fail)
     monkeypatch.setattr("os.urandom", fail)
 

@@ -308,11 +308,11 @@ def test_the_ledger_is_charged_before_the_draw(monkeypatch: pytest.MonkeyPatch) 
     made = PrivateQuantiles(0.75, domain=(0, 10), ledger=ledger.of("people"))
     made.fit([1.0, 2.0, 3.0])
 
-    def refuse(bits: int) -> int:
+    def refuse(size: int) -> bytes:
         raise AssertionError("drawn before the charge")
 
-    monkeypatch.setattr("dpfda.publication.quantiles.system_bits", refuse)
-    monkeypatch.setattr("dpfda.numerics.exactness.system_bits", refuse)
+    monkeypatch.setattr("dpfda.publication.quantiles.system_bytes", refuse)
+    monkeypatch.setattr("dpfda.numerics.exactness.system_bytes", refuse)
     with pytest.raises(BudgetError):
         made.fit([1.0, 2.0, 3.0])
 

@@ -104,12 +104,14 @@ class KNormNoise(VectorLaw):
 
     def draw(self) -> list[int]:
         noise: list[int] = []
-        pairs = zip(self.block_sizes, self.scales, strict=True)
-        for single, run in itertools.groupby(pairs, key=lambda pair: pair[0] == 1):
-            if single:
-                noise += _draw_laplace(tuple(scale for _, scale in run))
+        start = 0
+        for size, run in itertools.groupby(self.block_sizes):
+            scales = self.scales[start : start + len(list(run))]
+            start += len(scales)
+            if size == 1:
+                noise += _draw_laplace(scales)
             else:
-                for size, scale in run:
+                for scale in scales:
                     noise += draw_ellipsoid((scale,) * size)
         return noise
 

@@ -1,12 +1,13 @@
-"""Exact draws of whole arrays: floats with proved errors first, ball arithmetic for the rest.
+"""Exact draws of whole arrays: floats with proved errors first, then pairs of them, then balls.
 
 As in `dpfda.numerics.exactness` a draw is a continuous function of uniform variables, rounded to the
 nearest integer, and each uniform is known by its leading bits. All integers are first computed in float
 enclosures (`dpfda.numerics.enclosures`). Those that their enclosures do not determine are computed
-again in ball arithmetic, with more bits appended *to the same uniforms*, until they are. Which of the
-two found an integer makes no difference to it: it is the rounding of the function at the same infinite
-bits. What may be told from the time that a draw takes is how many of its integers were close to a
-half, which is independent of the data.
+again with 64 more bits appended *to the same uniforms*, as sums of two floats
+(`dpfda.numerics.twofold`), and those still open in ball arithmetic, with more and more bits. Which of
+the three found an integer makes no difference to it: it is the rounding of the function at the same
+infinite bits. What may be told from the time that a draw takes is how many of its integers were close
+to a half, which is independent of the data.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpfda.numerics import enclosures, exactness
+from dpfda.numerics import enclosures, exactness, twofold
 from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.exactness import GUARD_BITS, INITIAL_BITS, nearest_integer, precision, uniform_ball
+from dpfda.numerics.twofold import Twofold
 
 Places = Integers
 # Fresh bits for each of some uniforms, as non-negative integers.
@@ -32,6 +34,8 @@ WORD = 64
 AT_ONCE = 2**14
 # Fewer values are drawn faster in ball arithmetic alone.
 FEWEST_IN_FLOATS = 16
+# Where fewer of the first values than this are determined, the others are left to more precision.
+WORTHWHILE = 1 / 8
 
 
 class Enclosed(Protocol):
@@ -50,6 +54,7 @@ class Enclosed(Protocol):
 
 
 Real = TypeVar("Real", bound=Enclosed)
+InFloats = TypeVar("InFloats", Enclosures, Twofold)
 Value_co = TypeVar("Value_co", covariant=True)
 # What is enclosed at the places that are asked for.
 At = Callable[[Places], Real]
@@ -109,6 +114,23 @@ class _Floats:
     where = staticmethod(enclosures.where)
 
 
+class _Twofolds:
+    """Sums of two floats that enclose the uniforms by 64 bits more than they began with."""
+
+    def __init__(self, known: _Known) -> None:
+        self._known = known
+
+    def uniforms(self, places: Places) -> Twofold:
+        return twofold.uniforms(*self._known.words(places), self._known.bits)
+
+    integers = staticmethod(twofold.integers)
+    log = staticmethod(twofold.log)
+    sqrt = staticmethod(twofold.sqrt)
+    turns = staticmethod(twofold.turns)
+    sum_of_logs = staticmethod(twofold.sum_of_logs)
+    where = staticmethod(twofold.where)
+
+
 class _Enclosures:
     """Enclosures, in object arrays, of uniforms with so many bits each."""
 
@@ -125,7 +147,7 @@ class _Enclosures:
     sqrt = staticmethod(np.frompyfunc(arb.sqrt, 1, 1))
 
     def turns(self, x: Any) -> tuple[Any, Any]:
-        sines, cosines = _sines(x)
+        sines, cosines = twofold.sines_and_cosines(x)
         return cosines, sines
 
     def sum_of_logs(self, x: Any) -> Any:
@@ -136,9 +158,6 @@ class _Enclosures:
 
     def where(self, chosen: Flags, x: Any, y: Any) -> Any:
         return np.where(chosen, x, y)
-
-
-_sines = np.frompyfunc(lambda x: (2 * x).sin_cos_pi(), 1, 2)
 
 
 class _Integers:
@@ -161,29 +180,48 @@ class _Known:
     """The bits of each uniform that are known so far."""
 
     def __init__(self, count: int, bits: int, source: PlacedBits) -> None:
-        self._source, self._bits = source, bits
+        self._source, self.bits = source, bits
         self.first = source(np.arange(count), bits)
+        self._second: NDArray[np.uint64] | None = None
         self._longer: dict[int, tuple[int, int]] = {}
+
+    def words(self, places: Places) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """First bits of the uniforms at these places, and the 64 bits behind them."""
+        first = np.asarray(self.first, np.uint64)
+        if self._second is None:
+            self._second, self._has_second = np.zeros_like(first), np.zeros(first.size, dtype=bool)
+        new = places[~self._has_second[places]]
+        new = np.unique(new) if np.any(new[1:] <= new[:-1]) else new
+        if new.size:
+            self._second[new], self._has_second[new] = self._source(new, WORD), True
+        return first[places], self._second[places]
 
     def at(self, places: Places, bits: int) -> list[int]:
         """Numerators of the uniforms at these places with so many bits, no fewer than before."""
-        before = [self._longer.get(p, (int(self.first[p]), self._bits)) for p in places.tolist()]
+        before = [self._number(p) for p in places.tolist()]
         for missing in {bits - length for _, length in before} - {0}:
             short = np.array([bits - length == missing for _, length in before])
             again = np.unique(places[short])
             for place, fresh in zip(again.tolist(), self._source(again, missing), strict=True):
-                number, _ = self._longer.get(place, (int(self.first[place]), 0))
+                number, _ = self._number(place)
                 self._longer[place] = (number << missing) | int(fresh), bits
-        return [self._longer[p][0] if p in self._longer else int(self.first[p]) for p in places.tolist()]
+        return [self._number(p)[0] for p in places.tolist()]
+
+    def _number(self, place: int) -> tuple[int, int]:
+        """Numerator of one uniform, and its number of bits."""
+        if place in self._longer:
+            return self._longer[place]
+        if self._second is not None and self._has_second[place]:
+            return (int(self.first[place]) << WORD) | int(self._second[place]), self.bits + WORD
+        return int(self.first[place]), self.bits
 
 
 def system_words(places: Places, bits: int) -> Sequence[int]:
-    """Fresh bits from the operating system for each place, a multiple of 64; nothing is buffered."""
-    words = bits // WORD
-    fresh = exactness.system_bits(bits * places.size).to_bytes(8 * words * places.size, "little")
-    if words == 1:
+    """Fresh bits from the operating system for each place, a multiple of 64."""
+    size = bits // 8
+    fresh = exactness.system_bytes(size * places.size)
+    if bits == WORD:
         return np.frombuffer(fresh, dtype=np.uint64)  # type: ignore[return-value]
-    size = 8 * words
     return [int.from_bytes(fresh[i : i + size], "little") for i in range(0, len(fresh), size)]
 
 
@@ -221,10 +259,14 @@ def draw_array(
     if initial_bits is None:
         initial_bits = WORD if outputs >= FEWEST_IN_FLOATS else INITIAL_BITS
     known = _Known(uniforms, initial_bits, source)
-    drawn, undecided = [0] * outputs, np.arange(outputs)
+    integers, undecided = np.zeros(outputs, dtype=np.int64), np.arange(outputs)
     if initial_bits <= WORD:
         floats = _Floats(np.asarray(known.first, np.uint64), initial_bits)
-        drawn, undecided = _in_floats(values, floats, outputs, at_once)
+        undecided = _in_floats(values, floats, integers, undecided, at_once)
+        if undecided.size:
+            with precision(INITIAL_BITS + GUARD_BITS):
+                undecided = _in_floats(values, _Twofolds(known), integers, undecided, at_once)
+    drawn = integers.tolist()
     bits = max(INITIAL_BITS, initial_bits)
     while undecided.size:
         with precision(bits + GUARD_BITS):
@@ -236,15 +278,21 @@ def draw_array(
     return drawn
 
 
-def _in_floats(values: Values, floats: _Floats, outputs: int, at_once: int) -> tuple[list[int], Places]:
-    """Integers that float enclosures determine, and the places of the others."""
-    integers, decided = np.empty(outputs, dtype=np.int64), np.empty(outputs, dtype=bool)
+def _in_floats(
+    values: Values, a: Arithmetic[InFloats], integers: Integers, places: Places, at_once: int
+) -> Places:
+    """Set the integers at these places that enclosures determine; gives the places of the others."""
+    left = np.ones(places.size, dtype=bool)
     with np.errstate(all="ignore"):
-        at = values(floats)
-        for start in range(0, outputs, at_once):
-            places = np.arange(start, min(start + at_once, outputs))
-            integers[places], decided[places] = at(places).nearest()
-    return integers.tolist(), np.flatnonzero(~decided)
+        at = values(a)
+        for start in range(0, places.size, at_once):
+            part = places[start : start + at_once]
+            found, decided = at(part).nearest()
+            integers[part[decided]] = found[decided]
+            left[start : start + at_once] = ~decided
+            if start == 0 and decided.mean() < WORTHWHILE:
+                break
+    return places[left]
 
 
 def laplace(a: Arithmetic[Real], first: int, places: Places) -> Real:
@@ -254,10 +302,11 @@ def laplace(a: Arithmetic[Real], first: int, places: Places) -> Real:
 
 def normals(a: Arithmetic[Real], first: int, places: Places) -> Real:
     """Standard normal variables of a sequence (Box and Muller), from uniforms at `first` on."""
-    pairs = np.unique(places // 2)
+    halves = places // 2
+    new = np.diff(halves, prepend=-1) != 0
+    pairs, pair = halves[new], np.cumsum(new) - 1
     length = a.sqrt(-2 * a.log(a.uniforms(first + 2 * pairs)))
     cosine, sine = a.turns(a.uniforms(first + 2 * pairs + 1))
-    pair = np.searchsorted(pairs, places // 2)
     return a.where(places % 2 == 1, (length * sine)[pair], (length * cosine)[pair])
 
 

@@ -8,7 +8,7 @@ mathematical library is used: they are polynomials here, with their errors bound
 Write u = 2^-53. Every operation of floats is exact up to a factor 1 + d, |d| <= u, or, where the result
 is subnormal, an absolute error below 2^-1074. A radius is a sum of a few non-negative terms, each
 computed with a few such factors: all of them are covered by the factor 1 + 2^-45 and the addition of
-2^-1000 in `_outward`.
+2^-1000 in `outward`.
 
 **Logarithm.** x = m 2^e with m in [r, 2r), r the float next to the root of 1/2. f = m - 1 is exact
 (Sterbenz), s = f / (2 + f), |s| <= .1716, log m = 2 artanh s = 2 s (1 + s^2/3 + ... + s^20/21) + t,
@@ -52,7 +52,7 @@ _COSINE_TERMS: Final = tuple((-1) ** k / math.factorial(2 * k) for k in range(8,
 FACTORS: Final = 8
 
 
-def _outward(radius: Any) -> Any:
+def outward(radius: Any) -> Any:
     """A radius that also covers the roundings made in computing it."""
     return radius * _RELATIVE + _ABSOLUTE
 
@@ -82,7 +82,7 @@ class Enclosures:
     def __add__(self, other: object) -> Enclosures:
         other = enclosed(other)
         middle = self.middle + other.middle
-        return Enclosures(middle, _outward(self.radius + other.radius + UNIT * np.abs(middle)))
+        return Enclosures(middle, outward(self.radius + other.radius + UNIT * np.abs(middle)))
 
     def __sub__(self, other: object) -> Enclosures:
         return self + (-enclosed(other))
@@ -93,7 +93,7 @@ class Enclosures:
         carried = np.abs(self.middle) * other.radius + self.radius * (
             np.abs(other.middle) + other.radius
         )
-        return Enclosures(middle, _outward(carried + UNIT * np.abs(middle)))
+        return Enclosures(middle, outward(carried + UNIT * np.abs(middle)))
 
     def __truediv__(self, other: object) -> Enclosures:
         """Quotients; the divisor must be positive, and is not known to be where its radius reaches 0."""
@@ -102,7 +102,7 @@ class Enclosures:
         least = other.middle - other.radius
         carried = (self.radius + np.abs(middle) * other.radius * _RELATIVE) / least
         radius = np.where(least > 0, carried + 2 * UNIT * np.abs(middle), np.inf)
-        return Enclosures(middle, _outward(radius))
+        return Enclosures(middle, outward(radius))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -117,7 +117,7 @@ class Enclosures:
         middle = self.middle.sum(axis=axis)
         # Each of the additions is off by at most u times the sum of sizes, up to a factor (1 + u)^n.
         roundings = self.middle.shape[axis] * UNIT * np.abs(self.middle).sum(axis=axis)
-        return Enclosures(middle, _outward((self.radius.sum(axis=axis) + roundings) * (1 + 2.0**-30)))
+        return Enclosures(middle, outward((self.radius.sum(axis=axis) + roundings) * (1 + 2.0**-30)))
 
     def nearest(self) -> tuple[Integers, Flags]:
         """Nearest integers (n,), and which of them (n,) the enclosures determine."""
@@ -140,14 +140,14 @@ def enclosed(value: object) -> Enclosures:
 def integers(values: object) -> Enclosures:
     """Integers of any size below 2^1000, rounded to floats."""
     middle = np.asarray(values, dtype=np.float64)
-    return Enclosures(middle, np.where(np.abs(middle) < 2.0**53, 0.0, _outward(UNIT * np.abs(middle))))
+    return Enclosures(middle, np.where(np.abs(middle) < 2.0**53, 0.0, outward(UNIT * np.abs(middle))))
 
 
 def uniforms(numerators: NDArray[np.uint64], bits: int = 64) -> Enclosures:
     """Numbers in [0, 1] whose leading bits (at most 64) are known."""
     scale = 2.0**-bits
     middle = numerators.astype(np.float64) * scale
-    return Enclosures(middle, _outward(scale + UNIT * middle))
+    return Enclosures(middle, outward(scale + UNIT * middle))
 
 
 def log(x: Enclosures) -> Enclosures:
@@ -156,7 +156,7 @@ def log(x: Enclosures) -> Enclosures:
         middle = _log(x.middle)
         least = x.middle - x.radius
         radius = np.where(least > 0, x.radius / least * _RELATIVE, np.inf) + _LOG_ERROR * np.abs(middle)
-        return Enclosures(middle, _outward(radius))
+        return Enclosures(middle, outward(radius))
 
 
 def sqrt(x: Enclosures) -> Enclosures:
@@ -165,7 +165,7 @@ def sqrt(x: Enclosures) -> Enclosures:
         middle = np.sqrt(x.middle)
         # |sqrt(m + d) - sqrt(m)| <= |d| / sqrt(m).
         radius = np.where(x.middle > x.radius, x.radius / middle + UNIT * middle, np.inf)
-        return Enclosures(middle, _outward(radius))
+        return Enclosures(middle, outward(radius))
 
 
 def turns(x: Enclosures) -> tuple[Enclosures, Enclosures]:
@@ -181,7 +181,7 @@ def turns(x: Enclosures) -> tuple[Enclosures, Enclosures]:
         # Quarters 1 and 2 have negative cosines, 2 and 3 negative sines.
         first = np.where((quarter == 1) | (quarter == 2), -first, first)
         second = np.where((quarter == 2) | (quarter == 3), -second, second)
-        radius = _outward(np.broadcast_to(7 * x.radius + _TURN_ERROR, first.shape))
+        radius = outward(np.broadcast_to(7 * x.radius + _TURN_ERROR, first.shape))
         return Enclosures(first, radius), Enclosures(second, radius)
 
 
@@ -197,12 +197,12 @@ def sum_of_logs(x: Enclosures) -> Enclosures:
         error = errors.sum(axis=1) + FACTORS * UNIT
         # prod (1 + e_i) - 1 <= (1 + 2^-8) sum e_i where the sum is below 2^-10; its inverse likewise.
         product_radius = np.where(error < 2.0**-10, product * error * (1 + 2.0**-8), np.inf)
-        logs = log(Enclosures(product, _outward(product_radius)))
+        logs = log(Enclosures(product, outward(product_radius)))
     if not np.isfinite(logs.radius).all():
         return Enclosures(np.zeros(()), np.full((), np.inf))
     # Both sums are rounded once.
     middle_sum, radius_sum = math.fsum(logs.middle), math.fsum(logs.radius)
-    radius = _outward(radius_sum + UNIT * abs(middle_sum))
+    radius = outward(radius_sum + UNIT * abs(middle_sum))
     return Enclosures(np.asarray(middle_sum), np.asarray(radius))
 
 

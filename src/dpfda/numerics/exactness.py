@@ -56,10 +56,15 @@ def precision(bits: int) -> Iterator[None]:
             ctx.prec = before
 
 
+def system_bytes(size: int) -> bytes:
+    """Fresh bytes from the operating system, whence all noise comes; nothing is buffered."""
+    return os.urandom(size)
+
+
 def system_bits(bits: int) -> int:
-    """Fresh bits from the operating system as a non-negative integer; nothing is buffered."""
+    """Fresh bits from the operating system as a non-negative integer."""
     size = (bits + 7) // 8
-    return int.from_bytes(os.urandom(size), "big") >> (8 * size - bits)
+    return int.from_bytes(system_bytes(size), "big") >> (8 * size - bits)
 
 
 def enclosed(value: Fraction | int) -> arb:

@@ -10,7 +10,7 @@ import numpy as np
 from dpfda.bases.places import PublicPoints
 from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.exactness import system_bits
+from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.charging import charge
@@ -62,5 +62,4 @@ def publish_quantiles(
 
 def spread(count: int) -> Integers:
     """The parts of their public points in which so many points lie: uniform bits of the system."""
-    bits = system_bits(32 * count).to_bytes(4 * count, "little")
-    return (np.frombuffer(bits, dtype="<u4") >> (32 - PART_BITS)).astype(np.int64)
+    return (np.frombuffer(system_bytes(4 * count), dtype="<u4") >> (32 - PART_BITS)).astype(np.int64)

@@ -101,13 +101,13 @@ def _charges(ledger: MemoryLedger) -> list[object]:
 
 def _check_charge(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
     made, ledger = _ledgered(estimator)
-    bits = exactness.system_bits
+    fresh = exactness.system_bytes
 
-    def late(count: int) -> int:
+    def late(size: int) -> bytes:
         assert _charges(ledger), "noise is drawn before the ledger is charged"
-        return bits(count)
+        return fresh(size)
 
-    with mock.patch.object(exactness, "system_bits", late):
+    with mock.patch.object(exactness, "system_bytes", late):
         release = made.fit(rows, *others).release_
     assert isinstance(release, Release), "release_ is no release"
     assert within(release.guarantee, estimator.asked()), "more is promised away than was asked for"
@@ -121,7 +121,7 @@ def _check_charge(estimator: Estimator, rows: Floats, others: Sequence[object]) 
 def _check_refusal(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
     made, ledger = _ledgered(estimator, part=2)
     never = mock.Mock(side_effect=AssertionError("noise is drawn though the ledger refuses"))
-    with mock.patch.object(exactness, "system_bits", never):
+    with mock.patch.object(exactness, "system_bytes", never):
         try:
             made.fit(rows, *others)
         except BudgetError:

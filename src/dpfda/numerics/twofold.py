@@ -1,0 +1,241 @@
+"""Arrays of real numbers enclosed by sums of two floats: twice the bits of `dpfda.numerics.enclosures`.
+
+A number x lies within `radius` of high + low. As there, only IEEE 754 is assumed, u = 2^-53, and
+`outward` covers the roundings made in computing a radius. Sums of two floats are exact as pairs (Knuth;
+additions do not underflow), and so are products (Dekker), where the product is at least 2^-800, say,
+for then no part of it underflows; where it is smaller, so is all that could be lost, and 2^-799 is added
+to the radius. An overflow leaves NaN in the lower part, and so in the radius: nothing is known.
+
+What is not exact is the arithmetic of lower parts. Each of its operations is off by at most u times its
+result, and so the sum of these results is taken, times u, instead of a bound proved beforehand.
+
+Logarithms, roots, cosines and quotients, of which few are wanted, are taken in ball arithmetic one by
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.enclosures import UNIT, outward
+
+_SPLITTER: Final = 2.0**27 + 1
+_UNDERFLOW: Final = 2.0**-799
+# So many factors are multiplied at a time: they stay in a processor's cache.
+_WIDTH: Final = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class Twofold:
+    """Real numbers x_j with |x_j - high_j - low_j| <= radius_j; infinite or NaN where nothing is known.
+
+    Parameters
+    ----------
+    high, low, radius : array
+        Of one shape, or such that they can be broadcast to one.
+    """
+
+    high: Floats
+    low: Floats
+    radius: Floats
+
+    # So that NumPy leaves products with arrays to this class.
+    __array_ufunc__ = None
+
+    def __getitem__(self, places: Any) -> Twofold:
+        return Twofold(self.high[places], self.low[places], self.radius[places])
+
+    def __neg__(self) -> Twofold:
+        return Twofold(-self.high, -self.low, self.radius)
+
+    def __add__(self, other: object) -> Twofold:
+        other = exactly(other)
+        total, error = _sum(self.high, other.high)
+        lower = self.low + other.low
+        rest = error + lower
+        rounded = UNIT * (np.abs(lower) + np.abs(rest))
+        return Twofold(*_sum(total, rest), outward(self.radius + other.radius + rounded))
+
+    def __sub__(self, other: object) -> Twofold:
+        return self + (-exactly(other))
+
+    def __mul__(self, other: object) -> Twofold:
+        other = exactly(other)
+        product, error = _product(self.high, other.high)
+        first, second = self.high * other.low, self.low * other.high
+        cross = first + second
+        rest = error + cross
+        rounded = UNIT * (np.abs(first) + np.abs(second) + np.abs(cross) + np.abs(rest))
+        # The product of the lower parts is left out.
+        rounded = rounded + np.abs(self.low * other.low) + _UNDERFLOW
+        reach = np.abs(other.high) + np.abs(other.low) + other.radius
+        carried = (np.abs(self.high) + np.abs(self.low)) * other.radius + self.radius * reach
+        return Twofold(*_sum(product, rest), outward(carried + rounded))
+
+    def __truediv__(self, other: object) -> Twofold:
+        return _from_balls(balls(self) / balls(exactly(other)))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: object) -> Twofold:
+        return exactly(other) - self
+
+    def __rtruediv__(self, other: object) -> Twofold:
+        return exactly(other) / self
+
+    def sum(self, axis: int) -> Twofold:
+        """Sums along an axis."""
+        high, low, radius = (np.moveaxis(part, axis, 0) for part in (self.high, self.low, self.radius))
+        total = Twofold(high[0], low[0], radius[0])
+        for place in range(1, len(high)):
+            total = total + Twofold(high[place], low[place], radius[place])
+        return total
+
+    def nearest(self) -> tuple[Integers, Flags]:
+        """Nearest integers (n,), and which of them (n,) the enclosures determine."""
+        whole = np.rint(self.high)
+        # Both numbers are multiples of the last place of the first: the difference is exact.
+        rest = (self.high - whole) + self.low
+        more = np.rint(rest)
+        distance = np.abs(rest - more) + self.radius + UNIT * np.abs(rest)
+        decided = (distance < 0.5 - 2.0**-40) & (np.abs(self.high) < 2.0**61) & (np.abs(more) < 2.0**61)
+        whole, more = (np.where(decided, part, 0.0).astype(np.int64) for part in (whole, more))
+        return whole + more, decided
+
+
+def exactly(value: object) -> Twofold:
+    """Floats are themselves; so are integers below 2^53 in size."""
+    if isinstance(value, Twofold):
+        return value
+    zero = np.zeros(())
+    return Twofold(np.asarray(value, dtype=np.float64), zero, zero)
+
+
+def integers(values: Sequence[int]) -> Twofold:
+    """Integers of any size below 2^1000, rounded to two floats."""
+    high = np.asarray(values, dtype=np.float64)
+    if np.abs(high).max(initial=0.0) < 2.0**62:
+        low = (np.asarray(values, dtype=np.int64) - high.astype(np.int64)).astype(np.float64)
+    else:
+        nearest = (int(near) for near in high)
+        low = np.array([float(value - near) for value, near in zip(values, nearest, strict=True)])
+    return Twofold(high, low, np.where(np.abs(low) < 2.0**53, 0.0, outward(UNIT * np.abs(low))))
+
+
+def uniforms(first: NDArray[np.uint64], second: NDArray[np.uint64], bits: int) -> Twofold:
+    """Numbers in [0, 1] whose leading bits are known: so many (at most 64), and 64 more."""
+    unit = 2.0**-bits
+    upper, lower = (first >> np.uint64(32)).astype(np.float64), (first & np.uint64(2**32 - 1))
+    high, low = _sum(upper * (2.0**32 * unit), lower.astype(np.float64) * unit)
+    further = second.astype(np.float64) * (unit * 2.0**-64)
+    rest = low + further
+    radius = unit * 2.0**-64 + UNIT * (further + np.abs(rest))
+    return Twofold(*_sum(high, rest), outward(radius))
+
+
+def sum_of_logs(x: Twofold) -> Twofold:
+    """The sum of the logarithms of numbers (n,) in (0, 1]: the logarithm of their product."""
+    width = min(_WIDTH, 1 << (x.high.size - 1).bit_length())
+    parts = (x[start : start + width] for start in range(0, x.high.size, width))
+    product, exponent = _fraction(_padded(next(parts), width))
+    for part in parts:
+        product, more = _fraction(product * _padded(part, width))
+        exponent += more
+    while product.high.size > 1:
+        half = product.high.size // 2
+        product, more = _fraction(product[:half] * product[half:])
+        exponent += more
+    return _from_balls(balls(product[0]).log() + arb(2).log() * exponent)
+
+
+def log(x: Twofold) -> Twofold:
+    """Natural logarithms."""
+    return _from_balls(_log(balls(x)))
+
+
+def sqrt(x: Twofold) -> Twofold:
+    """Square roots of numbers that are not negative."""
+    return _from_balls(_sqrt(balls(x)))
+
+
+def turns(x: Twofold) -> tuple[Twofold, Twofold]:
+    """Cosines and sines of 2 pi x."""
+    sines, cosines = sines_and_cosines(balls(x))
+    return _from_balls(cosines), _from_balls(sines)
+
+
+def where(chosen: Flags, x: Twofold, y: Twofold) -> Twofold:
+    """Elements of x where chosen, else of y."""
+    pairs = ((x.high, y.high), (x.low, y.low), (x.radius, y.radius))
+    return Twofold(*(np.where(chosen, mine, other) for mine, other in pairs))
+
+
+_log, _sqrt = np.frompyfunc(arb.log, 1, 1), np.frompyfunc(arb.sqrt, 1, 1)
+sines_and_cosines: Callable[[Any], Any] = np.frompyfunc(lambda x: (2 * x).sin_cos_pi(), 1, 2)
+_ball = np.frompyfunc(lambda high, low, radius: arb(high) + arb(low) + arb(0, radius), 3, 1)
+
+
+def balls(x: Twofold) -> Any:
+    """The same enclosures as balls, one or an array of objects."""
+    return _ball(x.high, x.low, x.radius)
+
+
+def _from_balls(found: Any) -> Twofold:
+    parts = _parts(found)
+    high, low, radius = (np.asarray(part, dtype=np.float64) for part in parts)
+    return Twofold(high, low, outward(radius))
+
+
+def _parts_of(ball: arb) -> tuple[float, float, float]:
+    if not ball.is_finite():
+        return 0.0, 0.0, np.inf
+    high = float(ball.mid())
+    low = float((ball - high).mid())
+    # Rounded to nearest, which `outward` covers.
+    return high, low, float((ball - high - low).abs_upper())
+
+
+_parts = np.frompyfunc(_parts_of, 1, 3)
+
+
+def _padded(x: Twofold, width: int) -> Twofold:
+    missing = (0, width - x.high.size)
+    return Twofold(
+        np.pad(x.high, missing, constant_values=1.0), np.pad(x.low, missing), np.pad(x.radius, missing)
+    )
+
+
+def _fraction(x: Twofold) -> tuple[Twofold, int]:
+    """Numbers times powers of two, exactly, so that upper parts are in [1/2, 1); all exponents' sum."""
+    high, exponents = np.frexp(x.high)
+    low, radius = np.ldexp(x.low, -exponents), np.ldexp(x.radius, -exponents)
+    # Subnormal numbers may have been rounded.
+    return Twofold(high, low, outward(radius)), int(exponents.sum(dtype=np.int64))
+
+
+def _sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """A sum of floats, and what it is off by."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _halves(a: Floats) -> tuple[Floats, Floats]:
+    """Two floats of at most 26 bits that add up to one."""
+    large = _SPLITTER * a
+    upper = large - (large - a)
+    return upper, a - upper
+
+
+def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """A product of floats, and what it is off by."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
