@@ -254,10 +254,18 @@ def aliases(modes: int, cells: int) -> tuple[Integers, Floats]:
 
 
 def _fold(coefficients: Floats, cells: int) -> Floats:
-    like, sign = aliases(len(coefficients), cells)
-    folded = np.zeros((cells + 1, *coefficients.shape[1:]))
-    np.add.at(folded, like, coefficients * sign.reshape(-1, *[1] * (coefficients.ndim - 1)))
-    return folded[:cells]
+    _, sign = aliases(len(coefficients), cells)
+    return gathered(coefficients * sign.reshape(-1, *[1] * (coefficients.ndim - 1)), cells)
+
+
+def gathered(values: Floats, cells: int) -> Floats:
+    """Sums (cells, ..) of rows over functions that look alike at midpoints: there and back in turns."""
+    summed = np.zeros((cells, *values.shape[1:]))
+    for start in range(0, len(values), 2 * cells):
+        there, back = values[start : start + cells], values[start + cells + 1 : start + 2 * cells]
+        summed[: len(there)] += there
+        summed[cells - len(back) :] += back[::-1]
+    return summed
 
 
 def _check_edges(edges: object) -> Floats:

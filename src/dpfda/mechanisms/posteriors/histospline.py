@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines
+from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines, gathered
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
@@ -235,8 +235,8 @@ def expected_error(cells: CellGrid, privacy: float, size: float) -> float:
     modes = tuple(min(max(4 * m, DESIGN_MODES[cells.dimensions]), LARGEST_MODES) for m in cells.shape)
     prior = _prior(_radius(modes), cells.dimensions / 2 + DESIGN_SMOOTHNESS, DESIGN_SCALE, DESIGN_SIZE)
     gains = _gains(cells, modes)
-    seen = _gather(prior * gains**2, cells, modes)
-    won = _gather((prior * gains) ** 2, cells, modes)
+    seen = _gather(prior * gains**2, cells)
+    won = _gather((prior * gains) ** 2, cells)
     noise = privacy * cells.size + 1 / size
     return float(DESIGN_SIZE - np.sum(won / (seen + noise)))
 
@@ -257,7 +257,7 @@ def _mixed_families(
     likelihoods: list[float] = []
     found: list[tuple[float, float, float]] = []
     for hyper in _hyperparameters(cells):
-        total = _gather(_prior(radius, *hyper) * gains**2, cells, modes) + noise
+        total = _gather(_prior(radius, *hyper) * gains**2, cells) + noise
         terms = np.log(total) + squares / total
         likelihoods.append(-0.5 * float(np.sum(terms) - terms.flat[0]))
         found.append(hyper)
@@ -265,7 +265,7 @@ def _mixed_families(
     for hyper, weight in zip(found, _weights(likelihoods), strict=True):
         if weight > NEGLIGIBLE:
             prior = _prior(radius, *hyper)
-            total = _gather(prior * gains**2, cells, modes) + noise
+            total = _gather(prior * gains**2, cells) + noise
             factors += weight * prior * gains / _spread(total, modes)
     return factors
 
@@ -322,13 +322,10 @@ def _gains(cells: CellGrid, modes: tuple[int, ...]) -> Floats:
     return np.asarray(reduce(np.multiply.outer, axes))
 
 
-def _gather(values: Floats, cells: CellGrid, modes: tuple[int, ...]) -> Floats:
+def _gather(values: Floats, cells: CellGrid) -> Floats:
     """Sum over families, in the shape of the cells."""
-    for axis, (count, seen) in enumerate(zip(modes, cells.shape, strict=True)):
-        moved = np.moveaxis(values, axis, 0)
-        summed = np.zeros((seen + 1, *moved.shape[1:]))
-        np.add.at(summed, aliases(count, seen)[0], moved)
-        values = np.moveaxis(summed[:seen], 0, axis)
+    for axis, seen in enumerate(cells.shape):
+        values = np.moveaxis(gathered(np.moveaxis(values, axis, 0), seen), 0, axis)
     return values
 
 
