@@ -4,6 +4,7 @@ import csv
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 # Many small problems on several processes: BLAS threads of each would fight over the cores.
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -47,10 +48,16 @@ def electricity(data_dir: Path) -> np.ndarray:
         return np.array(list(csv.reader(handle))[1:], dtype=float)
 
 
-@pytest.fixture
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bands of fewer draws, for what does not depend on how exact they are."""
+@pytest.fixture(scope="session")
+def drawing() -> list[ModuleType]:
+    """Modules of releases that say how many draws their bands are made of."""
     kinds()
-    for name, module in list(sys.modules.items()):
-        if name.startswith("dpfda.releases.") and hasattr(module, "DRAWS"):
-            monkeypatch.setattr(module, "DRAWS", 1000)
+    modules = [module for name, module in sys.modules.items() if name.startswith("dpfda.releases.")]
+    return [module for module in modules if hasattr(module, "DRAWS")]
+
+
+@pytest.fixture
+def few_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands of fewer draws, for what does not depend on how exact they are."""
+    for module in drawing:
+        monkeypatch.setattr(module, "DRAWS", 1000)

@@ -38,11 +38,14 @@ from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records import doors as door
+from dpfda.records.containers import column_of
+from dpfda.records.covariates import scaled
 from dpfda.records.rows import NamedRows
 from dpfda.summaries.curves import handed_curves
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.sums import Summation
 from dpfda.summaries.two_stage import TwoStages
+from dpfda.testing import exact_totals
 
 POINTS = 3
 RECORDS = 6
@@ -378,7 +381,7 @@ def mean_mode(**parameters: Any) -> Callable[[Any], Outcome]:
             summation.add(
                 total, summation.matrix(handed_curves(X, stated=settings["basis"].grid_points).values)
             )
-        return Outcome(total._count, total=tuple(total._total))
+        return Outcome(total.count_with_noise(0, 1), total=exact_totals(total))
 
     return read
 
@@ -429,8 +432,8 @@ def comparison(X: Any) -> Outcome:
         1.0, bounds=(-1, 1), basis=BASIS, reading=Reading(invalid="repair"), mechanism="laplace"
     )
     parts = estimator.prepare(X, ["a", "b"] * (RECORDS // 2))[1]
-    totals = [sum(column) for column in zip(*(part.total._total for part in parts), strict=True)]
-    return Outcome(sum(part.total._count for part in parts), total=tuple(totals))
+    totals = [sum(column) for column in zip(*(exact_totals(part.total) for part in parts), strict=True)]
+    return Outcome(sum(part.total.count_with_noise(0, 1) for part in parts), total=tuple(totals))
 
 
 def effects(X: Any) -> Outcome:
@@ -444,14 +447,14 @@ def effects(X: Any) -> Outcome:
         reading=Reading(invalid="repair"),
     )
     prepared = estimator.prepare(X, {"age": [0.25] * RECORDS})
-    return Outcome(prepared.plan.size, total=tuple(prepared.total._total))
+    return Outcome(prepared.plan.size, total=exact_totals(prepared.total))
 
 
 def density(X: Any) -> Outcome:
     """Points of a box of as many sides as a record has cells."""
     box = ((-1.0, 1.0),) * POINTS
     prepared = PrivateDensity(1.0, domain=box, cells=2, reading=Reading(invalid="repair")).prepare(X)
-    return Outcome(prepared.plan.size, total=tuple(prepared.total._total))
+    return Outcome(prepared.plan.size, total=exact_totals(prepared.total))
 
 
 def machine(X: Any) -> Outcome:
@@ -534,22 +537,24 @@ def long_curves(ids: Any, times: Any, values: Any) -> list[bytes]:
 
 def targets(y: Any) -> Any:
     """Real targets as a regressor reads them."""
-    return PrivateKernelRegressor(
-        1.0, target_bounds=(-1, 1), reading=Reading(invalid="repair")
-    )._targets(y, RECORDS)[0]
+    return _usable(PrivateKernelRegressor(1.0, bounds=(-1, 1), target_bounds=(-1, 1), **MACHINE), y)
 
 
 def covariate(y: Any) -> Any:
     """A number that explains curves, and which records have it."""
-    estimator = PrivateFunctionalRegression(
-        1.0, bounds=(-1, 1), covariates={"age": (-1, 1)}, reading=Reading(invalid="repair")
-    )
-    (numbers,), usable = estimator._read(estimator._corners(), [y], RECORDS)
-    return np.where(usable, numbers, np.nan)
+    numbers = column_of(y, "age")[0]
+    return np.where(np.isfinite(numbers), scaled(numbers, (-1, 1)), np.nan)
 
 
 def classes(y: Any) -> Any:
     """Signs of classes as a classifier reads them."""
-    return PrivateKernelClassifier(1.0, classes=(0, 1), reading=Reading(invalid="repair"))._targets(
-        y, RECORDS
-    )[0]
+    return _usable(PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1), **MACHINE), y)
+
+
+MACHINE: dict[str, Any] = {"features": "linear", "reading": Reading(invalid="repair")}
+
+
+def _usable(machine: Any, y: Any) -> Any:
+    """Targets of records that are alike otherwise; not a number where a record cannot be used."""
+    data = machine.prepare([[0.5]] * RECORDS, y).total
+    return np.where(data.rows.any(axis=1), data.targets, np.nan)

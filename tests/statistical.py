@@ -71,6 +71,24 @@ def fits_only_at_its_scale(draws: Sequence[float], law: Callable[[np.ndarray], n
     )
 
 
+def fits_standard_normal(draws: Sequence[float]) -> bool:
+    """Whether draws are standard normal, by their shape and by their sum of squares.
+
+    Draws of another scale by sqrt(2) pass with a chance below 1e-8 from 500 draws on.
+    """
+    values = np.asarray(draws, dtype=float)
+    low, high = stats.chi2(values.size).ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2])
+    return fits(values, stats.norm.cdf) and bool(low <= np.sum(values**2) <= high)
+
+
+def normal_only_at_its_scale(draws: Sequence[float]) -> bool:
+    """Whether draws are standard normal, and neither cut nor stretched by sqrt(2) would be."""
+    values, root = np.asarray(draws, dtype=float), np.sqrt(2.0)
+    return fits_standard_normal(values) and not any(
+        fits_standard_normal(values * factor) for factor in (root, 1 / root)
+    )
+
+
 def same_law(first: Sequence[float], second: Sequence[float]) -> bool:
     """Two-sample Kolmogorov-Smirnov test at `FALSE_ALARM`."""
     test = stats.ks_2samp(np.asarray(first, dtype=float), np.asarray(second, dtype=float))

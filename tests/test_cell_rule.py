@@ -46,6 +46,7 @@ from dpfda.records.containers import matrix_of
 from dpfda.records.labels import label_key, read_label
 from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.streams import MeanStream
+from dpfda.testing import exact_totals
 
 GRID = np.linspace(0.0, 1.0, 5)
 CURVES = np.random.default_rng(0).uniform(-1, 1, (12, 5))
@@ -56,7 +57,7 @@ def mean(**parameters):
 
 
 def total(X, groups=None, **parameters):
-    return mean(**parameters).prepare(X, groups).total._total
+    return exact_totals(mean(**parameters).prepare(X, groups).total)
 
 
 class TestCells:
@@ -279,11 +280,11 @@ class TestLabels:
         X = CURVES[:, :2]
         machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
         y = [1, 1.0, True, np.int64(1), Decimal(1), 0, 0.0, False, np.float32(0), 0, 1, 0]
-        assert machine._targets(y, 12)[0].tolist() == [1] * 5 + [-1] * 5 + [1, -1]
-        assert machine.set_params(classes="from-y")._targets(y, 12)[1] == (0, 1)
+        assert machine.prepare(X, y).total.targets.tolist() == [1] * 5 + [-1] * 5 + [1, -1]
+        assert machine.set_params(classes="from-y").prepare(X, y).plan.classes == (0, 1)
         mixed = [1, "1"] * 6
         with pytest.raises(DataError, match="y must hold labels of one type"):
-            machine._targets(mixed, 12)
+            machine.prepare(X, mixed)
         with pytest.raises(DataError, match="one of the classes; found another label in row 1"):
             PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1)).fit(X, mixed)
         names, _ = PrivateComparison(1.0, bounds=(-1, 1)).prepare(CURVES, [1, True, 1.0, 2, 2.0, 2] * 2)
@@ -305,7 +306,7 @@ class TestMasked:
             PrivateComparison(1.0, bounds=(-1, 1), reading=Reading(invalid="repair")).prepare(X, y)[1]
             for X in (hidden, shown)
         ]
-        assert [p.total._total for p in parts[0]] == [p.total._total for p in parts[1]]
+        assert [exact_totals(p.total) for p in parts[0]] == [exact_totals(p.total) for p in parts[1]]
         lost = np.ma.masked_array(y, mask=[0, 0, 1] + [0] * 9)
         with pytest.raises(DataError, match="y must have a group for every record; found none in row 2"):
             PrivateComparison(1.0, bounds=(-1, 1)).fit(CURVES, lost)
@@ -328,11 +329,8 @@ class TestMasked:
         counts = np.ma.masked_array([3, 4, 5], mask=[0, 1, 0])
         with pytest.raises(DataError, match="position 1 that is negative, missing"):
             PrivateDensity(1.0).fit_counts(counts, [0, 1, 2, 3])
-        weights = (
-            PrivateDensity(1.0, reading=Reading(invalid="repair"))
-            .prepare_counts(counts, [0, 1, 2, 3])
-            .total._total
-        )
+        density = PrivateDensity(1.0, reading=Reading(invalid="repair"))
+        weights = exact_totals(density.prepare_counts(counts, [0, 1, 2, 3]).total)
         assert weights[1] == 0 < weights[0]
 
     def test_points(self):
@@ -341,7 +339,7 @@ class TestMasked:
             1.0, domain=(0, 1), cells=1, reading=Reading(invalid="repair")
         ).prepare(points)
         shown = PrivateDensity(1.0, domain=(0, 1), cells=1).prepare([0.1, 0.3])
-        assert prepared.total._total == shown.total._total
+        assert exact_totals(prepared.total) == exact_totals(shown.total)
 
     def test_observations(self):
         values = np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0])
@@ -357,7 +355,7 @@ class TestMasked:
         stream = MeanStream(mean(invalid="repair").plan(n=12, columns=5))
         for start in range(0, 12, 5):
             stream.add(hidden[start : start + 5])
-        assert stream.prepared().total._total == total(hidden, invalid="repair")
+        assert exact_totals(stream.prepared().total) == total(hidden, invalid="repair")
 
 
 class TestSequences:

@@ -15,7 +15,7 @@ from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import soft_threshold
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.publication import MeanPlan
-from dpfda.testing import check_mechanism, simulate_releases
+from dpfda.testing import check_mechanism, exact_totals, simulate_releases
 
 BOUNDS = [ValueBounds(-1.0, 1.0), L2Ball(1.0), L1Ball(2.0)]
 GUARANTEES = [
@@ -85,7 +85,7 @@ def test_iclp_l1_releases_the_thresholded_mean():
     prepared = mean.prepare(curves)
     design = prepared.plan.public_design
     kept = [soft_threshold(total, level) for total, level in
-            zip(prepared.total._total, design.thresholds, strict=True)]  # fmt: skip
+            zip(exact_totals(prepared.total), design.thresholds, strict=True)]  # fmt: skip
     wanted = np.array(kept, dtype=float) * prepared.plan.ball.step / 500
     basis = prepared.plan.basis
     curve = basis.evaluate(grid)[:, : wanted.size] @ wanted

@@ -6,6 +6,7 @@ import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -69,6 +70,15 @@ def symmetric(entries, size):
     matrix = np.zeros((size, size))
     matrix[np.tril_indices(size)] = entries
     return matrix + np.tril(matrix, -1).T
+
+
+@cache
+def exact_draws(law, size):
+    """Entries (n, M) of exact draws at scale 2^20: one sample for all that is asked of a law."""
+    # Of size one, coupled laws whose scales are sqrt(2) apart differ least: by .063, for 4,000 draws.
+    few = size == 3 and law is not WishartDifferenceNoise
+    count = 4000 if (law, size) == (CoupledNoise, 1) else 2000 if few else 3000
+    return np.array([law(size, 2**20).draw() for _ in range(count)], dtype=float)
 
 
 class TestSensitivity:
@@ -173,16 +183,12 @@ class TestSensitivity:
 class TestLaws:
     """Each sampler against a law in closed form, which it also tells from wrong scales."""
 
-    DRAWS = 3000
-
     def test_a_quadratic_form_of_the_wishart_difference_has_its_density(self):
         # v'Xv / c is a difference of two chi-square variables of M + 1 = 4 degrees of freedom, whose
         # density is a Bessel function: |x|^(3/2) K_(3/2)(|x|/2) / (2^4 sqrt(pi) Gamma(2)).
         scale, v = 2**20, np.array([0.6, 0.0, 0.8])
-        draws = [
-            float(v @ symmetric(WishartDifferenceNoise(3, scale).draw(), 3) @ v) / scale
-            for _ in range(self.DRAWS)
-        ]
+        rows = exact_draws(WishartDifferenceNoise, 3)
+        draws = [float(v @ symmetric(row, 3) @ v) / scale for row in rows]
         order = 1.5
 
         def density(x):
@@ -204,16 +210,14 @@ class TestLaws:
 
     def test_an_entry_aside_is_a_sum_of_laplace_variables(self):
         # g h + g' h' of independent normals is Laplace: an entry of A - B sums M + 1 of them.
-        scale = 2**20
-        draws = [WishartDifferenceNoise(2, scale).draw()[1] / scale for _ in range(self.DRAWS)]
+        draws = exact_draws(WishartDifferenceNoise, 2)[:, 1] / 2**20
         reference = np.random.default_rng(5).laplace(size=(200_000, 3)).sum(axis=1)
         assert stats.ks_2samp(draws, reference).pvalue > FALSE_ALARM
         for factor in (np.sqrt(2), np.sqrt(0.5)):
             assert stats.ks_2samp(draws, factor * reference).pvalue < FALSE_ALARM
 
     def test_size_one_is_laplace_noise_of_twice_the_scale(self):
-        scale = 2**20
-        draws = [WishartDifferenceNoise(1, scale).draw()[0] / (2 * scale) for _ in range(self.DRAWS)]
+        draws = exact_draws(WishartDifferenceNoise, 1)[:, 0] / 2**21
         assert fits(draws, stats.laplace.cdf)
         for factor in (np.sqrt(2), np.sqrt(0.5)):
             assert not fits(draws, lambda x, f=factor: stats.laplace.cdf(x * f))
@@ -222,11 +226,7 @@ class TestLaws:
     def test_the_trace_of_the_coupled_difference_has_its_density(self, size):
         # The traces a, b of its parts have density (a b)^(N-1) exp(-max(a, b)); here by quadrature.
         count, scale = size * (size + 1) // 2, 2**20
-        # For one row laws whose scales are sqrt(2) apart differ least: by .063, for 4,000 draws.
-        draws = [
-            np.trace(symmetric(CoupledNoise(size, scale).draw(), size)) / scale
-            for _ in range(4000 if size == 1 else 2000)
-        ]
+        draws = [np.trace(symmetric(row, size)) / scale for row in exact_draws(CoupledNoise, size)]
         b, x = np.linspace(0, 120, 6001), np.linspace(0, 60, 1201)
         density = [integrate.simpson(((t + b) * b) ** (count - 1) * np.exp(-(t + b)), x=b) for t in x]
         half = integrate.cumulative_simpson(density, x=x, initial=0)
@@ -247,7 +247,7 @@ class TestLaws:
         # From the density exp(-(tr A + tr B) / 2) to exp(-max(tr A, tr B)).
         kept = generator.uniform(size=traces.shape[1]) < np.exp(traces.mean(axis=0) - traces.max(axis=0))
         reference = (parts[0] - parts[1])[kept]
-        draws = [symmetric(CoupledNoise(2, 2**20).draw(), 2) / 2**20 for _ in range(self.DRAWS)]
+        draws = [symmetric(row, 2) / 2**20 for row in exact_draws(CoupledNoise, 2)]
         for statistic in (lambda x: np.linalg.norm(x, axis=(1, 2)), lambda x: x[:, 0, 1]):
             found, expected = statistic(np.array(draws)), statistic(reference)
             assert stats.ks_2samp(found, expected).pvalue > FALSE_ALARM
@@ -261,9 +261,7 @@ class TestLaws:
             (SymmetricKNormNoise, stats.gamma(count).cdf),
             (SymmetricGaussianNoise, stats.chi(count).cdf),
         ):
-            lengths = [
-                np.linalg.norm(symmetric(law(size, scale).draw(), size)) / scale for _ in range(2000)
-            ]
+            lengths = [np.linalg.norm(symmetric(row, size)) / scale for row in exact_draws(law, size)]
             assert fits(lengths, cdf)
             for factor in (np.sqrt(2), np.sqrt(0.5)):
                 assert not fits(lengths, lambda x, f=factor, c=cdf: c(x * f))
@@ -271,14 +269,14 @@ class TestLaws:
     @pytest.mark.parametrize("law", LAWS.values())
     def test_no_axis_is_special(self, law):
         # Entries aside are those of the diagonal after a turn by 45 degrees: (X11 - X22) / 2 ~ X12.
-        draws = np.array([law(2, 2**20).draw() for _ in range(self.DRAWS)], dtype=float)
+        draws = exact_draws(law, 2)
         assert stats.ks_2samp((draws[:, 0] - draws[:, 2]) / 2, draws[:, 1]).pvalue > FALSE_ALARM
         assert stats.ks_2samp(draws[:, 0] - draws[:, 2], draws[:, 1]).pvalue < FALSE_ALARM
 
     @pytest.mark.parametrize("law", LAWS.values())
     def test_simulation_and_power_agree_with_the_exact_draws(self, law):
         noise = law(3, 2**20)
-        exact = np.array([noise.draw() for _ in range(1500)], dtype=float)
+        exact = exact_draws(law, 3)
         simulated = noise.simulate(np.random.default_rng(3), 40_000)[:, *np.tril_indices(3)]
         for entry in range(6):
             assert stats.ks_2samp(exact[:, entry], simulated[:, entry]).pvalue > FALSE_ALARM

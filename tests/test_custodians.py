@@ -28,6 +28,7 @@ from dpfda.front.command.app import app
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.testing import exact_totals
 
 pytest.importorskip("cryptography")
 
@@ -69,7 +70,7 @@ def started(estimator, sizes, columns=None):
 
 
 def exact(total):
-    return list(total.with_noise([0] * len(total._total))), total.count_with_noise(0, 1)
+    return exact_totals(total), total.count_with_noise(0, 1)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
@@ -21,7 +21,7 @@ from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import GradientSolver, Labelled, Terms
 from dpfda.summaries.solvers.gradient import CLIP, clipped, exponentials
 from dpfda.testing import check_release
-from statistical import fits_only_at_its_scale
+from statistical import normal_only_at_its_scale
 
 GUARANTEE = ApproximateDP(1, "1e-5")
 ENTRY = {"neighbours": "replace-one", "privacy_unit": "record", "bound": "", "mechanism": "gradient"}
@@ -138,7 +138,7 @@ def test_each_step_has_noise_of_the_deviation_that_all_together_need():
     data = examples(np.random.default_rng(3), solver, 20)
     scale = solver.step_width * math.sqrt(solver.rounds) / calibrated(1, 1e-5)
     drawn = []
-    for _ in range(10):
+    for _ in range(3):
         noisy, _ = publish_steps(
             solver.summed(data), solver.rounds, solver.noise, solver.step_width, GUARANTEE, ENTRY
         )
@@ -147,8 +147,8 @@ def test_each_step_has_noise_of_the_deviation_that_all_together_need():
         for released in steps:
             drawn += list(released - np.array(exact(before).with_noise([0] * 15), dtype=object))
             before = tuple(released)
-    # 6600 numbers: both wrong scales are found but once in 10^9 or so.
-    assert fits_only_at_its_scale(np.array(drawn, dtype=float) / scale, stats.norm.cdf)
+    # 1980 numbers.
+    assert normal_only_at_its_scale(np.array(drawn, dtype=float) / scale)
 
 
 def test_the_noise_of_all_steps_is_what_the_guarantee_needs_and_no_more():
@@ -385,10 +385,10 @@ def test_its_band_holds_the_machine_without_noise():
 def test_spread_is_what_noise_does_where_no_record_damps_it():
     solver = solver_of("huber", components=5)
     drawn = []
-    for _ in range(400):
+    for _ in range(120):
         noisy = tuple(v for _ in range(solver.rounds) for v in solver.noise.draw())
         drawn += (solver.coefficients(noisy) / solver.spread(noisy)).tolist()
-    assert fits_only_at_its_scale(np.array(drawn), stats.norm.cdf)
+    assert normal_only_at_its_scale(drawn)
 
 
 @pytest.mark.parametrize(

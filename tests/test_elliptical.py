@@ -156,8 +156,16 @@ def mixed_delta(mixing, degrees, epsilon, ratio):
         return mp.quad(chi, [1e-9, 1, 5, 10, 20, 40, 80, 160, 400])  # fmt: skip
 
 
-@pytest.mark.parametrize(("mixing", "degrees"), [("student-t", 3), ("student-t", 10), ("laplace", 0)])
-@pytest.mark.parametrize("ratio", ["1/20", "1/5", "1"])
+@pytest.mark.parametrize(
+    ("mixing", "degrees", "ratio"),
+    [
+        ("student-t", 3, "1/20"),
+        ("student-t", 3, "1"),
+        ("student-t", 10, "1/5"),
+        ("laplace", 0, "1/20"),
+        ("laplace", 0, "1"),
+    ],
+)
 def test_the_mixture_is_bounded_from_above_and_hardly(mixing, degrees, ratio):
     mu = mp.mpf(Fraction(ratio).numerator) / Fraction(ratio).denominator
     found = mixture_delta(mixing, degrees, Fraction(1), Fraction(ratio))
@@ -167,7 +175,7 @@ def test_the_mixture_is_bounded_from_above_and_hardly(mixing, degrees, ratio):
     assert stated <= mixed_delta(mixing, degrees, mp.mpf(1), mu * mp.mpf("1.0027"))
 
 
-@pytest.mark.parametrize(("mixing", "degrees"), [("student-t", 4), ("student-t", 10), ("laplace", 0)])
+@pytest.mark.parametrize(("mixing", "degrees"), [("student-t", 4), ("laplace", 0)])
 def test_approximate_scales_spend_delta_and_no_more(mixing, degrees):
     width, asked = 2**28, guarantee_for(1, 1e-4)
     noise = elliptical_noise(5, width, asked, mixing, degrees)

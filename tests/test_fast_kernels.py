@@ -169,9 +169,15 @@ class TestLanczos:
 
 
 class TestLeadingFunctions:
-    @pytest.mark.parametrize("rule", ["trapezoid", "uniform"])
-    @pytest.mark.parametrize("grid", [EVEN, UNEVEN], ids=["even", "uneven"])
-    @pytest.mark.parametrize("kernel", MATERNS, ids=["1/2", "3/2", "5/2", "mixed"])
+    # Every pair of kernel, grid and rule occurs.
+    @pytest.mark.parametrize(
+        ("kernel", "grid", "rule"),
+        [
+            (kernel, grid, ("trapezoid", "uniform")[(place + column) % 2])
+            for place, kernel in enumerate(MATERNS)
+            for column, grid in enumerate((EVEN, UNEVEN))
+        ],
+    )
     def test_they_are_those_of_the_dense_solver(self, kernel, grid, rule):
         fast = KernelBasis.on_grid(kernel, grid, (0, 1), rule, components=30)
         dense = KernelBasis.on_grid(kernel, grid, (0, 1), rule)

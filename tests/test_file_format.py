@@ -49,6 +49,7 @@ def test_files_of_earlier_versions_are_as_the_schema_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES | KINDS)
+@pytest.mark.usefixtures("few_draws")
 def test_every_kind_is_saved_as_the_schema_says(name: str, tmp_path: Path) -> None:
     release: Any = made(name)
     written = saved(release, tmp_path)

@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -105,8 +105,13 @@ def worse(before: Found, after: Found) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("name", MEANS)
-@pytest.mark.parametrize("size", SIZES)
+# Every other pair: each size has two means or three, each mean one size or two.
+PAIRS = [
+    pair for pair in product(SIZES, MEANS) if (SIZES.index(pair[0]) + [*MEANS].index(pair[1])) % 2 == 0
+]
+
+
+@pytest.mark.parametrize(("size", "name"), PAIRS)
 def test_a_larger_epsilon_is_never_worse(size: int, name: str) -> None:
     for kind in (*DELTAS, "rho"):
         steps = [found(size, epsilon, kind, name) for epsilon in EPSILONS]
@@ -114,8 +119,7 @@ def test_a_larger_epsilon_is_never_worse(size: int, name: str) -> None:
 
 
 # A constant is not among them: where delta goes to other noise, the law of the box no longer finds it.
-@pytest.mark.parametrize("name", [name for name in MEANS if name != "flat"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "name"), [pair for pair in PAIRS if pair[1] != "flat"])
 def test_a_larger_delta_is_never_worse(size: int, name: str) -> None:
     for epsilon in EPSILONS:
         steps = [found(size, epsilon, kind, name) for kind in DELTAS]

@@ -488,7 +488,7 @@ class TestSimulation:
         made = PrivateMean(3.0, bounds=(-3, 3), grid_points=GRID, **parameters)
         at = [0, 7, 14]
         # A private count, or a delta, asks for a design a draw.
-        draws = 4000 if "mechanism" in parameters else 800
+        draws = 4000 if "mechanism" in parameters else 300
         simulated = np.asarray(simulate_releases(made, CURVES, draws, seed=6))[:, at]
         exact = np.array([made.fit(CURVES).release_(GRID[at]) for _ in range(200)])
         spread = simulated.std(axis=0)

@@ -27,7 +27,7 @@ from dpfda.privacy.guarantees import within
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves, LongCurves
 from dpfda.releases.function import ReleasedFunction
-from dpfda.testing import non_private_mean
+from dpfda.testing import exact_totals, non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
 
 
@@ -383,15 +383,15 @@ class Case:
             # Cells follow the rough count that was released with this function.
             design = prepared.plan.design(max(1, round(counted.before.value)))
             self.measured = prepared.plan.measure(prepared.total, design)
-        self.exact = [total for total in prepared.total._total if total != 0]
-        self.exact += [total for total in self.measured._total if total not in (0, *self.exact)]
+        self.exact = [total for total in exact_totals(prepared.total) if total != 0]
+        self.exact += [total for total in exact_totals(self.measured) if total not in (0, *self.exact)]
         self.private = self._private(prepared, PrivateMean(**made), data, groups)
         self.release(0.3), self.release.band(0.9), self.release.band(0.9, simultaneous=False)
         self.release.to_frame(), self.release.integral(), repr(self.release), repr(self.estimator)
         self.release.inner(np.cos), self.release.coefficients
 
     def _private(self, prepared: Any, estimator: Any, data: Any, groups: Any) -> set[float]:
-        unit, count = prepared.plan.ball.step, prepared.total._count
+        unit, count = prepared.plan.ball.step, prepared.total.count_with_noise(0, 1)
         sums = np.array(self.exact, dtype=float)
         kept = len(self.release.noisy_sum)
         means = sums * unit / count
@@ -405,10 +405,10 @@ class Case:
             means,
             *curves,
         ]
-        if len(self.exact) == len(prepared.total._total):
+        if len(self.exact) == prepared.total.components:
             private.append(self.release.shrinkage * means[:kept])
         noisy = np.array([float(v) for v in self.release.noisy_sum])
-        private.append(noisy - np.array(self.measured._total[:kept], dtype=float))
+        private.append(noisy - np.array(exact_totals(self.measured)[:kept], dtype=float))
         if self.release.counted is not None:
             private.append(np.array([self.release.counted.noisy - count * 2.0**20]))
         return {float(v) for values in private for v in values if v not in (0.0, 1.0)}
@@ -478,5 +478,5 @@ class TestNothingPrivateInside:
             assert case.release.count != COUNT
 
     def test_every_component_got_noise(self, case: Case) -> None:
-        exact = case.measured._total[: len(case.release.noisy_sum)]
+        exact = exact_totals(case.measured)[: len(case.release.noisy_sum)]
         assert all(a != b for a, b in zip(case.release.noisy_sum, exact, strict=True))

@@ -13,6 +13,7 @@ from dpfda.bounds import L2Ball
 from dpfda.errors import DataError, ParameterError
 from dpfda.summaries.clusters import joined, summed
 from dpfda.summaries.spark import Adder, fit_on_spark, pool_of, total_on_spark
+from dpfda.testing import exact_totals
 
 pa = pytest.importorskip("pyarrow")
 
@@ -33,7 +34,7 @@ def mean(**parameters):
 
 
 def exact(total):
-    return list(total.with_noise([0] * len(total._total))), total.count_with_noise(0, 1)
+    return exact_totals(total), total.count_with_noise(0, 1)
 
 
 def whole(pool, groups=None):

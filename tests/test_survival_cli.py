@@ -99,11 +99,11 @@ def test_the_command_plans_what_the_estimator_plans() -> None:
     code, said = plan(*asked, *named, "--late")
     assert (code, said) == (0, " ".join(made.describe().split()))
     assert "2 causes" in said
-    code, said = plan(*asked, "--error", "2%", "--json")
+    code, said = plan(*asked, "--cells", 4, "--error", "2%", "--json")
     found = json.loads(said)
     assert code == 0
     assert found["wanted"] == {"error": 0.02}
-    alone = PrivateSurvival(1, domain=(0, 1100)).plan(400)
+    alone = PrivateSurvival(1, domain=(0, 1100), cells=4).plan(400)
     assert found["least_n"] == alone.least_n(error=0.02)
 
 

@@ -44,6 +44,7 @@ from dpfda.releases.staged import TwoStageFunction
 from dpfda.summaries import two_stage
 from dpfda.summaries.sums import Summation
 from dpfda.summaries.two_stage import TwoStages
+from dpfda.testing import exact_totals
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -73,10 +74,6 @@ def laplace(outputs, centers, scales):
     return -float(np.sum(np.abs(np.array(outputs, float) - np.array(centers, float)) / scales))
 
 
-def exact(total):
-    return total.with_noise([0] * len(total._total))
-
-
 def rough_sum(prepared):
     """Exact sum that the rough mean is made of."""
     return Summation.of(prepared.plan.rough).over(prepared.total).total
@@ -90,14 +87,16 @@ def counted(prepared, first):
 def program(prepared, transcript):
     """Log likelihood of a release under a data set: every stage knows the outputs before it."""
     first = transcript.first
-    known = laplace(first.noisy_sum, exact(rough_sum(prepared))[:1], first.noise.scales)
+    known = laplace(first.noisy_sum, exact_totals(rough_sum(prepared))[:1], first.noise.scales)
     chosen = transcript.selection
     if chosen is not None:
-        counts = exact(counted(prepared, first))
+        counts = exact_totals(counted(prepared, first))
         known += laplace(chosen.noisy_counts, counts, chosen.noise.scales)
     stage = prepared.plan.last_stage(first, transcript.radius, np.ones(1))
     return known + laplace(
-        transcript.noisy_sum, exact(two_stage.last_total(prepared, stage)), transcript.noise.scales
+        transcript.noisy_sum,
+        exact_totals(two_stage.last_total(prepared, stage)),
+        transcript.noise.scales,
     )
 
 
@@ -146,13 +145,13 @@ def audit(monkeypatch, epsilon, trials, error):
     rest = np.array([[0.1, 0.1, 0.1], [-0.1, 0.0, 0.1]])
     far = 50.0 * ONE.evaluate(POINTS)[:, 0] * np.sign(ONE.evaluate(POINTS)[0, 0])
     prepared = [mean.prepare_stages(np.vstack([rest, record])) for record in (far, -far)]
-    rough = exact(rough_sum(prepared[0]))[0]
+    rough = exact_totals(rough_sum(prepared[0]))[0]
 
     def happens(release):
         if release.first.noisy_sum[0] < rough:
             return False
         stage = prepared[0].plan.last_stage(release.first, release.radius, np.ones(1))
-        return release.noisy_sum[0] >= exact(two_stage.last_total(prepared[0], stage))[0]
+        return release.noisy_sum[0] >= exact_totals(two_stage.last_total(prepared[0], stage))[0]
 
     hits = []
     for each in prepared:
@@ -245,7 +244,7 @@ def test_counts_get_laplace_noise_of_their_part(monkeypatch):
     errors = []
     for _ in range(400):
         release = two_stage.released(prepared, prepared.plan.certified())
-        counts = exact(counted(prepared, release.first))
+        counts = exact_totals(counted(prepared, release.first))
         errors += [a - b for a, b in zip(release.selection.noisy_counts, counts, strict=True)]
     scale = 2 * two_stage.COUNT_SCALE
     assert fits_only_at_its_scale(
@@ -271,7 +270,7 @@ def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
     other[2, ::2] *= -1
     pair = [mean.prepare_stages(records) for records in (rows, other)]
     first = two_stage.released(pair[0], pair[0].plan.certified()).first
-    bins = [np.array(exact(counted(each, first))) for each in pair]
+    bins = [np.array(exact_totals(counted(each, first))) for each in pair]
     scale = two_stage.COUNT_SCALE
     assert all(counts.sum() == 5 * scale and np.all(counts % scale == 0) for counts in bins)
     assert np.abs(bins[0] - bins[1]).sum() in (0, 2 * scale)
@@ -281,7 +280,9 @@ def test_a_replaced_record_moves_one_count_and_stays_in_the_ball(value):
         for each in pair
     ]
     assert stages[0].problem.ball == stages[1].problem.ball
-    sums = [exact(two_stage.last_total(each, stage)) for each, stage in zip(pair, stages, strict=True)]
+    sums = [
+        exact_totals(two_stage.last_total(each, stage)) for each, stage in zip(pair, stages, strict=True)
+    ]
     moved = sum((a - b) ** 2 for a, b in zip(*sums, strict=True))
     assert moved <= stages[0].problem.width ** 2
     assert stages[0].problem.width == 2 * stages[0].problem.ball.radius
@@ -558,7 +559,7 @@ def test_the_band_covers_the_mean_of_the_clipped_differences():
         stage = replace(
             stage, design=replace(stage.design, noise=release.noise, shrinkage=release.shrinkage)
         )
-        summed = exact(two_stage.last_total(prepared, stage))
+        summed = exact_totals(two_stage.last_total(prepared, stage))
         functions = release.basis.evaluate(GRID)
         covered = np.array(summed, float) * stage.problem.ball.step / release.count
         target = release.first(GRID) + functions[:, : covered.size] @ covered
@@ -578,7 +579,7 @@ def test_groups_count_once():
     assert release.divisor == 20
     assert release.unit == "group"
     prepared = mean.prepare_stages(curves, people)
-    assert sum(exact(counted(prepared, release.first))) == 20 * two_stage.COUNT_SCALE
+    assert sum(exact_totals(counted(prepared, release.first))) == 20 * two_stage.COUNT_SCALE
 
 
 @pytest.mark.parametrize("bounds", [L1Ball(9.0), L2Ball(5.0), (-5.0, 5.0)], ids=["l1", "l2", "values"])

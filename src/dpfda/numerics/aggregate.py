@@ -32,6 +32,11 @@ class IntegerSum:
         self._count = 0
         self._modulus = 0
 
+    @property
+    def components(self) -> int:
+        """How many totals there are: public."""
+        return len(self._total)
+
     @classmethod
     def of(cls, values: Sequence[int]) -> IntegerSum:
         """One row of integers of any size."""

@@ -4,6 +4,7 @@ from dpfda.testing.contracts import check_law, check_mechanism
 from dpfda.testing.releases import check_release
 from dpfda.testing.simulation import (
     NotPrivate,
+    exact_totals,
     non_private_mean,
     released_coefficients,
     simulate_density,
@@ -18,6 +19,7 @@ __all__ = [
     "check_mechanism",
     "check_release",
     "check_summary",
+    "exact_totals",
     "non_private_mean",
     "released_coefficients",
     "simulate_density",

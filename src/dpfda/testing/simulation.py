@@ -129,8 +129,19 @@ def released_coefficients(design: Design, means: Floats, step: float, basis: Any
     return Posterior(design.hierarchy, mixture.scaled(step)).means(means)
 
 
+def exact_totals(total: IntegerSum) -> tuple[int, ...]:
+    """The exact totals of a private sum, without noise: what the noise hides. NOT PRIVATE.
+
+    Parameters
+    ----------
+    total : IntegerSum
+        The sum in a `Prepared`. How many units are in it says `total.count_with_noise(0, 1)`.
+    """
+    return total.with_noise([0] * total.components)
+
+
 def _thresholded(total: IntegerSum, design: Design) -> Floats:
-    kept = np.array(total._total[: design.components], dtype=float)
+    kept = np.array(exact_totals(total)[: design.components], dtype=float)
     if not design.thresholds:
         return kept
     levels = np.array(design.thresholds, dtype=float)
@@ -172,7 +183,7 @@ def simulate_density(
 
         scale, counts = zoomed(prepared.total, plan.zoom, plan.noises, draw)
         return replace(plan, about=marked).assemble(counts, plan.certified(), scale)
-    exact = prepared.total._total
+    exact = exact_totals(prepared.total)
     drawn = np.rint(plan.noise.simulate(generator, 1)[0]) * noise
     noisy = tuple(total + int(z) for total, z in zip(exact, drawn, strict=True))
     return replace(plan, about=marked).assemble(noisy, plan.certified())
@@ -187,7 +198,9 @@ def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotP
 
         prepared = clone(estimator).set_params(mechanism="laplace", delta=0.0).prepare(X, groups)
     plan, total = prepared.plan, prepared.total
-    coefficients = np.array(total._total, dtype=float) * plan.ball.step / total._count
+    coefficients = (
+        np.array(exact_totals(total), dtype=float) * plan.ball.step / total.count_with_noise(0, 1)
+    )
     basis = plan.basis
     functions = _functions(basis)[:, : coefficients.size]
     curve = plan.bound.center_on(flat_grid(basis)) + functions @ coefficients
