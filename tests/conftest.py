@@ -12,12 +12,12 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402 - after the limits, which are read when it is imported
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 from dpfda.releases.kinds import kinds  # noqa: E402
 
 # How long an example takes says how busy the machine is; that it is right is what is tested.
-settings.register_profile("dpfda", deadline=None)
+settings.register_profile("dpfda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dpfda")
 
 
