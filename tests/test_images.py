@@ -119,6 +119,24 @@ def test_the_line_is_the_posterior_mean(shape, cells):
     assert np.allclose(model.coefficients(noisy), mean * prior.width, rtol=1e-8, atol=1e-10)
 
 
+def test_a_finer_grid_makes_no_constant_of_a_smooth_image():
+    """Normal noise of one deviation a function tells as much of a slope, on however many points."""
+    kept = []
+    for side in (8, 16, 64):
+        basis, prior = (
+            basis_of((side, side), [(0, 1), (0, 1)]),
+            ImagePrior(0.0, 1.0, *[(side, side)] * 2),
+        )
+        # A three-hundredth of a share of noise a function, on a slope of five times that.
+        model = ImageModel(prior, basis, 1 / 300 * prior.weight * side, normal=True)
+        coarse = np.zeros((side, side))
+        coarse[0, 0], coarse[1, 0] = -0.2, 5 / 300
+        found = model.coefficients(model.sums(coarse.ravel()))
+        kept.append(np.sort(np.abs(found))[-2] / (5 / 300))
+    assert kept[0] > 0.7
+    assert np.allclose(kept, kept[0], rtol=0.05)
+
+
 def test_without_the_prior_cosines_go_through_what_was_measured():
     basis, prior = basis_of((6, 8)), ImagePrior(0.0, 2.0, (6, 8), (3, 4), shrunk=False)
     model, noisy = ImageModel(prior, basis, 0.1), np.arange(12.0) / 7
@@ -230,8 +248,11 @@ def test_one_block_under_a_delta_has_its_own_ratio():
 
     # Of 200,000 losses about one is beyond epsilon where delta is 1e-6, thousands at sqrt 2 less noise.
     assert delta(noise.scales[0]) < 1e-4 < delta(noise.scales[0] / math.sqrt(2))
+    # Nor is it more than that of normal noise of the same guarantee, as it would be at sqrt 2 more.
     normal = normal_ratio(6.0, 1e-6)
-    assert width / noise.scales[0] > math.sqrt(1601) * normal
+    assert width / noise.scales[0] > math.sqrt(1601) * normal > width / noise.scales[0] / math.sqrt(2)
+    drawn = np.linalg.norm(np.array(noise.draw(), float)) / noise.scales[0]
+    assert abs(drawn / 1600 - 1) < 6 / math.sqrt(1600)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ the prior and a scale all coarse frequencies are independent, and the posterior 
 **Components.** Variances (1 + (r (1 + |k|))^2)^(-(e + d - 1) / 2) of sum 1/4, r in {.1, .3, 1}: smooth
 for e in {4, 6, 8}, rough for e in {2, 3}, each also with 10^4 times the first variance, a level of its
 own; ten scales; and a constant, for which the law of box noise is exact. Components and scales are
-weighed by their evidence, as for curves, with the same constants.
+weighed by their evidence, as for curves, with the same constants. A constant's weight grows with the
+number of cells, which near-constant shapes come to explain as well. Normal noise is put on every point,
+however many there are: its weight is that of as many cells as box noise would have had.
 """
 
 from __future__ import annotations
@@ -47,6 +49,9 @@ from dpfda.numerics.one_thread import one_thread
 
 # Frequencies that the prior counts along an axis, over the number of cells.
 BEYOND = 4
+# At n epsilon = S box noise has .82 S^(1/2) cells, four at least (`dpfda.mechanisms.design.images`), and
+# normal noise a deviation of 1 / S a function, in shares.
+BOX_CELLS, FEWEST = 0.82, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +152,17 @@ class ImageModel:
             gain = np.exp(found - total) @ (SCALES[:KEPT, None] / ratios) * seen / power
             mean += (self._gains * variances)[self._released] * gain[self._coarse][self._released]
         evidence, level = self._constant(seen, noisy)
-        share = scipy.special.expit(np.log(CONSTANT * measured) + evidence - total)
+        share = scipy.special.expit(np.log(CONSTANT * self._box_cells) + evidence - total)
         mean *= 1 - share
         mean[self._first] += share * level
         return mean
+
+    @property
+    def _box_cells(self) -> float:
+        """How many cells there are under box noise, or would be under as much of it."""
+        if not self.normal:
+            return self.prior.measured
+        return float(min(self.prior.measured, max(FEWEST, BOX_CELLS / math.sqrt(self.deviation))))
 
     def _constant(self, seen: Floats, noisy: Floats) -> tuple[float, float]:
         """Log evidence of one level between the bounds, and that level minus 1/2."""
