@@ -1,15 +1,18 @@
-"""Means of curves with two values at every point: one box over both beside a share of epsilon each.
+"""Means of curves with several values at every point: one draw of noise beside shares of the budget.
 
 Run `python -m experiments.channels` (`--quick` for few draws), DPFDA_DATA_DIR set to the folder that
-`experiments.atlas` reads. The channels of a set are the first and the second half of its curves, and
-those of the growth curves also height and velocity. Errors are root mean squares of both lines, in
-shares of the bounds, under real noise; a share is what each channel had before, by `PrivateMean` with
-half of epsilon.
+`experiments.atlas` reads. The channels of a set are the first and the second half of its curves; those
+of the growth curves also height and velocity; of made-up smooth curves there are two and five. Errors
+are root mean squares of all lines, in shares of the bounds, under real noise. Beside the default stand
+what each channel would have by `PrivateMean` with an equal share of the budget, one box for all with
+the whole of epsilon, and with a delta one Gaussian for all, whose channels are those of an equal share
+of its rho each.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -19,14 +22,16 @@ from typing import Any
 import numpy as np
 
 from dpfda import PrivateMean, PrivateVectorMean
+from dpfda.privacy.guarantees import ApproximateDP, guarantee_for
+from dpfda.publication.together import gaussian_share
 from experiments import common
 from experiments.atlas import CurveSet, curve_sets
 from experiments.common import Floats
 
 SEED = 20251124
-SIZES = (100, 300, 1_000, 5_000)
+SIZES = (100, 300, 1_000, 5_000, 20_000)
 DRAWS, QUICK_DRAWS = 4, 1
-EPSILON = 1.0
+EPSILON, DELTA = 1.0, 1e-6
 # Centimetres a year: public, from growth charts.
 FASTEST = 25.0
 
@@ -35,14 +40,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """Curves (k, m, 2) with two values at every point, as shares of their bounds."""
+    """Curves (k, m, d) with d values at every point, as shares of their bounds."""
 
     name: str
     values: Floats
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run all sets and sizes; write channels.csv and print the table."""
+    """Run all sets, sizes and budgets; write channels.csv and print the table."""
     common.data_folder()
     options = common.read_options(__doc__ or "", SEED, arguments)
     made = rows(channels(curve_sets()), QUICK_DRAWS if options.quick else DRAWS)
@@ -50,10 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         writer = csv.DictWriter(handle, list(made[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(made)
-    for size in SIZES:
-        logs = np.log([row["box"] / row["shares"] for row in made if row["n"] == size])
-        error = logs.std() / np.sqrt(logs.size)
-        common.say(f"{size}: {np.exp(logs.mean()):.3f} +- {error:.3f}, worst {np.exp(logs.max()):.2f}")
+    for size, delta in itertools.product(SIZES, (0.0, DELTA)):
+        cells = [row for row in made if (row["n"], row["delta"]) == (size, delta)]
+        for other in ("shares", "box", "gaussian"):
+            if other in ("box", "gaussian") and not delta:
+                continue
+            logs = np.log([row["default"] / row[other] for row in cells])
+            error = logs.std() / np.sqrt(logs.size)
+            words = f"{np.exp(logs.mean()):.3f} +- {error:.3f}, worst {np.exp(logs.max()):.2f}"
+            common.say(f"n {size}, delta {delta:g}, default over {other}: {words}")
 
 
 def channels(sets: Sequence[CurveSet]) -> list[Channels]:
@@ -70,35 +80,67 @@ def channels(sets: Sequence[CurveSet]) -> list[Channels]:
             velocity = np.gradient(each.curves, np.linspace(1, 18, each.points), axis=1) / FASTEST
             both = np.stack([shares, np.clip(velocity, 0, 1)], axis=-1)
             made.append(Channels("height and velocity", both))
-    return made
+    return [*made, *(Channels(f"made up, {count}", smooth(count)) for count in (2, 5))]
+
+
+def smooth(count: int) -> Floats:
+    """A thousand made-up curves of five waves, in so many channels."""
+    generator, at = np.random.default_rng([SEED, count]), np.linspace(0, 1, 60)
+    waves = np.cos(np.pi * np.arange(5)[:, None] * at) / (1 + np.arange(5)[:, None]) ** 1.5
+    mean, own = generator.normal(size=(count, 5)), generator.normal(size=(1_000, count, 5))
+    return np.clip(0.5 + 0.15 * np.moveaxis((mean + own) @ waves, 1, 2), 0, 1)
 
 
 def rows(sets: Sequence[Channels], draws: int) -> list[Row]:
-    """Errors by both ways, for each set and size."""
-    made = []
-    for each, size in common.shown([(each, size) for each in sets for size in SIZES], "channels"):
-        generator = np.random.default_rng([SEED, zlib.crc32(each.name.encode()), size])
-        squares = np.zeros((draws, 2))
-        for draw in range(draws):
-            sample = each.values[generator.integers(0, len(each.values), size)]
-            squares[draw] = both_ways(sample)
-        box, shares = np.sqrt(squares.mean(axis=0))
-        made.append({"set": each.name, "n": size, "box": f"{box:.4g}", "shares": f"{shares:.4g}"})
-    return [{**row, "box": float(row["box"]), "shares": float(row["shares"])} for row in made]
+    """Errors by all ways, for each set, size and budget."""
+    made, cells = [], list(itertools.product(sets, SIZES, (0.0, DELTA)))
+    for each, size, delta in common.shown(cells, "channels"):
+        generator = np.random.default_rng([SEED, zlib.crc32(each.name.encode()), size, delta > 0])
+        found = [
+            errors(each.values[generator.integers(0, len(each.values), size)], delta)
+            for _ in range(draws)
+        ]
+        row: Row = {"set": each.name, "n": size, "delta": delta}
+        for way in found[0]:
+            row[way] = float(f"{np.sqrt(np.mean([error[way] for error in found])):.4g}")
+        made.append(row)
+    return made
 
 
-def both_ways(sample: Floats) -> tuple[float, float]:
-    """Mean squared errors of one release each: one box, and a share for each channel."""
-    grid, exact = np.linspace(0, 1, sample.shape[1]), sample.mean(axis=0)
+def errors(sample: Floats, delta: float) -> dict[str, float]:
+    """Mean squared errors of one release each."""
+    count, box = sample.shape[2], PrivateVectorMean(EPSILON, bounds=(0, 1))
+    share = {"epsilon": EPSILON / count, "delta": delta / count}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        together = PrivateVectorMean(EPSILON, bounds=(0, 1)).fit(sample).release_(grid)
-        alone = [
-            PrivateMean(EPSILON / 2, bounds=(0, 1)).fit(sample[..., channel]).release_(grid)
-            for channel in (0, 1)
-        ]
-    apart = np.stack(alone, axis=-1)
-    return float(np.mean((together - exact) ** 2)), float(np.mean((apart - exact) ** 2))
+        found = {"default": square(PrivateVectorMean(EPSILON, delta, bounds=(0, 1)).fit(sample), sample)}
+        found["shares"] = square(apart(sample, **share), sample)
+        whole = guarantee_for(EPSILON, delta)
+        normal = isinstance(whole, ApproximateDP)
+        found["box"] = square(box.fit(sample), sample) if normal else found["default"]
+        found["gaussian"] = np.nan
+        if isinstance(whole, ApproximateDP):
+            rho = gaussian_share(whole, count).rho
+            found["gaussian"] = square(apart(sample, epsilon=None, rho=rho), sample)
+    return found
+
+
+def apart(sample: Floats, **budget: Any) -> list[Any]:
+    """A mean of each channel by itself."""
+    return [
+        PrivateMean(**budget, bounds=(0, 1)).fit(sample[..., channel])
+        for channel in range(sample.shape[2])
+    ]
+
+
+def square(fitted: Any, sample: Floats) -> float:
+    """Mean squared error of what was released of all channels."""
+    grid = np.linspace(0, 1, sample.shape[1])
+    if isinstance(fitted, list):
+        released = np.stack([mean.release_(grid) for mean in fitted], axis=-1)
+    else:
+        released = fitted.release_(grid)
+    return float(np.mean((released - sample.mean(axis=0)) ** 2))
 
 
 if __name__ == "__main__":

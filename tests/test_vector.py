@@ -1,8 +1,10 @@
 """Curves with several values at every point: one budget, one charge, one function."""
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,12 +14,19 @@ from scipy import integrate, stats
 from dpfda import PrivateMean, PrivateVectorMean, Reading, load
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
 from dpfda.mechanisms.posteriors.curves import constant_evidence
-from dpfda.noise import BoxNoise, BoxPartNoise, achieved_guarantee, parts_of
+from dpfda.noise import (
+    BoxNoise,
+    BoxPartNoise,
+    GaussianNoise,
+    achieved_guarantee,
+    gaussian_ratio,
+    parts_of,
+)
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.together import equal_share, one_box, publish_in_one_box
-from dpfda.summaries.channels import prepared_together
+from dpfda.publication.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
+from dpfda.summaries.channels import summed_together
 from dpfda.testing import check_release
 from sample_releases import KINDS
 
@@ -87,13 +96,12 @@ class TestGuarantee:
 
     def test_what_the_box_costs_is_recomputed(self):
         plans = {name: PrivateMean(1.0, bounds=(0, 1)).prepare(PATHS[..., 0] / 9).plan for name in "ab"}
-        box = one_box(plans, PureDP(2))
-        sums = {name: (None, plan) for name, plan in plans.items()}
-        cut = BoxNoise(tuple(int(scale / 1.001) for scale in box.scales))
+        draw = OneDraw.best(plans, PureDP(2))
+        cut = BoxNoise(tuple(int(scale / 1.001) for scale in draw.noise.scales))
         with pytest.raises(DpfdaError, match="which is more than"):
-            publish_in_one_box(sums, cut, PureDP(2), {"bound": "b"})
-        assert one_box(plans, ZeroConcentratedDP(2)) is None
-        assert one_box({"a": plans["a"]}, PureDP(2)) is None
+            publish_in_one_draw({}, replace(draw, noise=cut), {"bound": "b"})
+        assert OneDraw.best(plans, ZeroConcentratedDP(2)) is None
+        assert OneDraw.best({"a": plans["a"]}, PureDP(2)) is None
 
     def test_two_parts_of_one_draw_cost_it_once(self):
         release = vector(3).fit(PATHS).release_
@@ -121,6 +129,97 @@ class TestGuarantee:
         release = vector().fit(PATHS, groups=np.arange(60) // 2).release_
         assert release.public_units == 30
         assert release.unit == "group"
+
+
+class TestOneGaussian:
+    """With a delta: the exact profile at the length by which one unit moves all channels."""
+
+    EPSILON, DELTA = 1.0, 1e-6
+
+    def released(self, **parameters):
+        asked = {"bounds": [(0, 1), (-3, 5)], "mechanism": "gaussian", **parameters}
+        return PrivateVectorMean(self.EPSILON, self.DELTA, **asked).fit(PATHS[..., :2]).release_
+
+    def profile(self, mu):
+        """By scipy, in floats."""
+        upper, lower = mu / 2 - self.EPSILON / mu, -mu / 2 - self.EPSILON / mu
+        return stats.norm.cdf(upper) - np.exp(self.EPSILON) * stats.norm.cdf(lower)
+
+    def test_a_unit_that_moves_everything_spends_delta_and_no_more(self):
+        """Measured on two neighbouring data sets, not on the sensitivity that the design states."""
+        release, squares = self.released(), 0.0
+        for name, bounds in zip(release.names, [(0, 1), (-3, 5)], strict=True):
+            sums = []
+            for end in bounds:
+                curves = np.full((60, 15), float(np.mean(bounds)))
+                curves[7] = end
+                made = PrivateMean(rho=1, bounds=bounds, mechanism="gaussian").prepare(curves)
+                sums.append(made.total.with_noise([0] * release[name].noise.components))
+            moved = np.subtract(*sums) / np.array(release[name].noise.scales, dtype=float)
+            squares += moved @ moved
+        assert 0.97e-6 < self.profile(np.sqrt(squares)) <= 1e-6
+        # So a scale that is wrong by the root of two either way would show.
+        assert self.profile(np.sqrt(squares * 2)) > 2e-6
+        assert self.profile(np.sqrt(squares / 2)) < 0.5e-6
+
+    def test_scales_are_those_of_the_profile(self):
+        release = self.released()
+        assert release.guarantee == release["1"].guarantee == ApproximateDP(1, "1e-6")
+        assert 0.999e-6 < release.achieved.delta <= Fraction("1e-6")
+        assert compose([release["1"], release["2"]]) == release.guarantee
+        plans = {name: PrivateMean(0.5, 5e-7, bounds=(0, 1)).plan(4000, 90) for name in "ab"}
+        draw = OneDraw.of_gaussian(plans, ApproximateDP(1, "1e-6"))
+        for factor in (0.999, np.sqrt(0.5)):
+            cut = type(draw.noise)(tuple(int(scale * factor) for scale in draw.noise.scales))
+            with pytest.raises(DpfdaError, match="which is more than"):
+                replace(draw, noise=cut).achieved()
+        wide = type(draw.noise)(tuple(int(scale * np.sqrt(2)) for scale in draw.noise.scales))
+        assert replace(draw, noise=wide).achieved().delta < 1e-8
+
+    def test_the_noise_is_drawn_at_these_scales(self):
+        release = self.released()
+        made = PrivateMean(rho=1, bounds=(-3, 5), mechanism="gaussian").prepare(PATHS[..., 1])
+        exact = np.array(made.total.with_noise([0] * release["2"].noise.components), dtype=float)
+        draws = [
+            (np.array(made["2"].noisy_sum, dtype=float) - exact)
+            / np.array(made["2"].noise.scales, dtype=float)
+            for made in (self.released() for _ in range(80))
+        ]
+        drawn = np.concatenate(draws)
+        assert stats.kstest(drawn, "norm").pvalue > 1e-5
+        for factor in (np.sqrt(2), np.sqrt(0.5)):
+            assert stats.kstest(drawn * factor, "norm").pvalue < 1e-5
+
+    @pytest.mark.parametrize("channels", [2, 3, 10])
+    @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-8"), ("1", "1e-6"), ("6", "1e-3")])
+    def test_shares_never_have_less_noise(self, channels, epsilon, delta):
+        whole = ApproximateDP(epsilon, delta)
+        together = gaussian_ratio(gaussian_share(whole, channels))
+        assert together > gaussian_ratio(equal_share(whole, channels)) * Fraction(105, 100)
+
+    def test_under_rho_shares_are_one_gaussian(self):
+        rho = ZeroConcentratedDP("0.3")
+        mu = gaussian_ratio(rho)
+        share = gaussian_ratio(equal_share(rho, 3))
+        assert 3 * share**2 == pytest.approx(mu**2, rel=1e-12)
+
+    def test_the_law_is_chosen_by_public_numbers(self):
+        """Few cells have a box, many one Gaussian; no delta is charged for the box."""
+        found = {}
+        for n in (200, 40_000):
+            plans = {name: PrivateMean(0.5, 5e-7, bounds=(0, 1)).plan(n, 90) for name in "ab"}
+            found[n] = OneDraw.best(plans, ApproximateDP(1, "1e-6"))
+        assert isinstance(found[200].noise, BoxNoise)
+        assert found[200].achieved() == PureDP(1)
+        assert isinstance(found[40_000].noise, GaussianNoise)
+
+    def test_what_is_not_clipped_on_the_grid_has_shares(self):
+        from dpfda.bounds import L1Ball
+
+        release = vector(delta=1e-6, bounds=[L1Ball(1.0)] * 3, mechanism="gaussian")
+        release = release.fit(PATHS).release_
+        assert len(release.certificate.stages) == 3
+        assert release.guarantee == ApproximateDP(3, "1e-6")
 
 
 class TestRelease:
@@ -265,13 +364,24 @@ class TestOnePass:
     def totals(prepared):
         return [made.total.with_noise([0] * made.plan.components()) for made in prepared]
 
+    def test_dask_arrays_have_the_same_integers(self):
+        parts = da.from_array(PATHS, chunks=(17, 15, 2))
+        labels = np.arange(60) // 2
+        for groups in (None, labels):
+            means = self.means(*BOUNDS)
+            apart = [mean.prepare(PATHS[..., place], groups) for place, mean in enumerate(means)]
+            split = [mean.prepare(parts[..., place], groups) for place, mean in enumerate(means)]
+            assert self.totals(split) == self.totals(apart)
+        release = vector(1e7).fit(parts).release_
+        np.testing.assert_allclose(release(GRID), PATHS.mean(axis=0), rtol=0, atol=1e-2)
+
     @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int8, ">f8"])
     @pytest.mark.parametrize("points", [2, 33, 700])
     def test_the_integers_are_those_of_each_channel_alone(self, kind, points):
         generator = np.random.default_rng(points)
         X = (generator.normal(size=(400, points, 3)) * [1, 3, 30]).astype(kind)
         means = self.means((-1, 1), (-1e-3, 5), (0, 2.0**40))
-        found = prepared_together(means, X)
+        found = [made.prepared() for made in summed_together(means, X)]
         apart = [mean.prepare(X[:, :, place].copy()) for place, mean in enumerate(means)]
         assert self.totals(found) == self.totals(apart)
         assert [made.plan.entry() for made in found] == [made.plan.entry() for made in apart]
@@ -282,7 +392,7 @@ class TestOnePass:
         X = PATHS.copy()
         X[7, 3, 1] = wrong
         means = self.means(*BOUNDS, reading=Reading(invalid="repair"))
-        assert prepared_together(means, X) is None
+        assert summed_together(means, X) is None
         with pytest.raises(DataError, match="row 7, column 3"):
             vector().fit(X)
         # Only the second channel counts record 7 as its bound's center.
@@ -294,10 +404,10 @@ class TestOnePass:
     def test_what_is_not_clipped_value_by_value_is_read_channel_by_channel(self):
         from dpfda.bounds import L2Ball
 
-        assert prepared_together(self.means((-1, 1), L2Ball(1.0), (-1, 1)), PATHS) is None
+        assert summed_together(self.means((-1, 1), L2Ball(1.0), (-1, 1)), PATHS) is None
         standardised = self.means(None, None, None, reading=Reading(standardize=True))
-        assert prepared_together(standardised, PATHS) is None
+        assert summed_together(standardised, PATHS) is None
         completed = self.means(*BOUNDS, reading=Reading(missing="complete"))
-        assert prepared_together(completed, PATHS) is None
-        assert prepared_together(self.means(*BOUNDS), PATHS[:, :, ::-1]) is None
-        assert prepared_together(self.means(*BOUNDS), list(PATHS)) is None
+        assert summed_together(completed, PATHS) is None
+        assert summed_together(self.means(*BOUNDS), PATHS[:, :, ::-1]) is None
+        assert summed_together(self.means(*BOUNDS), list(PATHS)) is None

@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.gridsums import SideBySide, grid_sum
 from dpfda.numerics.native_arrays import is_native, is_plain
-from dpfda.publication import MeanPlan, Prepared
 from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.sums import Summed
 
 
-def prepared_together(
-    means: Sequence[PrivateMean], X: Any
-) -> list[Prepared[MeanPlan, IntegerSum]] | None:
-    """What `PrivateMean.prepare` makes of each channel of an array (n, m, d), by reading it once.
+def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None:
+    """What `PrivateMean.summed` makes of each channel of an array (n, m, d), by reading it once.
 
     Each value goes through the same operations as if its channel were read by itself, and integers are
     added up exactly, so the sums are the same.
@@ -31,7 +28,7 @@ def prepared_together(
 
     Returns
     -------
-    list of d Prepared, or None
+    list of d Summed, or None
         None where each channel must be read by itself: where the values do not lie side by side, a
         channel is not bounded value by value, or some value is not finite.
     """
@@ -51,5 +48,5 @@ def prepared_together(
         made = []
         for place, summation in enumerate(opened):
             total = summation.empty().add_totals(totals[place :: len(means)], len(X))
-            made.append(summation.prepared(total))
+            made.append(Summed(summation, total))
     return made

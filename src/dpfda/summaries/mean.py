@@ -53,8 +53,8 @@ from dpfda.summaries.sparse import (
     refuse_pooled,
 )
 from dpfda.summaries.spread import both_plans, check_share, publish_both
-from dpfda.summaries.streams import finished, open_summation, refuse_irregular
-from dpfda.summaries.sums import Summation, matrix_on
+from dpfda.summaries.streams import counted, open_summation, refuse_irregular
+from dpfda.summaries.sums import Summation, Summed, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
 
 if TYPE_CHECKING:
@@ -297,6 +297,15 @@ class PrivateMean(InBlocks):
         progress : callable
             Wraps the iterator over records of irregular curves.
         """
+        return self.summed(X, groups, progress).prepared()
+
+    def summed(
+        self,
+        X: Records,
+        groups: Labels = None,
+        progress: Callable[[Iterator[object]], Iterator[object]] = iter,
+    ) -> Summed:
+        """The same before it is said what of the sum gets noise; parameters as of `prepare`."""
         self._refuse_stages()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
@@ -304,7 +313,7 @@ class PrivateMean(InBlocks):
         with np.errstate(all="ignore"):
             if is_dask(X):
                 pool = self.pooled_on(sample(X), groups)
-                return finished(pool.summation, total_on_cluster(pool, X, groups))
+                return counted(pool.summation, total_on_cluster(pool, X, groups))
             return self._prepare(X, groups, progress)
 
     def _refuse_stages(self) -> None:
@@ -343,7 +352,7 @@ class PrivateMean(InBlocks):
 
     def _prepare(
         self, X: object, groups: object, progress: Callable[[Iterator[object]], Iterator[object]]
-    ) -> Prepared[MeanPlan, IntegerSum]:
+    ) -> Summed:
         settings = self.settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
@@ -354,9 +363,12 @@ class PrivateMean(InBlocks):
                 summation.add(total, matrix)
             else:
                 summation.add_units(total, matrix, codes)
-            return summation.prepared(total)
+            return Summed(summation, total)
         curves, groups = unit_curves(settings, basis, values, groups, progress)
-        return Summation.of(self._plan(basis, curves.usable.size, groups, settings)).over(curves)
+        summation = Summation.of(self._plan(basis, curves.usable.size, groups, settings))
+        total = summation.empty()
+        summation.add_curves(total, curves)
+        return Summed(summation, total)
 
     def _opened(
         self, settings: Settings, values: Any, basis: Basis, groups: Any

@@ -17,7 +17,7 @@ from dpfda.records.containers import column_labels
 from dpfda.summaries.choices import check_count
 from dpfda.summaries.curves import check_same_grid, handed_curves
 from dpfda.summaries.estimator import read_ledger
-from dpfda.summaries.sums import Summation
+from dpfda.summaries.sums import Summation, Summed
 
 # Numbers of units by which it is checked that the basis does not depend on it.
 TRIAL_SIZES = (2, 10**9)
@@ -206,6 +206,19 @@ def finished(
     Raises
     ------
     DpfdaError
+        As `counted`.
+    """
+    return counted(summation, total, at).prepared()
+
+
+def counted(
+    summation: Summation, total: IntegerSum, at: Callable[[int], MeanPlan] | None = None
+) -> Summed:
+    """The same before it is said what of the sum gets noise.
+
+    Raises
+    ------
+    DpfdaError
         If the plan's bounds or basis are not those under which the records were added up, because an
         array in them was written to meanwhile.
     """
@@ -216,5 +229,4 @@ def finished(
     # The noise is that of this plan's bound: it must be the one that was enforced.
     if not Summation(plan, summation.components).same_integers(summation):
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
-    with np.errstate(all="ignore"):
-        return summation.prepared(total, plan)
+    return Summed(Summation(plan, summation.components), total)

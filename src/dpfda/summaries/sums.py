@@ -314,6 +314,30 @@ class Summation:
         return partial(product, public=public, exponent=exponent, bits=bits)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Summed:
+    """Records that were added up, before it is said what of their sum gets noise.
+
+    Parameters
+    ----------
+    summation : Summation
+        Public: how.
+    total : IntegerSum
+        Private.
+    """
+
+    summation: Summation
+    total: IntegerSum
+
+    def prepared(self, plan: MeanPlan | None = None) -> Prepared[MeanPlan, IntegerSum]:
+        """With what gets noise under a plan: its own, or another one of the same sums on the grid."""
+        with np.errstate(all="ignore"):
+            return self.summation.prepared(self.total, plan)
+
+    def __repr__(self) -> str:
+        return "Summed(content private)"
+
+
 def matrix_on(
     values: object, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
 ) -> Cells:

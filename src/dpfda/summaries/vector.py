@@ -11,12 +11,13 @@ import numpy as np
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication.together import (
+    OneDraw,
     equal_share,
-    one_box,
-    publish_in_one_box,
+    publish_in_one_draw,
     publish_together,
 )
 from dpfda.records.containers import shape_of
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
 from dpfda.records.labels import read_keys
 from dpfda.releases.vector import ReleasedVector
@@ -31,7 +32,7 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.channels import prepared_together
+from dpfda.summaries.channels import summed_together
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
@@ -41,14 +42,14 @@ class PrivateVectorMean(Estimator):
     """Mean of curves with several values at every point, under one budget.
 
     Each channel is measured as `dpfda.PrivateMean` would measure it with an equal share of the budget.
-    Where all are lines between bounds under a pure budget, with a public number of units, one draw of
-    noise in one box hides them all, which is less noise than shares have; else shares it is.
+    Where bounds are on values and the number of units is public, one draw of noise hides all channels,
+    which is less noise than shares of an epsilon have: in one box, or with a delta also one Gaussian.
+    Under rho shares of Gaussian noise are one Gaussian.
 
     Parameters
     ----------
     epsilon, delta, rho
-        As in `dpfda.PrivateMean`, for all channels together. With rho the noise is smaller than with an
-        epsilon and a delta, whose shares add up by basic composition.
+        As in `dpfda.PrivateMean`, for all channels together.
     bounds : list of d bounds, or one for all
         Public bound of each channel, as in `dpfda.PrivateMean`: pairs (lower, upper) in its units.
     channels : sequence of str, optional
@@ -67,8 +68,9 @@ class PrivateVectorMean(Estimator):
     -----
     **Guarantee.** What is asked for, for data sets that differ in one unit: all channels of its records.
     In one box, by the K-norm law of the box in which all measured integers move together, whose loss is
-    the largest of the channels' and not their sum: `dpfda.publication.together` has the proof. With
-    shares each channel's release is one for that relation with its share of the budget, by the proof of
+    the largest of the channels' and not their sum; in one Gaussian, by the exact profile at the length
+    by which one unit moves all of them: `dpfda.publication.together` has the proofs. With shares each
+    channel's release is one for that relation with its share of the budget, by the proof of
     `dpfda.PrivateMean`, and shares add up by basic composition.
 
     Examples
@@ -106,7 +108,7 @@ class PrivateVectorMean(Estimator):
 
         Parameters
         ----------
-        X : array (n, m, d), DataArray, functional data with d values, or mapping
+        X : array (n, m, d), also of Dask, DataArray, functional data with d values, or mapping
             One curve a row, in the units of the data. A mapping has a container (n, m) of any kind a
             channel, by name, with the same rows in the same order. Private.
         y : None
@@ -143,24 +145,23 @@ class PrivateVectorMean(Estimator):
             )
             for bound in bounds
         ]  # fmt: skip
-        made = prepared_together(means, X) if groups is None else None
+        made = summed_together(means, X) if groups is None else None
         if made is None:
             pairs = zip(means, parts.values(), strict=True)
-            made = [mean.prepare(values, groups) for mean, values in pairs]
-        prepared = dict(zip(parts, made, strict=True))
-        first = next(iter(prepared.values())).plan
-        entry = {
-            **first.entry(),
-            "bound": "; ".join(
-                f"{name}: {made.plan.bound.describe()}" for name, made in prepared.items()
-            ),
-        }
-        sums = {name: (made.total, made.plan) for name, made in prepared.items()}
-        box = one_box({name: plan for name, (_, plan) in sums.items()}, whole)
-        if box is None:
+            made = [mean.summed(values, groups) for mean, values in pairs]
+        plans = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
+        draw = OneDraw.best(plans, whole)
+        plans = plans if draw is None else dict(draw.plans)
+        prepared = {name: sums.prepared(plans[name]) for name, sums in zip(parts, made, strict=True)}
+        first = next(iter(plans.values()))
+        bound = "; ".join(f"{name}: {plan.bound.describe()}" for name, plan in plans.items())
+        entry = {**first.entry(), "bound": bound}
+        totals = {name: each.total for name, each in prepared.items()}
+        if draw is None:
+            sums = {name: (totals[name], plan) for name, plan in plans.items()}
             released, certificate = publish_together(sums, entry, *self.paying())
         else:
-            released, certificate = publish_in_one_box(sums, box, whole, entry, *self.paying())
+            released, certificate = publish_in_one_draw(totals, draw, entry, *self.paying())
         self.release_ = ReleasedVector(released, certificate)
         self.n_features_in_ = int(first.basis.weights.size)
         return self
@@ -172,8 +173,9 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
     parted = None if door is None else door.channels(X)
     if isinstance(X, Mapping):
         parted = list(X.items())
-    elif isinstance(X, np.ndarray) and X.ndim == 3:
-        parted = [(str(i + 1), X[:, :, i]) for i in range(X.shape[2])]
+    elif (isinstance(X, np.ndarray) or is_dask(X)) and len(shape_of(X)) == 3:
+        cells: Any = X
+        parted = [(str(i + 1), cells[:, :, i]) for i in range(cells.shape[2])]
     if parted is None:
         raise DataError(
             "X must be an array (curves, points, channels), functional data with several values, or a "

@@ -1,6 +1,6 @@
 """The choice of a mechanism from public numbers, its expected error, and what none can go below."""
 
-from dpfda.mechanisms.design.choice import choose
+from dpfda.mechanisms.design.choice import choose, counted_power
 from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
 from dpfda.mechanisms.design.images import public_images
@@ -11,6 +11,7 @@ __all__ = [
     "ExpectedError",
     "adapted",
     "choose",
+    "counted_power",
     "expected_error",
     "least_error",
     "least_error_of_any",

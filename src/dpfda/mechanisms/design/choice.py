@@ -22,7 +22,7 @@ from dpfda.mechanisms import (
     read_mechanism,
 )
 from dpfda.mechanisms.design.images import image_design
-from dpfda.mechanisms.design.lines import line_design
+from dpfda.mechanisms.design.lines import line_design, line_power
 from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
 from dpfda.numerics.arrays import Floats
@@ -98,6 +98,13 @@ def typical_error(problem: Problem, design: Design) -> float:
     belief = problem.belief
     risks = np.maximum(_oracle_risks(problem, design, belief.variances), 0.0)
     return float(belief.chances @ np.sqrt(risks))
+
+
+def counted_power(problem: Problem, design: Design) -> float:
+    """What "auto" compares designs by: the noise of a line, the squared typical error of others."""
+    if problem.curves is not None and problem.cube is not None:
+        return line_power(problem, design)
+    return typical_error(problem, design) ** 2
 
 
 def _oracle_risks(problem: Problem, design: Design, variances: Floats) -> Floats:

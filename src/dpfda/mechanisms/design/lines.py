@@ -77,28 +77,48 @@ def line_design(problem: Problem) -> Design | None:
 
 def weighed(problem: Problem) -> Iterator[tuple[Design, float]]:
     """Candidates, with the noise variance per function that they count with."""
-    assert problem.curves is not None and problem.cube is not None  # noqa: S101, PT018
-    guarantee, points = problem.guarantee, problem.cube.weights.size
-    approximate = isinstance(guarantee, ApproximateDP)
     pure = problem
-    if isinstance(guarantee, ApproximateDP):
-        pure = replace(problem, guarantee=PureDP(guarantee.epsilon))
-    epsilon = float(pure_budget(pure.guarantee, (2,)))
-    strength = 2 * problem.size * epsilon / problem.neighbours.differences(1)
-    count = number_of_cells(points, strength)
-    cells = Cells(count).design(pure)
-    sums = np.bincount(_labels(cells), weights=problem.curves.width)
-    step = 2.0 ** -cells.exponent(problem) / problem.size
-    yield cells, float(np.mean(cells.noise.variances() * (step / sums) ** 2)) / count
-    if isinstance(guarantee, PureDP):
-        return
-    handicap = (WORTH_A_TAIL if count == points else WORTH_A_DELTA) ** 2
-    blocks = [KNorm(_block(problem, count))] if approximate else []
-    # Coefficients are of functions of mean square one over the domain, and the bounds a width apart.
+    if isinstance(problem.guarantee, ApproximateDP):
+        pure = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+    count = _cells(pure)
+    designs = [Cells(count).design(pure)]
+    if isinstance(problem.guarantee, ApproximateDP):
+        designs.append(KNorm(_block(problem, count)).design(problem))
+    if not isinstance(problem.guarantee, PureDP):
+        designs.append(Gaussian().design(problem))
+    for design in designs:
+        yield design, line_power(problem, design)
+
+
+def line_power(problem: Problem, design: Design) -> float:
+    """Noise variance per function of a design for a line, in squared bounds, as it is compared.
+
+    Parameters
+    ----------
+    problem : Problem
+    design : Design
+        Sums over cells, or coefficients of functions of mean square one over the domain.
+    """
+    assert problem.curves is not None and problem.cube is not None  # noqa: S101, PT018
+    variances = design.noise.variances()
+    if design.measurement is not None:
+        sums = np.bincount(_labels(design), weights=problem.curves.width)
+        step = 2.0 ** -design.exponent(problem) / problem.size
+        return float(np.mean(variances * (step / sums) ** 2)) / design.components
+    handicap = WORTH_A_TAIL if _cells(problem) == problem.cube.weights.size else WORTH_A_DELTA
+    # The bounds are a width apart.
     square = float(problem.cube.weights @ problem.curves.width**2)
-    for design in [mechanism.design(problem) for mechanism in blocks] + [Gaussian().design(problem)]:
-        step = problem.ball.step / problem.size
-        yield design, handicap * float(np.mean(design.noise.variances())) * step**2 / square
+    return handicap**2 * float(np.mean(variances)) * (problem.ball.step / problem.size) ** 2 / square
+
+
+def _cells(problem: Problem) -> int:
+    """Number of cells under box noise of the problem's epsilon."""
+    assert problem.cube is not None  # noqa: S101
+    guarantee = problem.guarantee
+    if isinstance(guarantee, ApproximateDP):
+        guarantee = PureDP(guarantee.epsilon)
+    strength = 2 * problem.size * float(pure_budget(guarantee, (2,)))
+    return number_of_cells(problem.cube.weights.size, strength / problem.neighbours.differences(1))
 
 
 def _block(problem: Problem, cells: int) -> int:
