@@ -24,7 +24,7 @@ EPSILONS, SIZES = (0.1, 1.0, 10.0), (200, 2000, 20_000)
 LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 HEAVY, HEAVY_SIZES = ("t, 2 degrees", "lognormal"), (1000, 10_000, 100_000)
 # n epsilon and n of the comparison of scales, its draws.
-BUDGETS, BUDGET_SIZES, SCALE_DRAWS = (200, 500, 1000, 2000, 5000, 10_000), (1000, 10_000), 40
+BUDGETS, BUDGET_SIZES, SCALE_DRAWS = (500, 1000, 2000, 5000, 10_000), (1000, 10_000), 30
 CELLS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
