@@ -41,16 +41,6 @@ def guarantee_from_json(written: object) -> Guarantee:
     return made(*(rational(exact[term]) for term in made.terms))
 
 
-def cost_to_json(cost: Cost) -> dict[str, object]:
-    """A cost: the guarantee, and what is known of the loss."""
-    return {"guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json()}
-
-
-def cost_from_json(written: Mapping[str, object]) -> Cost:
-    """A cost as it was charged."""
-    return Cost(guarantee_from_json(written["guarantee"]), loss_from_json(mapping(written["loss"])))
-
-
 def certificate_to_json(certificate: Certificate) -> dict[str, object]:
     """The entries of a release's file that say what it promises and what it cost."""
     stages = zip(certificate.stages, certificate.costs, strict=True)
@@ -61,7 +51,10 @@ def certificate_to_json(certificate: Certificate) -> dict[str, object]:
         "privacy_unit": certificate.unit,
         "bound": dict(certificate.bound),
         "mechanism": dict(certificate.mechanism),
-        "costs": [{"stage": stage, **cost_to_json(cost)} for stage, cost in stages],
+        "costs": [
+            {"stage": stage, "guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json()}
+            for stage, cost in stages
+        ],
         "release_id": certificate.identity,
     }
 
@@ -77,8 +70,7 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
     ValueError
         If its parts contradict each other.
     """
-    costs = map(mapping, sequence(written["costs"]))
-    parts = [(name(cost["stage"]), cost_from_json(cost)) for cost in costs]
+    costs = [mapping(cost) for cost in sequence(written["costs"])]
     made = Certificate(
         guarantee=guarantee_from_json(written["guarantee"]),
         achieved=guarantee_from_json(written["achieved_guarantee"]),
@@ -86,8 +78,11 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
         unit=name(written["privacy_unit"]),
         bound=mapping(written["bound"]),
         mechanism=mapping(written["mechanism"]),
-        stages=tuple(stage for stage, _ in parts),
-        costs=tuple(cost for _, cost in parts),
+        stages=tuple(name(cost["stage"]) for cost in costs),
+        costs=tuple(
+            Cost(guarantee_from_json(cost["guarantee"]), loss_from_json(mapping(cost["loss"])))
+            for cost in costs
+        ),
         identity=name(written["release_id"]),
     )
     _check_claims(made)

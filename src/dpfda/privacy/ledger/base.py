@@ -6,7 +6,8 @@ import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, Self
+from dataclasses import replace
+from typing import Any, Protocol, Self
 
 from dpfda.numerics.errors import (
     BudgetError,
@@ -21,7 +22,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.dataset import DatasetLedger
 from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, required
-from dpfda.privacy.ledger.history import Charged, Record, audit, releases, to_csv, to_json_lines
+from dpfda.privacy.ledger.history import Action, Charged, Record, audit, releases, to_csv, to_json_lines
 from dpfda.privacy.ledger.reservation import Reservation
 from dpfda.privacy.ledger.spending import spend
 
@@ -241,19 +242,7 @@ class AnyLedger(ABC):
                     "guarantee", f"enlarge the budget of {dataset!r}, {old} ({old.kind})", f"{guarantee}"
                 )
             budget = Budget(guarantee, before.budget.neighbours, before.budget.unit)
-            record = rows.append(
-                lambda n: Record(
-                    n,
-                    _now(),
-                    dataset,
-                    "raise",
-                    budget,
-                    before.spent,
-                    details={"reason": reason},
-                    filter=before.filter,
-                )
-            )
-        return record
+            return _after(rows, before, "raise", budget=budget, details={"reason": reason})
 
     def note_file(self, dataset: str, file: object, charge: int | Record | None = None) -> Record:
         """Note, by a row of its own, in which file a charged release was saved.
@@ -285,19 +274,7 @@ class AnyLedger(ABC):
                     f"{'none' if wanted is None else wanted}. See history({dataset!r})."
                 )
             details = {"file": noted, "charge": charges[-1] if wanted is None else wanted}
-            record = rows.append(
-                lambda n: Record(
-                    n,
-                    _now(),
-                    dataset,
-                    "note",
-                    before.budget,
-                    before.spent,
-                    details=details,
-                    filter=before.filter,
-                )
-            )
-        return record
+            return _after(rows, before, "note", details=details)
 
     def budget(self, dataset: str) -> Budget:
         """The budget in force."""
@@ -389,20 +366,16 @@ def _appended(
     made = spend(before, parts, neighbours, unit)
     made.amount.written()
     made.spent.written()
-    return rows.append(
-        lambda n: Record(
-            n,
-            _now(),
-            dataset,
-            "charge",
-            before.budget,
-            made.spent,
-            made.amount,
-            asked,
-            details,
-            made.filter,
-        )
-    )
+    return _after(
+        rows, before, "charge", spent=made.spent, cost=made.amount, asked=asked, details=details,
+        filter=made.filter,
+    )  # fmt: skip
+
+
+def _after(rows: Rows, before: Record, action: Action, **told: Any) -> Record:
+    """A new row: budget, what is spent and the filter are as before where nothing else is told."""
+    own = {"cost": None, "asked": None, "details": None, **told}
+    return rows.append(lambda n: replace(before, number=n, time=_now(), action=action, **own))
 
 
 def _shown(records: list[Record]) -> str:
