@@ -99,7 +99,7 @@ def audit_of(mean: PrivateMean) -> Audit:
     for t, y in ((0.1, -1.0), (0.9, 1.0)):
         long = LongCurves(["a", "b", "c", "c", "c"], [0.2, 0.7, t, t, t], [0.0, 0.3, y, y, y])
         prepared.append(prepare_pooled(mean, long, None))
-    noise = prepared[0].table.law
+    noise = prepared[0].plan.table.law
     sums = [np.array(each.total.with_noise([0] * noise.components), dtype=float) for each in prepared]
 
     made = [each.total.with_noise for each in prepared]
@@ -244,9 +244,9 @@ def test_layouts_of_the_same_observations_add_up_to_the_same_sum() -> None:
     ]
     assert len(set(totals)) == 1
     by_two = prepare_pooled(mean, matrix, np.arange(30) // 2)
-    assert by_two.table.public_size == 15
-    assert by_two.table.unit == "group"
-    assert sum(by_two.total.with_noise([0] * by_two.table.cells)) <= 15 * UNIT
+    assert by_two.plan.table.public_size == 15
+    assert by_two.plan.table.unit == "group"
+    assert sum(by_two.total.with_noise([0] * by_two.plan.table.cells)) <= 15 * UNIT
 
 
 def test_which_estimate_it_is_follows_from_the_layout_and_can_be_chosen() -> None:
@@ -292,7 +292,7 @@ def test_unusable_observations_are_refused_without_their_values_or_left_out() ->
     prepared = prepare_pooled(mean.set_params(reading__invalid="repair"), spoilt, None)
     clean = LongCurves([1, 2, 3, 3], [0.1, 0.5, 9.0, 9.0], [0.0, 3.75, 0.0, 0.0])
     again = prepare_pooled(mean, clean, None)
-    assert prepared.table.public_size == again.table.public_size == 3
+    assert prepared.plan.size == again.plan.size == 3
     assert exact_totals(prepared.total) == exact_totals(again.total)
 
 

@@ -69,10 +69,7 @@ def read_curves(
                 f"X must be curves on an interval; found functions of {len(handed.grid)} variables."
             )
         return handed.values, _box(settings, basis, handed.grid), handed.groups
-    grid, ends = settings.domain.grid_points, settings.domain.domain_range
-    if grid is None:
-        labelled = handed.grid is not None
-        grid = check_grid(handed.grid, shown=False) if labelled else _spaced(settings, handed.values)
+    grid, ends = grid_of(settings, handed), settings.domain.domain_range
     ends = handed.domain_range if ends is None else ends
     return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
 
@@ -162,18 +159,16 @@ def public_basis(settings: Settings, basis: Any, columns: object = POINTS) -> Ba
     return _made(settings, basis, grid, check_domain(ends, grid))
 
 
-def _spaced(settings: Settings, values: object) -> Floats:
-    """A grid of equally spaced points, one a column."""
-    ends = settings.domain.domain_range
+def grid_of(settings: Settings, handed: Handed) -> Floats:
+    """The public grid: as stated, as the data came with, or equally spaced points, one a column."""
+    values, ends = handed.values, settings.domain.domain_range
+    if settings.domain.grid_points is not None:
+        return np.asarray(settings.domain.grid_points)
+    if handed.grid is not None:
+        return check_grid(handed.grid, shown=False)
     domain = check_domain((0.0, 1.0) if ends is None else ends)
     if isinstance(values, LongCurves):
-        if ends is None:
-            raise ParameterError(
-                "domain_range",
-                "be given for irregular curves",
-                "None",
-                "The span of the observed times is private; pass the public ends, domain=(a, b).",
-            )
+        stated_ends(ends)
         return equally_spaced(POINTS, domain)
     shape = shape_of(values)
     if len(shape) != 2:
@@ -193,6 +188,22 @@ def _spaced(settings: Settings, values: object) -> Floats:
             f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
         )
     return equally_spaced(shape[1], domain)
+
+
+def stated_ends(ends: Any) -> Any:
+    """The public ends of the domain of irregular curves.
+
+    Raises
+    ------
+    ParameterError
+        If there are none.
+    """
+    if ends is None:
+        raise ParameterError(
+            "domain_range", "be given for irregular curves", "None",
+            "The span of the observed times is private; pass the public ends, domain=(a, b).",
+        )  # fmt: skip
+    return ends
 
 
 def _made(settings: Settings, kernel: Any, grid: Floats, domain: tuple[float, float]) -> Basis:

@@ -260,7 +260,7 @@ class PrivateMean(InBlocks):
         check_choices(self)
         whole(n, "n", 2)
         if self.settings.reading.missing == "pooled":
-            return plan_pooled(self, n)
+            return plan_pooled(self, self.asked(), n)
         basis = public_basis(self.settings, self.basis, columns)
         plan = self._plan(basis, n, None, self.settings, n)
         if self.variance is not None:

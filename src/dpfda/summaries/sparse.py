@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases.cells import CellGrid, box_domain
-from dpfda.bases.grids import check_domain, check_grid, equally_spaced
+from dpfda.bases.grids import check_domain
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.mechanisms.posteriors.pooled import PooledMean, cells_for, expected_error, expected_table
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication import stamp
+from dpfda.publication import Prepared, stamp
 from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.records import LongCurves
-from dpfda.records.containers import shape_of
 from dpfda.records.doors import door_of
 from dpfda.records.observations import (
     CORNERS,
@@ -32,24 +31,13 @@ from dpfda.records.observations import (
     observations_from_long,
 )
 from dpfda.releases.pooled import ReleasedPooledMean
-from dpfda.summaries.choices import check_choices, public_size
-from dpfda.summaries.curves import handed_curves
+from dpfda.summaries.choices import check_choices, sizes_for
+from dpfda.summaries.curves import grid_of, handed_curves, stated_ends
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
 
 NOISES = ("auto", "laplace", "gaussian")
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedPooled:
-    """The public side of a pooled mean, and the private sum, before anything is charged or drawn."""
-
-    table: ShareTable
-    total: IntegerSum
-    ends: tuple[float, float]
-    bounds: tuple[float, float]
-    about: dict[str, object]
 
 
 def is_pooled(estimator: Any, X: object) -> bool:
@@ -74,14 +62,18 @@ def refuse_pooled(estimator: Any, X: object) -> None:
 
 
 def publish_pooled(
-    prepared: PreparedPooled, ledger: AnyLedger | None = None, dataset: str | None = None
+    prepared: Prepared[PooledPlan, IntegerSum],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
 ) -> ReleasedPooledMean:
     """Charge, draw, add: the released mean."""
-    noisy, certificate = prepared.table.publish(prepared.total, ledger, dataset)
-    return ReleasedPooledMean(noisy, prepared.ends, prepared.bounds, certificate, prepared.about)
+    plan = prepared.plan
+    about = {**plan.about, **stamp()}
+    noisy, certificate = plan.table.publish(prepared.total, ledger, dataset)
+    return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
 
 
-def prepare_pooled(estimator: Any, X: object, groups: object) -> PreparedPooled:
+def prepare_pooled(estimator: Any, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
     """Everything before the noise. The result is private.
 
     A unit has the weight one, divided among its observations: what each adds is
@@ -101,55 +93,11 @@ def prepare_pooled(estimator: Any, X: object, groups: object) -> PreparedPooled:
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         found, ends, labelled = _observations(settings, X, groups)
-        size = _size(settings, found.units)
         unit = settings.unit.name or ("group" if labelled else "record")
-        table = pooled_table(estimator, size, unit, ends, bounds)
-        cells = CellGrid.regular(table.cells // CORNERS, ends)
-        total = IntegerSum.of(found.shares(cells, bounds, UNIT))
-    about = {"summary": "mean curve", **read_labels(settings.domain.labels), **stamp()}
-    return PreparedPooled(table, total, ends, bounds, about)
-
-
-def pooled_table(
-    estimator: Any,
-    size: int | None,
-    unit: str,
-    ends: object,
-    bounds: tuple[float, float],
-    asked: Guarantee | None = None,
-    planned: int | None = None,
-) -> ShareTable:
-    """The table that a pooled mean is made of, for a number of units: public.
-
-    By default for the guarantee that the estimator asks for; `planned` in the place of a public size.
-    """
-    given, neighbours = estimator.settings.unit, Neighbours.parse(estimator.settings.unit.neighbours)
-    designed, asked = size or planned or given.public_size, asked or estimator.asked()
-    if designed is None:
-        raise ParameterError(
-            "public_size",
-            "be given under add/remove neighbours, where the number of units is private",
-            "None",
-            "A public number such as the size planned: it chooses the number of time cells.",
-        )
-    noise = estimator.mechanism
-    trial = ShareTable(1, asked, neighbours, unit, size, noise)
-    count = cells_for(float(designed), trial.deviation)
-    cells = CellGrid.regular(count, ends)
-    return ShareTable(
-        count * CORNERS,
-        asked,
-        neighbours,
-        unit,
-        size,
-        noise,
-        {
-            "summary": "mean curve",
-            "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all for each {unit}",
-            "basis": cells.describe(),
-        },
-        {"name": "pooled", "cells": count},
-    )
+        sizes = sizes_for(settings, found.units, planned=False)
+        plan = _plan(estimator, settings, estimator.asked(), *sizes, unit, ends, bounds)
+        cells = CellGrid.regular(plan.table.cells // CORNERS, ends)
+        return Prepared(plan, IntegerSum.of(found.shares(cells, bounds, UNIT)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,22 +163,46 @@ class PooledPlan(TablePlan):
         return self.table.law.describe().replace("coefficients", "cells")
 
 
-def plan_pooled(estimator: Any, n: int, asked: Guarantee | None = None) -> PooledPlan:
-    """What would be published of n units, from public numbers alone."""
+def plan_pooled(estimator: Any, asked: Guarantee, n: int) -> PooledPlan:
+    """What would be published of n units with a guarantee, from public numbers alone."""
     bounds, settings = _bounds(estimator), estimator.settings
     given = settings.domain.domain_range
     if given is None and settings.domain.grid_points is not None:
         given = check_domain(None, settings.domain.grid_points)
     ends, unit = _interval((0.0, 1.0) if given is None else given), settings.unit.name or "record"
     private = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
-    table = pooled_table(estimator, None if private else n, unit, ends, bounds, asked, n)
+    return _plan(estimator, settings, asked, None if private else n, n, unit, ends, bounds)
+
+
+def _plan(
+    estimator: Any,
+    settings: Settings,
+    asked: Guarantee,
+    size: int | None,
+    designed: int | None,
+    unit: str,
+    ends: tuple[float, float],
+    bounds: tuple[float, float],
+) -> PooledPlan:
+    if designed is None:
+        raise ParameterError(
+            "public_size",
+            "be given under add/remove neighbours, where the number of units is private",
+            "None",
+            "A public number such as the size planned: it chooses the number of time cells.",
+        )
+    neighbours, noise = Neighbours.parse(settings.unit.neighbours), estimator.mechanism
+    trial = ShareTable(1, asked, neighbours, unit, size, noise)
+    count = cells_for(float(designed), trial.deviation)
+    words = {
+        "summary": "mean curve",
+        "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all for each {unit}",
+        "basis": CellGrid.regular(count, ends).describe(),
+    }
+    tuning = {"name": "pooled", "cells": count}
+    table = ShareTable(count * CORNERS, asked, neighbours, unit, size, noise, words, tuning)
     about = {"summary": "mean curve", **read_labels(settings.domain.labels)}
-    again = partial(_planned_again, estimator)
-    return PooledPlan(table, ends, bounds, about, n, again)
-
-
-def _planned_again(estimator: object, asked: Guarantee, n: int) -> PooledPlan:
-    return plan_pooled(estimator, n, asked)
+    return PooledPlan(table, ends, bounds, about, designed, partial(plan_pooled, estimator))
 
 
 def _bounds(estimator: Any) -> tuple[float, float]:
@@ -261,24 +233,10 @@ def _observations(
     handed = handed_curves(X, groups, domain.grid_points)
     given = domain.domain_range if domain.domain_range is not None else handed.domain_range
     if isinstance(handed.values, LongCurves):
-        if given is None:
-            raise ParameterError(
-                "domain_range",
-                "be given for irregular curves",
-                "None",
-                "The span of the observed times is private; pass the public ends, domain=(a, b).",
-            )
-        ends = _interval(given)
+        ends = _interval(stated_ends(given))
         found = observations_from_long(handed.values, handed.groups, ends, invalid)
         return found, ends, handed.groups is not None or handed.values.groups is not None
-    grid = domain.grid_points
-    if grid is None and handed.grid is not None:
-        grid = check_grid(handed.grid, shown=False)
-    if grid is None:
-        shape = shape_of(handed.values)
-        if len(shape) != 2 or shape[1] < 2:
-            raise DataError(f"X must have two dimensions (curves, points); found {len(shape)}.")
-        grid = equally_spaced(shape[1], check_domain((0.0, 1.0) if given is None else given))
+    grid = grid_of(settings, handed)
     ends = _interval(check_domain(given, grid))
     found = observations_from_array(handed.values, grid, handed.groups, invalid)
     return found, ends, handed.groups is not None
@@ -289,9 +247,3 @@ def _interval(given: object) -> tuple[float, float]:
     if len(box) != 1:
         raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")
     return box[0]
-
-
-def _size(settings: Settings, units: int) -> int | None:
-    """The public number of units; None under add/remove, where the noisy sum stands for it."""
-    given = public_size(settings.unit, units, settings.reading.invalid)
-    return given if Neighbours.parse(settings.unit.neighbours) is Neighbours.REPLACE_ONE else None
