@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpfda.bases.grids import freeze
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import array_from_json, array_to_json, check_version, integer, integers
 from dpfda.numerics.errors import ParameterError
@@ -52,10 +53,7 @@ class CurvePrior:
     version: int = VERSION
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper", "centers"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, "lower", "upper", "centers")
         points = self.lower.size
         if self.lower.shape != (points,) or self.upper.shape != (points,) or points < 1:
             raise ParameterError("bounds", "be two curves on one grid", f"{self.upper.shape}")

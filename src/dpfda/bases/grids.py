@@ -25,6 +25,14 @@ def frozen(array: Floats) -> Floats:
     return array
 
 
+def freeze(record: object, *names: str) -> None:
+    """Put read-only copies, in doubles, in the place of arrays that a frozen record holds."""
+    for name in names:
+        array = np.array(getattr(record, name), dtype=np.float64)
+        array.setflags(write=False)
+        object.__setattr__(record, name, array)
+
+
 def check_grid(grid_points: object, shown: bool = True) -> Floats:
     """Read a grid: finite, strictly increasing, at least two points.
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpfda.bases.grids import freeze
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, mapping
 from dpfda.numerics.errors import ParameterError
@@ -44,10 +45,7 @@ class Prior:
     weights: Floats
 
     def __post_init__(self) -> None:
-        for name in ("shapes", "scales", "weights"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, "shapes", "scales", "weights")
         if self.shapes.ndim != 2 or not (np.all(np.isfinite(self.shapes)) and np.all(self.shapes >= 0)):
             raise ParameterError("shapes", "be finite rows of at least 0", f"{self.shapes.shape}")
         if self.scales.ndim != 1 or not (np.all(np.isfinite(self.scales)) and np.all(self.scales > 0)):
@@ -160,13 +158,12 @@ class Hierarchy:
     def __post_init__(self) -> None:
         if self.forms is None:
             return
-        forms = np.array(self.forms, dtype=np.float64)
+        freeze(self, "forms")
+        forms = self.forms
         if forms.ndim != 2 or forms.shape[1] != self.prior.components or not np.all(np.isfinite(forms)):
             raise ParameterError(
                 "forms", f"be finite, of shape (M, {self.prior.components})", f"{forms.shape}"
             )
-        forms.setflags(write=False)
-        object.__setattr__(self, "forms", forms)
 
     @property
     def measured(self) -> int:

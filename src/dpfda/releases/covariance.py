@@ -141,9 +141,7 @@ class ReleasedCovariance(Release):
     @cached_property
     def matrix(self) -> Floats:
         """Coefficients (M, M) of the estimate: shrunk, then made positive semidefinite."""
-        matrix = nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates))
-        matrix.setflags(write=False)
-        return matrix
+        return frozen(nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates)))
 
     def __call__(self, first: ArrayLike, second: ArrayLike) -> Any:
         """Values C(s, t) at pairs of points.

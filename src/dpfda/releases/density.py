@@ -317,19 +317,17 @@ class ReleasedDensity(LinearDensity):
         return self.raw.band_words(level)
 
     def highlights(self) -> dict[str, str]:
-        band = self.band()
-        return {"noise": noise_line(band, self(band.points), self.value_label)}
+        return noise_line(self, self.value_label)
 
     def words(self) -> Words:
         raw, edges = self.raw, list[str]()
         made = f"{raw.mechanism['name']} estimate"
         if isinstance(raw, ReleasedHistogram):
             made, edges = self._cells_words(raw), raw.edges_words()
-        band = self.band()
         hidden = "the density that would have been published without noise"
         if getattr(raw, "smoothing", None) == "monotone":
             hidden = f"averaged over each cell, {hidden},"
-        moved, rest = without_noise(band, self(band.points), hidden, "per unit of the domain")
+        moved, rest = without_noise(self, hidden, "per unit of the domain")
         return Words(
             published=[
                 f"A probability {self.subject} over {self.spoken_domain}: nowhere negative, with "

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.grids import frozen
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
@@ -94,8 +95,7 @@ class Expansion(Banded):
             coefficients = self._image_model(self.hierarchy).coefficients(self._measured)
         else:
             coefficients = self._posterior.means(self._measured[None, :])[0]
-        coefficients.setflags(write=False)
-        return coefficients
+        return frozen(coefficients)
 
     @property
     def _measured(self) -> Floats:

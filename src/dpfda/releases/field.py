@@ -231,13 +231,8 @@ class ReleasedField(Expansion):
     def hidden(self) -> str:
         return super().hidden + ("" if self.limits is None else " and between the public bounds")
 
-    @property
-    def _banded(self) -> tuple[Band, Floats]:
-        band = self.band()
-        return band, np.atleast_1d(self(band.points))
-
     def highlights(self) -> dict[str, str]:
-        return {"noise": noise_line(*self._banded, self.value_words)}
+        return noise_line(self, self.value_words)
 
     def words(self) -> Words:
         cells = " x ".join(str(axis.size) for axis in self.grid_points)
@@ -245,5 +240,5 @@ class ReleasedField(Expansion):
             published=self.published(f"a {self.subject}"),
             assumed=self.assumed(f"{cells} cells on {self.spoken_domain}"),
             bounded=self.bounded(),
-            accurate=without_noise(*self._banded, self.hidden, self.value_words),
+            accurate=without_noise(self, self.hidden, self.value_words),
         )

@@ -386,7 +386,6 @@ class ReleasedFunctionalRegression(Release):
         return f"change of {super().value_label}, {change}"
 
     def words(self) -> Words:
-        band = self.band()
         told = ", ".join(each.describe() for each in self.corners.covariates)
         hidden = "least squares on the same bounded records"
         units = str(self.about.get("value", "units of the data"))
@@ -412,7 +411,7 @@ class ReleasedFunctionalRegression(Release):
                 "coefficients are those of the values so cut."
             ],
             accurate=[
-                *without_noise(band, self(band.points), hidden, units),
+                *without_noise(self, hidden, units),
                 "A coefficient is what least squares makes of these records: no statement on causes.",
             ],
         )
@@ -432,13 +431,9 @@ class ReleasedFunctionalRegression(Release):
         return float(np.median(band.upper - band.lower)) / 2
 
     def highlights(self) -> dict[str, str]:
-        band = self.band()
-        return {
-            "noise": noise_line(band, self(band.points), self.value_label),
-            **{
-                term: f"within {number(self._reach(term))} typically, {self[term].value_label}"
-                for term in self.terms[1:]
-            },
+        return noise_line(self, self.value_label) | {
+            term: f"within {number(self._reach(term))} typically, {self[term].value_label}"
+            for term in self.terms[1:]
         }
 
 

@@ -123,9 +123,7 @@ class ReleasedHistogram(Banded):
     def counts(self) -> Floats:
         """Noisy counts, in the shape of the cells."""
         flat = [math.ldexp(float(value), -self.exponent) for value in self.noisy_counts]
-        counts = np.array(flat).reshape(self.cells.shape)
-        counts.setflags(write=False)
-        return counts
+        return frozen(np.array(flat).reshape(self.cells.shape))
 
     @property
     def size(self) -> float:
@@ -365,13 +363,11 @@ class ReleasedHistogram(Banded):
         return f"{super().band_words(level)}{cells}"
 
     def highlights(self) -> dict[str, str]:
-        band = self.band()
-        return {"noise": noise_line(band, self(band.points), self.value_label)}
+        return noise_line(self, self.value_label)
 
     def words(self) -> Words:
-        band = self.band()
         hidden = "what the counts without noise would have given"
-        moved, rest = without_noise(band, self(band.points), hidden, "per unit of the domain")
+        moved, rest = without_noise(self, hidden, "per unit of the domain")
         return Words(
             published=[
                 f"Counts of {self.cells.describe()} over {self.spoken_domain}, and a smooth function "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import bernstein_values, lattice
-from dpfda.bases.grids import check_box_points, product_points
+from dpfda.bases.grids import check_box_points, frozen, product_points
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -96,9 +96,7 @@ class LatticeRelease(Banded):
     def values(self) -> Floats:
         """Noisy values on the lattice, one axis a variable, in the units of the function."""
         flat = [_as_float(value, self.exponent) for value in self.noisy_values]
-        values = np.array(flat).reshape((self.degree + 1,) * self.dimensions)
-        values.setflags(write=False)
-        return values
+        return frozen(np.array(flat).reshape((self.degree + 1,) * self.dimensions))
 
     def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
         """Values of the function, or of a partial derivative.
@@ -213,11 +211,10 @@ class LatticeRelease(Banded):
         return self.image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
 
     def highlights(self) -> dict[str, str]:
-        band = self.band()
-        return {"noise": noise_line(band, self(band.points), self.value_label)}
+        return noise_line(self, self.value_label)
 
     def words(self) -> Words:
-        band, units = self.band(), "in the units of the function"
+        hidden, units = "what would have been published, without noise", "in the units of the function"
         return Words(
             published=[
                 f"A function over {self.spoken_domain}: noisy values on a lattice, joined by Bernstein "
@@ -236,9 +233,7 @@ class LatticeRelease(Banded):
                 f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()}.",
             ],
             accurate=[
-                *without_noise(
-                    band, self(band.points), "what would have been published, without noise", units
-                ),
+                *without_noise(self, hidden, units),
                 "Nor does it include how far the function is from its polynomial of degree "
                 f"{self.degree}.",
             ],

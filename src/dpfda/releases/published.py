@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_box_points, product_points
+from dpfda.bases.grids import check_box_points, freeze, product_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, reals
@@ -69,11 +69,7 @@ class Published(Certified):
     # Immutable, and the same wherever it is sent.
 
     def __post_init__(self) -> None:
-        for name in self.arrays:
-            if getattr(self, name) is not None:
-                array = np.array(getattr(self, name), dtype=np.float64)
-                array.setflags(write=False)
-                object.__setattr__(self, name, array)
+        freeze(self, *(name for name in self.arrays if getattr(self, name) is not None))
         for name, value in vars(self).items():
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, MappingProxyType(dict(value)))

@@ -367,14 +367,12 @@ class ReleasedSurvival(Banded):
         return str(self.about.get("domain", "time"))
 
     def highlights(self) -> dict[str, str]:
-        band = self.band()
-        told = {"noise": noise_line(band, self(band.points), self.value_label)}
-        return told | ({"groups": str(self.test())} if self.levels else {})
+        groups = {"groups": str(self.test())} if self.levels else {}
+        return noise_line(self, self.value_label) | groups
 
     def words(self) -> Words:
-        band = self.band()
         hidden = "the life table of these cells without noise"
-        moved, rest = without_noise(band, self(band.points), hidden, "in shares of persons")
+        moved, rest = without_noise(self, hidden, "in shares of persons")
         wide = self.band(kind=CONFIDENCE)
         far = number(float(np.median(wide.reach(self(wide.points)))))
         sampling = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from dpfda.numerics.arrays import Floats
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Band
 
@@ -42,9 +42,18 @@ class Words:
     uncovered: Sequence[str] = ()
 
 
-def without_noise(band: Band, values: Floats, hidden: str, units: str) -> list[str]:
+class Banded(Protocol):
+    """A release with a default band for the noise around its values."""
+
+    @property
+    def band(self) -> Callable[[], Band]: ...
+    def __call__(self, points: Any, /) -> Any: ...
+
+
+def without_noise(release: Banded, hidden: str, units: str) -> list[str]:
     """How far the published values may be from what a band for the noise alone holds."""
-    far = band.reach(values)
+    band = release.band()
+    far = band.reach(np.atleast_1d(release(band.points)))
     return [
         f"With a probability of about {band.level:.0%} {hidden} lies, everywhere at once, within "
         f"{number(float(np.median(far)))} of the published values (typically; at most "
@@ -53,13 +62,15 @@ def without_noise(band: Band, values: Floats, hidden: str, units: str) -> list[s
     ]
 
 
-def noise_line(band: Band, values: Floats, units: str) -> str:
-    """The same in one line."""
-    far = band.reach(values)
-    return (
+def noise_line(release: Banded, units: str) -> dict[str, str]:
+    """The same in one line, for a terminal."""
+    band = release.band()
+    far = band.reach(np.atleast_1d(release(band.points)))
+    said = (
         f"without it everywhere within {number(float(np.median(far)))} typically, "
         f"{number(float(far.max()))} at most, with probability {band.level:.0%}; {units}"
     )
+    return {"noise": said}
 
 
 def per_axis(about: Mapping[str, object], order: int) -> str:
