@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class DpfdaError(Exception):
@@ -145,6 +147,20 @@ class MissingExtraError(DpfdaError, ImportError):
         )
         self.package = package
         self.extra = extra
+
+
+@contextmanager
+def needed(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Around the imports of an optional package: says which extra has it, where it is not there.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError(package, extra, purpose) from None
 
 
 class RepeatedReleaseWarning(UserWarning):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.errors import DataError, MissingExtraError
+from dpfda.numerics.errors import DataError, MissingExtraError, needed
 from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
 
 NUMERIC = frozenset(
@@ -157,10 +157,8 @@ def _guarded(read: Any) -> Any:
 
 
 def _pyarrow() -> Any:
-    try:
+    with needed("pyarrow", "tables", "Reading tables of other libraries"):
         import pyarrow
-    except ImportError:
-        raise MissingExtraError("pyarrow", "tables", "Reading tables of other libraries") from None
     return pyarrow
 
 

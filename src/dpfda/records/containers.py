@@ -180,15 +180,13 @@ def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells
 
 
 def _check_dimensions(shape: tuple[int, ...], name: str) -> None:
-    if shape == (0,):
+    if len(shape) in (1, 2) and shape[0] == 0:
         raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
     if len(shape) != 2:
         raise DataError(
             f"{name} must have two dimensions (curves, points); found {len(shape)}. "
             "Reshape your data: one curve a row."
         )
-    if shape[0] == 0:
-        raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
 
 
 def _array(values: Cells, invalid: str, name: str) -> Cells:
@@ -364,7 +362,8 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
             return matrix
     matrix = np.empty((count, width))
     for place in range(width):
-        matrix[:, place], offence = _column(values, place, name)
+        cells = arrow_column(values, place) if is_arrow_table(values) else values.iloc[:, place]
+        matrix[:, place], offence = column_of(cells, name)
         if offence is not None and invalid == "refuse":
             row, kind = offence
             raise DataError(
@@ -373,14 +372,6 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
                 f"by a fixed public element. {OUTSIDE}"
             )
     return matrix
-
-
-def _column(values: Any, place: int, name: str) -> tuple[Floats, Offence | None]:
-    if is_arrow_table(values):
-        cells = arrow_column(values, place)
-        return column_of(cells, name)
-    series = values.iloc[:, place]
-    return column_of(series, name)
 
 
 def take(values: Any, rows: Integers) -> Any:

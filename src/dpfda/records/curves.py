@@ -7,7 +7,6 @@ fixed order, so that what a row becomes never depends, even in its last bit, on 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -51,11 +50,6 @@ class Curves:
         raise DpfdaError("Curves are private and cannot be pickled or copied.")
 
 
-def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """Read one of a few words."""
-    return choice(value, name, choices)
-
-
 def curves_from_array(
     values: object,
     grid_points: Floats,
@@ -88,8 +82,8 @@ def curves_from_array(
     DataError, OrientationError
         With row and column of the first offence, never its value.
     """
-    check_choice(missing, "missing", ("refuse", "complete"))
-    check_choice(invalid, "invalid", ("refuse", "repair"))
+    choice(missing, "missing", ("refuse", "complete"))
+    choice(invalid, "invalid", ("refuse", "repair"))
     given = matrix_of(values, invalid)
     check_orientation(given.shape, grid_points.size)
     matrix = doubles(given)

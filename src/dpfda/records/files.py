@@ -16,10 +16,10 @@ import numpy as np
 
 from dpfda.bases.grids import check_grid
 from dpfda.numerics.arrays import Cells, Floats, Integers
-from dpfda.numerics.errors import DataError, MissingExtraError, OrientationError, ParameterError
+from dpfda.numerics.errors import DataError, OrientationError, ParameterError, needed
+from dpfda.numerics.parameters import choice
 from dpfda.records.arrow_files import ENDINGS, open_arrow
 from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
-from dpfda.records.curves import check_choice
 from dpfda.records.dates import Dates
 from dpfda.records.headers import (
     check_labels,
@@ -265,7 +265,7 @@ def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
     ParameterError, OrientationError, DataError, MissingExtraError
         As in `read_curves`.
     """
-    check_choice(stated.invalid, "invalid", ("refuse", "repair"))
+    choice(stated.invalid, "invalid", ("refuse", "repair"))
     source = _opened(_checked_path(path), stated)
     check_labels(source.labels)
     return source
@@ -300,10 +300,8 @@ def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
 
 
 def _opened(path: Path | StandardInput, stated: Stated) -> Source:
-    try:
+    with needed("pyarrow", "cli", "Reading CSV and Parquet files"):
         import pyarrow  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("pyarrow", "cli", "Reading CSV and Parquet files") from None
     if path.suffix.lower() in PARQUET:
         file = open_parquet(path)
         return Source(tuple(file.schema_arrow.names), file, stated)

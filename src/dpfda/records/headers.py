@@ -218,15 +218,11 @@ def identifiers(labels: Sequence[str], used: Sequence[str]) -> list[str]:
     ]
 
 
-def _family(label: str) -> str:
-    """The label with its numbers taken out: what numbered columns have in common."""
-    return COUNTER.sub("#", label)
-
-
 def _families(labels: Sequence[str]) -> dict[str, list[str]]:
+    """Labels by what is left without their numbers: what numbered columns have in common."""
     families: dict[str, list[str]] = {}
     for label in labels:
-        families.setdefault(_family(label), []).append(label)
+        families.setdefault(COUNTER.sub("#", label), []).append(label)
     return families
 
 

@@ -13,6 +13,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError, DpfdaError
 from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.parameters import choice
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import read_cell, whole_number
 from dpfda.records.containers import (
@@ -27,7 +28,6 @@ from dpfda.records.containers import (
     refuse_kinds,
     shape_of,
 )
-from dpfda.records.curves import check_choice
 
 
 def points_from_array(values: object, dimensions: int, invalid: str = "refuse") -> tuple[Floats, Any]:
@@ -54,7 +54,7 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
     DataError
         With row and column of the first offence, never its value.
     """
-    check_choice(invalid, "invalid", ("refuse", "repair"))
+    choice(invalid, "invalid", ("refuse", "repair"))
     values = opened(values)
     refuse_kinds(values)
     if shape_of(values) in ((0,), (0, dimensions)):
@@ -203,7 +203,7 @@ def whole_counts(
     DataError
         With the position, never the number.
     """
-    check_choice(invalid, "invalid", ("refuse", "repair"))
+    choice(invalid, "invalid", ("refuse", "repair"))
     counts = opened(counts)
     refuse_kinds(counts, "counts")
     cells = flat_cells(counts, shape)

@@ -17,12 +17,11 @@ from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import choice, shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication import publish_integers, stamp
-from dpfda.records.curves import check_choice
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 from dpfda.summaries.estimator import read_ledger
 
@@ -119,7 +118,7 @@ def release_function(
     """
     guarantee = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
     relation, account = Neighbours.parse(neighbours), read_ledger(ledger)
-    check_choice(invalid, "invalid", ("refuse", "repair"))
+    choice(invalid, "invalid", ("refuse", "repair"))
     if not isinstance(unit, str) or not unit.strip():
         raise ParameterError("unit", "name who is protected, in the singular", repr(unit))
     whole = check_degree(degree)

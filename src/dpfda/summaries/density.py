@@ -13,10 +13,9 @@ from dpfda.mechanisms.posteriors.histospline import check_smoothing
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import Prepared
-from dpfda.records.curves import check_choice
 from dpfda.records.dask_arrays import is_dask, rows_of
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
@@ -156,12 +155,8 @@ class PrivateDensity(Estimator):
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used as they are; row and column, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         return self._publish(self.prepare(X, groups))
 
@@ -316,7 +311,7 @@ class PrivateDensity(Estimator):
 
     def _checked(self) -> Guarantee:
         guarantee = check_choices(self)
-        check_choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
+        choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         self._kernel()
         if self.bandwidth is not None:
             check_smoothing(self.bandwidth, CellGrid.regular(1, (0, 1)), "bandwidth")
@@ -325,7 +320,7 @@ class PrivateDensity(Estimator):
     def _kernel(self) -> DensityKernel | None:
         if isinstance(self.mechanism, DensityKernel):
             return self.mechanism
-        check_choice(self.mechanism, "mechanism", ("histogram", "kernel"))
+        choice(self.mechanism, "mechanism", ("histogram", "kernel"))
         return DensityKernel() if self.mechanism == "kernel" else None
 
     def _publish(self, prepared: Prepared[DensityPlan, IntegerSum]) -> Self:

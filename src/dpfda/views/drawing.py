@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.numerics.errors import MissingExtraError, ParameterError
+from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.views.shapes import Curve, Image, Line, View
 
@@ -38,10 +38,8 @@ def given_axis(ax: object) -> Axes | None:
     """
     if ax is None:
         return None
-    try:
+    with needed("matplotlib", "plot", "A plot"):
         from matplotlib.axes import Axes
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "A plot") from None
     if not isinstance(ax, Axes):
         raise ParameterError("ax", "be a matplotlib axis", shown(ax))
     return ax
@@ -107,10 +105,8 @@ def _balanced(text: str, columns: int) -> list[str]:
 
 
 def _new_axis(view: View) -> Axes:
-    try:
+    with needed("matplotlib", "plot", "A plot"):
         from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "A plot") from None
     even = isinstance(view, Image) and (view.square or view.rows)
     size = (SQUARE, 0.85 * SQUARE) if even else (WIDTH, HEIGHT)
     _, axis = pyplot.subplots(figsize=size, layout="constrained")

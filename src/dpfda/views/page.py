@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
-from dpfda.numerics.errors import MissingExtraError
+from dpfda.numerics.errors import needed
 from dpfda.views.drawing import draw
 from dpfda.views.shapes import View
 
@@ -118,10 +118,8 @@ def rendered(template: str, room: str = HERE, what: str = "A report", **shown: o
     MissingExtraError
         If jinja2 is not installed.
     """
-    try:
+    with needed("jinja2", "report", what):
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise MissingExtraError("jinja2", "report", what) from None
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package, "templates") for package in (room, HERE)]),
         autoescape=True,

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dpfda.numerics.errors import MissingExtraError, ParameterError
+from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.views.shapes import Table
 
@@ -47,10 +47,8 @@ def to_frame(table: Table) -> pd.DataFrame:
     MissingExtraError
         If pandas is not installed.
     """
-    try:
+    with needed("pandas", "pandas", "A data frame"):
         import pandas as pd
-    except ImportError:
-        raise MissingExtraError("pandas", "pandas", "A data frame") from None
     _check(table)
     return pd.DataFrame(dict(table.columns))
 

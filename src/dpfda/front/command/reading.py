@@ -102,11 +102,11 @@ class Curves:
         return (CURVE_FILE, *WIDE, *(LONG if self.long else ()))
 
     def settings(self, given: Given) -> dict[str, Any]:
-        from dpfda.records.curves import check_choice
+        from dpfda.numerics.parameters import choice
 
-        check_choice(given.missing, "--missing", MISSING if self.long else MISSING[:2])
-        check_choice(given.invalid, "--invalid", ("refuse", "repair"))
-        check_choice(given.decimal, "--decimal", (".", ","))
+        choice(given.missing, "--missing", MISSING if self.long else MISSING[:2])
+        choice(given.invalid, "--invalid", ("refuse", "repair"))
+        choice(given.decimal, "--decimal", (".", ","))
         layout = self._layout(given)
         if layout:
             _check_layout(given, layout)

@@ -25,7 +25,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from dpfda.numerics.errors import ConversionError, MissingExtraError, ParameterError
+from dpfda.numerics.errors import ConversionError, ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import (
     BlockLoss,
@@ -81,10 +81,8 @@ def event(*releases: Released, relation: NeighboringRelation | None = None) -> D
     >>> round(accountant.get_epsilon(1e-6), 3)
     1.0
     """
-    try:
+    with needed("dp-accounting", "accounting", "An event"):
         import dp_accounting
-    except ImportError:
-        raise MissingExtraError("dp-accounting", "accounting", "An event") from None
     if not releases or not all(isinstance(release, Released) for release in releases):
         raise ParameterError("releases", "be releases, one or more", shown(releases))
     known = dp_accounting.NeighboringRelation

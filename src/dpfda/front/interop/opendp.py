@@ -36,7 +36,7 @@ import numpy as np
 
 from dpfda.front.interop.outputs import as_release, guarantee_of
 from dpfda.front.interop.spaces import shape, units_at
-from dpfda.numerics.errors import DataError, MissingExtraError, ParameterError
+from dpfda.numerics.errors import DataError, ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import for_group
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from opendp.mod import Domain, Measure, Measurement, Metric
 
 Distance = float | tuple[float, float]
-
-TERMS = {PureDP: ("epsilon",), ApproximateDP: ("epsilon", "delta"), ZeroConcentratedDP: ("rho",)}
 
 
 def make_mean(input_domain: Domain, input_metric: Metric, estimator: PrivateMean) -> Measurement:
@@ -203,10 +201,8 @@ def _measurement(
 
 
 def _prelude() -> Any:
-    try:
+    with needed("opendp", "opendp", "A measurement"):
         import opendp.prelude as dp
-    except ImportError:
-        raise MissingExtraError("opendp", "opendp", "A measurement") from None
     return dp
 
 
@@ -219,9 +215,7 @@ def _clone(estimator: object) -> Any:
 def _in_floats(estimator: Any) -> Any:
     """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
     copied, asked = _clone(estimator), estimator.asked()
-    return copied.set_params(
-        **{term: Fraction(_below(getattr(asked, term))) for term in TERMS[type(asked)]}
-    )
+    return copied.set_params(**{term: Fraction(_below(getattr(asked, term))) for term in asked.terms})
 
 
 def _below(value: Fraction) -> float:
@@ -248,7 +242,7 @@ def _lost(guarantee: Guarantee, units: int) -> Distance:
     if units == 0:
         return (0.0, 0.0) if isinstance(guarantee, ApproximateDP) else 0.0
     group = for_group(guarantee, units)
-    lost = tuple(_above(getattr(group, term)) for term in TERMS[type(group)])
+    lost = tuple(_above(getattr(group, term)) for term in group.terms)
     return lost[0] if len(lost) == 1 else (lost[0], lost[1])
 
 

@@ -7,13 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpfda.numerics.errors import CustodyError, MissingExtraError
+from dpfda.numerics.errors import CustodyError, needed
 
-try:
+with needed("cryptography", "custodians", "A release of several custodians"):
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-except ModuleNotFoundError:
-    raise MissingExtraError("cryptography", "custodians", "A release of several custodians") from None
 
 
 def canonical(content: Mapping[str, object]) -> bytes:

@@ -65,11 +65,11 @@ def evaluate(given: Given) -> None:
     """
     from dpfda.front.command.opening import conditional, opened
     from dpfda.front.command.outputs import check_outputs
-    from dpfda.records.curves import check_choice
+    from dpfda.numerics.parameters import choice
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
 
-    check_choice(given.band, "--band", BANDS)
+    choice(given.band, "--band", BANDS)
     points: Any = None if given.points is None else _points(given.points)
     if points is not None and given.points_file is not None:
         raise ParameterError("--from", "be given, or --at, and not both", "both")

@@ -10,7 +10,7 @@ import typer
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
-from dpfda.numerics.errors import MissingExtraError, ParameterError
+from dpfda.numerics.errors import ParameterError, needed
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
@@ -84,10 +84,8 @@ def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
 
 
 def _yaml(entry: object) -> str:
-    try:
+    with needed("pyyaml", "report", "--registry"):
         import yaml
-    except ImportError:
-        raise MissingExtraError("pyyaml", "report", "--registry") from None
     return str(yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100))
 
 
