@@ -172,12 +172,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used as they are; row and column, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         self._fit(X, y, groups)
         self.classes_ = np.array(self.release_.classes)

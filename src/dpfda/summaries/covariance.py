@@ -245,12 +245,8 @@ class PrivateCovariance(SecondMoments):
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used as they are; row and column, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         if is_dask(X):
             return self._fit_on_cluster(X, groups)

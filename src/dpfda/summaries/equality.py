@@ -118,12 +118,8 @@ class PrivateEqualityTest(Estimator):
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used, a unit is in two groups, or a group has fewer than two units.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateComparison.fit`.
         """
         parts, plan = self.prepare(X, y, groups)
         self.release_ = publish_test(parts, plan, *self.paying())

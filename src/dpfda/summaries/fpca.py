@@ -175,12 +175,8 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
         Raises
         ------
-        ParameterError, RefusedMechanismError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used as they are; row and column, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, RefusedMechanismError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()

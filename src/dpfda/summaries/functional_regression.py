@@ -137,12 +137,8 @@ class PrivateFunctionalRegression(Estimator):
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used as they are; row and column, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         prepared = self.prepare(X, Z, groups)
         self.release_ = prepared.plan.publish(prepared.total, *self.paying())

@@ -128,12 +128,8 @@ class PrivateQuantiles(Estimator):
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and nothing was drawn.
-        DataError
-            If the data cannot be used as they are; row and column, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         self.release_ = publish_plan(self.prepare(X, groups), *self.paying())
         self.n_features_in_ = 1

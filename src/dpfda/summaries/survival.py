@@ -146,12 +146,8 @@ class PrivateSurvival(Estimator):
 
         Raises
         ------
-        ParameterError
-            If a public parameter is unusable. Nothing was charged and no noise was drawn.
-        DataError
-            If the data cannot be used as they are; the row, never a value.
-        BudgetError
-            If the ledger refuses.
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
         """
         prepared = self.prepare(time, event, start, by, groups)
         self.release_ = publish_survival(prepared, *self.paying())
