@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.records.csv_tables import Progress
-from dpfda.records.files import InFile, Stated, objects, opened
+from dpfda.records.csv_tables import Progress, Stated
+from dpfda.records.files import InFile, objects, opened
 from dpfda.records.headers import find_column
 from dpfda.records.lines import Notation
 

@@ -68,6 +68,27 @@ class Table(NamedTuple):
         return f"Row {record + 1}" if self.lines is None else f"Line {self.lines[record]}"
 
 
+class Stated(NamedTuple):
+    """What is stated of a file beyond the names of its columns.
+
+    Parameters
+    ----------
+    notation : Notation
+        How numbers are written.
+    dates : Dates or None
+        How dates are written.
+    invalid : {"refuse", "repair"}
+        What to do with rows that cannot be read.
+    progress : callable or None
+        Called with what is read and the whole.
+    """
+
+    notation: Notation = Notation()
+    dates: Dates | None = None
+    invalid: str = "refuse"
+    progress: Progress | None = None
+
+
 @dataclass(frozen=True)
 class TextFile:
     """A text table whose header is known.
@@ -172,10 +193,8 @@ def read_text(
     source: TextFile,
     numbers: Sequence[int],
     labels: Sequence[int],
-    invalid: str = "refuse",
-    progress: Progress | None = None,
-    dated: Sequence[int] = (),
-    dates: Dates | None = None,
+    dated: Sequence[int],
+    stated: Stated,
 ) -> Table:
     """Read the columns at these positions.
 
@@ -185,20 +204,17 @@ def read_text(
         Private but for its header.
     numbers, labels : sequences of int
         Positions of the columns to read as numbers and as labels.
-    invalid : {"refuse", "repair"}
-        Raise on a row that cannot be read, or keep it with all its numbers infinite.
-    progress : callable, optional
-        Called with the bytes read and the size of the file.
     dated : sequence of int
         Columns of numbers that hold dates.
-    dates : Dates, optional
-        How these are written.
+    stated : Stated
+        Rows that cannot be read are kept with all their numbers infinite, unless they are refused.
 
     Raises
     ------
     DataError
         With the line of the file and the column's label, never the cell.
     """
+    _, dates, invalid, progress = stated
     with_dates = frozenset(() if dates is None else dated)
     columns = Columns(source, tuple(numbers), tuple(labels), invalid, with_dates, dates)
     values, places = array("d"), array("q")

@@ -19,7 +19,7 @@ from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError, needed
 from dpfda.numerics.parameters import choice
 from dpfda.records.arrow_files import ENDINGS, open_arrow
-from dpfda.records.csv_tables import OUTSIDE, Progress, Table, TextFile, read_text
+from dpfda.records.csv_tables import OUTSIDE, Progress, Stated, Table, TextFile, read_text
 from dpfda.records.dates import Dates
 from dpfda.records.headers import (
     check_labels,
@@ -114,27 +114,6 @@ def in_file(message: str, lines: Integers | None, columns: Sequence[str] = ()) -
     return COUNTED_FROM_0.sub(placed, message)
 
 
-class Stated(NamedTuple):
-    """What is stated of a file beyond the names of its columns.
-
-    Parameters
-    ----------
-    notation : Notation
-        How numbers are written.
-    dates : Dates or None
-        How dates are written.
-    invalid : {"refuse", "repair"}
-        What to do with rows that cannot be read.
-    progress : callable or None
-        Called with what is read and the whole.
-    """
-
-    notation: Notation = Notation()
-    dates: Dates | None = None
-    invalid: str = "refuse"
-    progress: Progress | None = None
-
-
 class Source(NamedTuple):
     """An opened file, of which only the labels are known."""
 
@@ -144,19 +123,16 @@ class Source(NamedTuple):
 
     def read(self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int] = ()) -> Table:
         """Read these columns of numbers, of which some hold dates, and of labels."""
-        notation, dates, invalid, progress = self.stated
         if isinstance(self.content, TextFile):
-            table = read_text(self.content, numbers, labels, invalid, progress, dated, dates)
+            table = read_text(self.content, numbers, labels, dated, self.stated)
         else:
-            table = read_parquet(
-                self.content, numbers, labels, invalid, progress, dated, dates, notation
-            )
+            table = read_parquet(self.content, numbers, labels, dated, self.stated)
         if len(table.numbers) == 0:
             raise DataError(
                 "The file must hold records below its header; found a header alone. If that line is a "
                 "record, add a header line above it."
             )
-        if invalid == "refuse":
+        if self.stated.invalid == "refuse":
             self._refuse_missing_labels(table, labels)
         return table
 

@@ -27,7 +27,7 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
 from dpfda.records.cells import TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
-from dpfda.records.csv_tables import OUTSIDE, Progress, Table
+from dpfda.records.csv_tables import OUTSIDE, Stated, Table
 from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, cell_label
 from dpfda.records.standard_input import StandardInput
@@ -57,11 +57,8 @@ def read_parquet(
     file: Any,
     numbers: Sequence[int],
     labels: Sequence[int],
-    invalid: str = "refuse",
-    progress: Progress | None = None,
-    dated: Sequence[int] = (),
-    dates: Dates | None = None,
-    notation: Notation | None = None,
+    dated: Sequence[int],
+    stated: Stated,
 ) -> Table:
     """Read the columns at these positions; nulls are missing values.
 
@@ -71,16 +68,10 @@ def read_parquet(
         Private but for its schema.
     numbers, labels : sequences of int
         Positions of the columns to read as numbers and as labels.
-    invalid : {"refuse", "repair"}
-        Raise on a cell that is no number, or make all numbers of its row infinite.
-    progress : callable, optional
-        Called with the rows read and the number of rows.
     dated : sequence of int
         Columns of numbers that hold dates.
-    dates : Dates, optional
-        How dates in text are written, and the day from which they count.
-    notation : Notation, optional
-        How numbers in text are written.
+    stated : Stated
+        Where a cell is no number all numbers of its row are infinite, unless it is refused.
 
     Raises
     ------
@@ -90,7 +81,7 @@ def read_parquet(
     """
     import pyarrow as pa
 
-    schema = file.schema_arrow
+    schema, (notation, dates, invalid, progress) = file.schema_arrow, stated
     dated_set = set(dated) if dates is not None else set()
     _check_types(schema, numbers, labels, dated_set)
     rows = file.metadata.num_rows
@@ -105,7 +96,7 @@ def read_parquet(
             for target, position in enumerate(numbers):
                 column = batch.column(schema.names[position])
                 block[:, target], found = _read_numbers(
-                    column, notation or Notation(), dates if position in dated_set else None
+                    column, notation, dates if position in dated_set else None
                 )
                 wrong |= {(row, target): kind for row, kind in found.items()}
             if wrong and invalid == "refuse":

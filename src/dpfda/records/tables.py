@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.records.csv_tables import Progress
-from dpfda.records.files import InFile, Stated, objects, opened
+from dpfda.records.csv_tables import Progress, Stated
+from dpfda.records.files import InFile, objects, opened
 from dpfda.records.headers import find_column
 from dpfda.records.lines import Notation
 

@@ -109,7 +109,7 @@ def evaluate(given: Given) -> None:
 
 def _read(path: Path, release: Release) -> Any:
     """Points (q, c) of a file, whose columns are named as the axes of a release."""
-    from dpfda.records.files import Stated
+    from dpfda.records.csv_tables import Stated
     from dpfda.records.files import opened as opened_table
     from dpfda.records.headers import find_column
 
