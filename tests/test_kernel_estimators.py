@@ -169,7 +169,9 @@ class TestReleases:
         np.testing.assert_array_equal(release.predict(points), machine.predict(points))
         again = ReleasedPredictor.load(release.save(tmp_path / "c.json"))
         np.testing.assert_array_equal(again(points), release(points))
-        assert [*release.table(points[:2]).columns][2:] == ["class left", "class right", "class top"]
+        names = [*release.table(points[:2]).columns][2:]
+        assert names[::3] == ["class left", "class right", "class top"]
+        assert names[1:3] == ["class left, lower", "class left, upper"]
         check_release(release)
         pyplot.close(release.plot().figure)
 

@@ -81,6 +81,53 @@ def test_bands_hold_the_machine_without_noise(solver, delta):
     assert upper_limit(whole, draws, FALSE_ALARM) >= 0.9
 
 
+THIRDS = np.random.default_rng(3).integers(3, size=240)
+THREE = np.eye(3)[THIRDS] + np.random.default_rng(4).uniform(-1, 1, (240, 3))
+
+
+def of_three(epsilon, **chosen):
+    return PrivateKernelClassifier(epsilon, bounds=(-1, 2), classes=(0, 1, 2), **chosen)
+
+
+@pytest.mark.parametrize("solver", ["means", "sums"])
+def test_bands_of_three_classes_hold_each_function(solver):
+    chosen = {"loss": "hinge" if solver == "means" else "squared", "features": "linear"}
+    machine = of_three(3.0, solver=solver, **chosen)
+    penalty = machine.plan(240, 3).solver.terms.penalty
+    exact = of_three(LOUD, solver=solver, penalty=penalty, **chosen).fit(THREE, THIRDS).release_
+    at, draws, whole = THREE[:5], 150, 0
+    inside = np.zeros(3, dtype=int)
+    for _ in range(draws):
+        release = machine.fit(THREE, THIRDS).release_
+        band = release.band(0.5, False, at)
+        inside += (band.lower <= exact(at))[0] & (exact(at) <= band.upper)[0]
+        whole += release.band(0.5, True, at).contains(exact(at))
+    assert upper_limit(whole, draws, FALSE_ALARM) >= 0.5
+    assert np.all(upper_limit(each, draws, FALSE_ALARM) >= 0.5 for each in inside)
+    if solver == "means":
+        # Blocks of the classes are independent, so all count; at the wrong scale they are .36 or .66.
+        held, of = int(inside.sum()), 3 * draws
+        low, high = (limit(held, of, FALSE_ALARM) for limit in (lower_limit, upper_limit))
+        assert 0.36 < low <= 0.5 <= high < 0.66
+
+
+def test_bands_of_three_classes_are_columns_of_their_table_and_refused_after_a_descent(tmp_path):
+    release = of_three(1.0, loss="squared", solver="sums").fit(THREE, THIRDS).release_
+    again = load(release.save(tmp_path / "f.json"))
+    columns = again.table(THREE[:4]).columns
+    np.testing.assert_array_equal(
+        columns["class 1, upper"], release.table(THREE[:4]).columns["class 1, upper"]
+    )
+    assert np.all(columns["class 2, lower"] < columns["class 2"])
+    assert np.all(columns["class 2"] < columns["class 2, upper"])
+    for loss in ("squared", "hinge"):
+        drawn = of_three(1.0, loss=loss, features="linear").fit(THREE[:, :2], THIRDS).release_
+        assert "class 0, lower" in drawn.table().columns
+        check_release(drawn)
+    with pytest.raises(ParameterError, match="whose slopes are clipped together, it may grow"):
+        of_three(1.0, delta=1e-5).fit(THREE, THIRDS).release_.band(points=THREE)
+
+
 def test_a_band_is_cut_at_the_bounds_and_travels_with_its_file(tmp_path):
     x, y = curve(300)
     release = regressor(0.2, "sums").fit(x, y).release_

@@ -83,9 +83,9 @@ class ReleasedPredictor(WordedPredictor):
         Public number of privacy units, or that sums were divided by under add/remove neighbours.
     noise : NoiseLaw or SymmetricNoise
         Law of the last noise that was added to the integers behind the coefficients.
-    spread : array () or (K, K), optional
+    spread : array () or (K, K), or (C, K, K) for several classes; optional
         What is known of the noise in the coefficients: the largest deviation in any direction, or their
-        covariance. None where there is no band.
+        covariance, or that of each class. None where there is no band.
     about : mapping
         Versions, date, words for the axes.
 
@@ -124,7 +124,8 @@ class ReleasedPredictor(WordedPredictor):
         if self.coefficients.shape != shape:
             found = f"shape {self.coefficients.shape}"
             raise ParameterError("coefficients", f"have shape {shape}", found)
-        if self.spread is not None and self.spread.shape not in ((), shape * 2):
+        pairs = several + shape[:1] * 2
+        if self.spread is not None and self.spread.shape not in ((), pairs):
             raise ParameterError("spread", "be a number or one a pair of features", "others")
 
     @property
@@ -170,8 +171,14 @@ class ReleasedPredictor(WordedPredictor):
 
         Notes
         -----
-        There is none for more than two classes, nor of a file written before there were bands. The kind
+        There is none of a file written before there were bands. The kind
         "mean" of a regression is cut at the public bounds of the target, "measured" is not.
+
+        Of more than two classes the ends are arrays (q, C), one column a class; a simultaneous band is
+        for all points and classes at once. Blocks of noise on the means are independent; normal noise
+        is in all C symmetric convex sets at least as often as if it were (Royen 2014). So each class
+        has the band of the level's C-th root. After a descent there is none for several classes: with
+        slopes that are clipped together two paths may part, and how far noise moves them is not known.
 
         With noise on the minimiser (solver "output") or on the means it follows from the law of the
         noise. With noise on the sums it is of first order in the noise, whose covariance is known, and
@@ -181,10 +188,21 @@ class ReleasedPredictor(WordedPredictor):
         first order, and wide.
         """
         if self.spread is None:
-            raise ParameterError("release", "have known noise for a band", "none", "Use two classes.")
+            raise ParameterError(
+                "release",
+                "have known noise for a band",
+                "none",
+                "After a descent for more than two classes, whose slopes are clipped together, it may "
+                "grow: use two classes, or solver='sums' or 'means'."
+                if self._several
+                else "",
+            )
         knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
-        wide = factor(self.features.components, level, simultaneous, knorm)
-        half, line = self.half_width * wide * deviations(self._rows(at), self.spread), self(at)
+        each = level ** (1 / len(self.classes)) if self._several and simultaneous else level
+        wide, line = factor(self.features.components, each, simultaneous, knorm), self(at)
+        half = self.half_width * wide * deviations(self._rows(at), self.spread)
+        if self._several and half.ndim == 1:
+            half = half[:, None]
         lower, upper = line - half, line + half
         if self.task == "regression" and kind == "mean":
             ends = self.center - self.half_width, self.center + self.half_width
@@ -360,11 +378,16 @@ class ReleasedPredictor(WordedPredictor):
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
-        if self.spread is not None:
-            return super().columns(at, level, simultaneous, kind)
+        banded = self.spread is not None
         if not self._several:
-            return {"value": (self(at), self.value_label)}
-        return {name: (values, self._decision) for name, values in self.functions(at).items()}
+            value = {"value": (self(at), self.value_label)}
+            return value | (self.band_columns(at, level, simultaneous, kind) if banded else {})
+        ends = self.band_columns(at, level, simultaneous, kind) if banded else {}
+        found = {}
+        for place, (own, values) in enumerate(self.functions(at).items()):
+            found[own] = values, self._decision
+            found |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
+        return found
 
     @property
     def bandless(self) -> str:

@@ -141,6 +141,10 @@ class WordedPredictor(Banded):
         rows = np.eye(self.features.components)[:1]
         knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
         wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
+        if self.spread.ndim == 3:
+            return (
+                f"Bands say how far noise may have moved each function, in {LEVEL:.0%} of all releases."
+            )
         if not self._followed:
             far = said(wide * float(deviations(rows, self.spread)[0]))
             rests = {"objective": "the penalty", "gradient": "its steps"}.get(

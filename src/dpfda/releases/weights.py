@@ -14,17 +14,18 @@ PARTS = 4000
 
 
 def deviations(features: Floats, spread: Floats) -> Floats:
-    """Deviations (q,) of functions (q, K) of noisy coefficients.
+    """Deviations (q,) of functions (q, K) of noisy coefficients; for several classes (q, 1) or (q, C).
 
     Parameters
     ----------
     features : array (q, K)
-    spread : array () or (K, K)
-        Deviation of every coefficient, in any direction; or their covariance matrix.
+    spread : array () or (K, K), or (C, K, K)
+        Deviation of every coefficient, in any direction; or their covariance matrix, or that of each
+        class.
     """
     if spread.ndim == 0:
         return np.asarray(float(spread) * np.linalg.norm(features, axis=1))
-    squares = np.sum((features @ spread) * features, axis=1)
+    squares = np.sum((features @ spread) * features, axis=-1).T
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 

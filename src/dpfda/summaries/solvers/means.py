@@ -110,11 +110,10 @@ class MeansSolver:
             return values
         return np.ascontiguousarray(values.reshape(-1, self.terms.components).T)
 
-    def spread(self, noisy: tuple[int, ...]) -> Floats | None:
-        """Deviation () of the noise in every coefficient; None for several classes."""
+    def spread(self, noisy: tuple[int, ...]) -> Floats:
+        """Deviation () of the noise in every coefficient."""
         scale = self.ball.step / (2 * float(self.terms.penalty) * self.terms.units)
-        deviation = math.sqrt(float(self.noise.variances()[0])) * scale
-        return np.array(deviation) if self.terms.functions == 1 else None
+        return np.array(math.sqrt(float(self.noise.variances()[0])) * scale)
 
     def describe(self) -> dict[str, object]:
         return {"entries": self.entries}

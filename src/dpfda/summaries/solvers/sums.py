@@ -115,22 +115,19 @@ class SumsSolver:
         inverse, sums = self._solved(noisy)
         return np.asarray(inverse @ sums if self.terms.functions > 1 else inverse @ sums[:, 0])
 
-    def spread(self, noisy: tuple[int, ...]) -> Floats | None:
-        """Covariance (K, K) of the noise in the coefficients; None for several classes.
+    def spread(self, noisy: tuple[int, ...]) -> Floats:
+        """Covariance (K, K) of the noise in the coefficients; (C, K, K) for several classes.
 
         To first order in the noise N_G and N_s on the two sums, whose law is known, b moves by
         A^-1 (N_s - N_G b), A the noisy matrix with its penalty. It is simulated from public numbers.
         """
-        if self.terms.functions > 1:
-            return None
         count = self.terms.components
         inverse, sums = self._solved(noisy)
         noise = self.noise.simulate(np.random.default_rng(0), DRAWS) * self._scale
-        moved = (
-            noise[:, :count, count] / TARGET - noise[:, :count, :count] @ (inverse @ sums)[:, 0] / LIFT
-        )
-        moved = moved @ inverse
-        return np.asarray(moved.T @ moved / DRAWS)
+        moved = noise[:, :count, count:] / TARGET - noise[:, :count, :count] @ (inverse @ sums) / LIFT
+        moved = inverse @ moved.transpose(2, 1, 0)
+        powers = moved @ moved.transpose(0, 2, 1) / DRAWS
+        return np.asarray(powers if self.terms.functions > 1 else powers[0])
 
     @property
     def _scale(self) -> float:
