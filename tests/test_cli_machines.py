@@ -125,10 +125,11 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
     assert told.stdout == f"{COUNT} points written to told.csv\n"
     with open("told.csv") as handle:
         header, *_ = csv.reader(handle)
-    assert header[3:] == [
+    assert header[3::3] == [
         *(f"class {name}: decision function third (the largest decides)" for name in
           ("low", "middle", "high")), "predicted: class predicted",
     ]  # fmt: skip
+    assert header[4] == "class low, lower: lower end of the 0.95 band, everywhere at once"
     assert run("show", "c.json").exit_code == 0
     assert run("report", "c.json", "--out", "c.html").exit_code == 0
     # Of two classes there is a band as well.
