@@ -175,23 +175,20 @@ def _blocked(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats,
 def _rows(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
     """Integers in float64, and how many records were not usable."""
     rows = doubles(values)
-    usable = np.isfinite(rows).all(axis=1)
-    made = _shrunk(rows, rule) if rule.shrinks else np.rint(_scaled(rows, rule))
+    made = _shrunk(rows, rule) if rule.shrinks else _rounded(rows, rule)
     np.minimum(made, rule.half_widths, out=made)
     np.maximum(made, -rule.half_widths, out=made)
-    bad = int(rows.shape[0] - np.count_nonzero(usable))
-    if bad:
-        made[~usable] = 0.0
-    return made, bad
+    # A sum is finite only if all of its terms are.
+    if np.isfinite(rows.sum()):
+        return made, 0
+    unusable = ~np.isfinite(rows).all(axis=1)
+    made[unusable] = 0.0
+    return made, int(np.count_nonzero(unusable))
 
 
-def _scaled(rows: Floats, rule: GridRule | SideBySide) -> Floats:
-    scaled = rows - rule.center
-    scaled *= rule.scale
-    # Before rounding, so that clipping and rounding act as on real numbers.
-    np.minimum(scaled, rule.half_widths, out=scaled)
-    np.maximum(scaled, -rule.half_widths, out=scaled)
-    return scaled
+def _rounded(rows: Floats, rule: GridRule | SideBySide) -> Floats:
+    scaled = (rows - rule.center) * rule.scale if rule.center.any() else rows * rule.scale
+    return np.asarray(np.rint(scaled, out=scaled))
 
 
 def _shrunk(rows: Floats, rule: GridRule | SideBySide) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, DpfdaError, OrientationError
-from dpfda.numerics.gridsums import lane_sums, square_lengths
+from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.records.cells import TOO_LARGE_INTEGER
@@ -120,23 +120,30 @@ def check_orientation(shape: tuple[int, ...], points: int) -> None:
 
 
 def _completed(matrix: Floats, grid_points: Floats) -> Floats:
-    """Fill NaN by straight lines, row by row and in place; rows without any number stay NaN."""
-    for index in np.flatnonzero(np.isnan(matrix).any(axis=1)):
-        row = matrix[index]
-        known = np.flatnonzero(~np.isnan(row))
-        if known.size and np.isfinite(row[known]).all():
-            # Operation by operation, so that compiled code can do the same to the last bit.
-            gaps = np.flatnonzero(np.isnan(row))
-            after = np.searchsorted(known, gaps)
-            left, right = known[np.maximum(after - 1, 0)], known[np.minimum(after, known.size - 1)]
-            inside = left < right
-            with np.errstate(all="ignore"):
-                slopes = (row[right] - row[left]) / np.where(
-                    inside, grid_points[right] - grid_points[left], 1.0
-                )
-                filled = slopes * (grid_points[gaps] - grid_points[left]) + row[left]
-            outside = np.where(after == 0, row[right], row[left])
-            row[gaps] = np.where((after > 0) & (after < known.size), filled, outside)
+    """Fill NaN by straight lines in place; rows with infinity, or without any number, stay."""
+    chosen = np.flatnonzero(np.isnan(matrix).any(axis=1) & ~np.isinf(matrix).any(axis=1))
+    columns, last = np.arange(grid_points.size), grid_points.size - 1
+    step = max(1, NUMBERS_AT_ONCE // grid_points.size)
+    for start in range(0, chosen.size, step):
+        rows = matrix[chosen[start : start + step]]
+        gap = np.isnan(rows)
+        row, column = np.nonzero(gap)
+        # The numbers next to a gap, -1 and last + 1 where there is none on this side.
+        before = np.maximum.accumulate(np.where(gap, -1, columns), axis=1)[row, column]
+        after = np.where(gap, last + 1, columns)[:, ::-1]
+        after = np.minimum.accumulate(after, axis=1)[:, ::-1][row, column]
+        left, right, inside = (
+            np.maximum(before, 0),
+            np.minimum(after, last),
+            (before >= 0) & (after <= last),
+        )
+        low, high = rows[row, left], rows[row, right]
+        # Operation by operation, so that compiled code can do the same to the last bit.
+        with np.errstate(all="ignore"):
+            slopes = (high - low) / np.where(inside, grid_points[right] - grid_points[left], 1.0)
+            filled = slopes * (grid_points[column] - grid_points[left]) + low
+        rows[row, column] = np.where(inside, filled, np.where(before < 0, high, low))
+        matrix[chosen[start : start + step]] = rows
     return matrix
 
 
