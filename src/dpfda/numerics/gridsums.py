@@ -125,7 +125,7 @@ def integers(values: NDArray[Any], rule: GridRule) -> Integers:
     A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector: the center.
     """
     with np.errstate(all="ignore"):
-        return _rows(values, rule)[0].astype(np.int64)
+        return _rows(values, rule, np.empty((2, values.size)))[0].astype(np.int64)
 
 
 def grid_sum(
@@ -164,18 +164,29 @@ def grid_sum(
 def _blocked(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
     totals, unusable = np.zeros(rule.center.size), 0
     step = max(1, NUMBERS_AT_ONCE // rule.center.size)
+    # Memory that is new to the process costs several times as much as what is done in it.
+    spare = np.empty((2, min(step, values.shape[0]) * rule.center.size))
     with np.errstate(all="ignore"):
         for start in range(0, values.shape[0], step):
-            part, bad = _rows(values[start : start + step], rule)
+            part, bad = _rows(values[start : start + step], rule, spare)
             totals += part.sum(axis=0)
             unusable += bad
     return totals, unusable
 
 
-def _rows(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
-    """Integers in float64, and how many records were not usable."""
-    rows = doubles(values)
-    made = _shrunk(rows, rule) if rule.shrinks else _rounded(rows, rule)
+def _rows(values: NDArray[Any], rule: GridRule | SideBySide, spare: Floats) -> tuple[Floats, int]:
+    """Integers in float64, in spare memory, and how many records were not usable."""
+    rows = values if values.dtype == np.float64 else doubles(values)
+    spare = spare[:, : rows.size]
+    if rule.shrinks:
+        # In the order of columns, as `lane_sums` takes it.
+        made, squares = spare.reshape(2, *rows.shape[::-1]).swapaxes(1, 2)
+        _shrink(rows, rule, made, squares)
+    else:
+        made = spare[0].reshape(rows.shape)
+        np.subtract(rows, rule.center, out=made)
+        made *= rule.scale
+        np.rint(made, out=made)
     np.minimum(made, rule.half_widths, out=made)
     np.maximum(made, -rule.half_widths, out=made)
     # A sum is finite only if all of its terms are.
@@ -186,14 +197,10 @@ def _rows(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, in
     return made, int(np.count_nonzero(unusable))
 
 
-def _rounded(rows: Floats, rule: GridRule | SideBySide) -> Floats:
-    scaled = (rows - rule.center) * rule.scale if rule.center.any() else rows * rule.scale
-    return np.asarray(np.rint(scaled, out=scaled))
-
-
-def _shrunk(rows: Floats, rule: GridRule | SideBySide) -> Floats:
-    scaled = rows * rule.scale
-    squares = square_lengths(scaled, rule.weights)
+def _shrink(rows: Floats, rule: GridRule | SideBySide, scaled: Floats, spare: Floats) -> None:
+    """Put into `scaled` the rows in grid units, shrunk and rounded toward zero."""
+    np.multiply(rows, rule.scale, out=scaled)
+    squares = square_lengths(scaled, rule.weights, spare)
     huge = ~np.isfinite(squares)
     if huge.any():
         # Their squares overflow: they are first divided by a power of two, to entries of at most one.
@@ -203,23 +210,24 @@ def _shrunk(rows: Floats, rule: GridRule | SideBySide) -> Floats:
         squares[huge] = square_lengths(scaled[huge], rule.weights)
     factors = np.where(huge | (squares > rule.limit * rule.limit), rule.limit / np.sqrt(squares), 1.0)
     scaled *= factors[:, None]
-    return np.asarray(np.trunc(scaled, out=scaled))
+    np.trunc(scaled, out=scaled)
 
 
-def square_lengths(rows: Floats, weights: Floats) -> Floats:
+def square_lengths(rows: Floats, weights: Floats, spare: Floats | None = None) -> Floats:
     """Sums of w_k y_k^2, each in the fixed order of `lane_sums`."""
-    squares = rows * rows
+    squares = np.multiply(rows, rows, out=spare)
     squares *= weights
     return lane_sums(squares)
 
 
 def lane_sums(rows: Floats) -> Floats:
     """Sums of each row in a fixed order: column k is added to lane k mod 32, then lanes are paired."""
-    lanes = np.zeros((rows.shape[0], LANES))
-    for start in range(0, rows.shape[1], LANES):
-        part = rows[:, start : start + LANES]
-        lanes[:, : part.shape[1]] += part
-    while lanes.shape[1] > 1:
-        half = lanes.shape[1] // 2
-        lanes = lanes[:, :half] + lanes[:, half:]
-    return np.asarray(lanes[:, 0])
+    # Column by column, each contiguous, which processors do several times faster.
+    columns, lanes = np.ascontiguousarray(rows.T), np.zeros((LANES, rows.shape[0]))
+    for start in range(0, len(columns), LANES):
+        part = columns[start : start + LANES]
+        lanes[: len(part)] += part
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = lanes[:half] + lanes[half:]
+    return np.asarray(lanes[0])

@@ -185,7 +185,7 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     """
     whole, flat = shape_limits(weights)
     with np.errstate(all="ignore"):
-        centered, means, squares = _centered(curves.values, weights, whole)
+        centered, means, squares = _centered(np.asfortranarray(curves.values), weights, whole)
         extreme = ~((squares > LEAST_SQUARE) & (squares < LARGEST_SQUARE))
         if extreme.any():
             # Divided by the row's power of two, the squares of any numbers are finite and not lost.
