@@ -184,8 +184,8 @@ def _rows(values: NDArray[Any], rule: GridRule | SideBySide, spare: Floats) -> t
         _shrink(rows, rule, made, squares)
     else:
         made = spare[0].reshape(rows.shape)
-        np.subtract(rows, rule.center, out=made)
-        made *= rule.scale
+        centered = np.subtract(rows, rule.center, out=made) if rule.center.any() else rows
+        np.multiply(centered, rule.scale, out=made)
         np.rint(made, out=made)
     np.minimum(made, rule.half_widths, out=made)
     np.maximum(made, -rule.half_widths, out=made)
