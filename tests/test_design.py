@@ -103,20 +103,20 @@ class TestExpectedError:
         design = choose(p, mechanism)
         stated = error(mechanism, basis, bound, 500, guarantee)
         random = np.random.default_rng(7)
-        draws, kept = 20_000, design.components
+        draws, kept = 8000, design.components
         radius = p.ball.radius * p.ball.step
         means = random.standard_normal((draws, p.prior.size)) * np.sqrt(p.prior) * radius
         noise = design.noise.simulate(random, draws) * p.ball.step / p.size
         released = np.zeros_like(means)
         released[:, :kept] = design.shrinkage * (means[:, :kept] + noise)
         total = np.mean(np.sum((released - means) ** 2, axis=1))
-        assert math.isclose(stated.total, total, rel_tol=0.03)
+        assert math.isclose(stated.total, total, rel_tol=0.05)
         shrunk = np.zeros_like(means)
         shrunk[:, :kept] = design.shrinkage * means[:, :kept]
         bias = np.mean(np.sum((shrunk - means) ** 2, axis=1))
-        assert math.isclose(stated.bias, bias, rel_tol=0.03)
+        assert math.isclose(stated.bias, bias, rel_tol=0.05)
         spread = np.mean(np.sum((design.shrinkage * noise) ** 2, axis=1))
-        assert math.isclose(stated.noise, spread, rel_tol=0.03)
+        assert math.isclose(stated.noise, spread, rel_tol=0.05)
         assert stated.total == stated.bias + stated.noise
 
     def test_the_prior_fills_the_bound(self) -> None:

@@ -75,9 +75,7 @@ class TestChecks:
             PrivateCovariance(1.0, **CURVES_OF_TEN),
             PrivateFPCA(1.0, n_components=1, **CURVES_OF_TEN),
             PrivateComparison(1.0, bounds=(-10, 10)),
-            PrivateKernelRegressor(1.0, bounds=(-10, 10), target_bounds=(-100, 100)),
             PrivateKernelClassifier(1.0, bounds=(-10, 10), classes="from-y"),
-            PrivateKernelClassifier(1.0, bounds=(-10, 10), classes="from-y", loss="logistic"),
         ],
         ids=[
             "plain",
@@ -86,9 +84,7 @@ class TestChecks:
             "covariance",
             "components",
             "groups",
-            "regression",
             "hinge",
-            "logistic",
         ],
     )
     def test_scikit_learns_own(self, estimator: Any) -> None:

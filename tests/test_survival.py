@@ -216,11 +216,11 @@ def test_intervals_contain_their_estimates_and_sampling_widens_them(release: Rel
 
 
 def test_bands_hold_as_often_as_they_say() -> None:
-    """60 populations: where .95 hold, fewer than .8 of them do with a chance below 1e-4."""
+    """40 populations: where .95 hold, fewer than 31 do with a chance below 1e-4."""
     generator = np.random.default_rng(11)
     held = np.zeros(2)
     at = np.linspace(0, 1, 9)
-    for _ in range(60):
+    for _ in range(40):
         died, left = 0.6 * generator.weibull(0.8, 300), generator.uniform(0.2, 1.5, 300)
         time, event = np.minimum(died, left), died <= left
         made = PrivateSurvival(1, domain=(0, 1), cells=8).fit(time, event).release_
@@ -231,7 +231,7 @@ def test_bands_hold_as_often_as_they_say() -> None:
             made.band(points=at).contains(truth),
             made.band(points=at, kind="confidence").contains(np.exp(-((at / 0.6) ** 0.8))),
         ]
-    assert np.all(held / 60 > 0.8)
+    assert np.all(held >= 31)
 
 
 # Groups.
