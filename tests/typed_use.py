@@ -5,6 +5,7 @@ from typing import assert_type
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from opendp.mod import Domain as InputDomain
 from opendp.mod import Measurement, Metric
 from sklearn.gaussian_process.kernels import Matern
@@ -20,6 +21,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateSurvival,
     load,
 )
 from dpfda.bounds import L2Ball
@@ -47,6 +49,17 @@ def summaries() -> None:
     assert_type(PrivateComparison(1.0).fit(X, Y).release_, ReleasedComparison)
     assert_type(PrivateKernelRegressor(1.0).fit(X, Y).release_, ReleasedPredictor)
     assert_type(PrivateKernelClassifier(1.0).fit(X, Y).release_, ReleasedPredictor)
+
+
+def values() -> None:
+    """A number at a point, an array at many."""
+    mean, density = ReleasedFunction.load("mean.json"), PrivateDensity(1.0).fit(Y).release_
+    assert_type(mean(0.5), float)
+    assert_type(mean(Y), NDArray[np.float64])
+    assert_type(mean([0.25, 0.5]), NDArray[np.float64])
+    assert_type(density(0.5), float)
+    assert_type(density(Y), NDArray[np.float64])
+    assert_type(PrivateSurvival(1.0).fit(Y, Y).release_(0.5), float)
 
 
 def files() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +58,13 @@ class Eigenfunction:
     coefficients: Floats
     order: int = 0
 
-    def __call__(self, points: ArrayLike) -> Any:
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
+
+    def __call__(self, points: ArrayLike) -> float | Floats:
         """Values at points of the domain, in units of one over the root of the domain's."""
         values = self.basis.evaluate(points, self.order) @ self.coefficients
         return float(values[0]) if np.ndim(points) == 0 else values

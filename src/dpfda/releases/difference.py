@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +88,12 @@ class ReleasedDifference(Banded):
     def grid_points(self) -> Floats:
         """Public grid (m,) of the curves."""
         return self.first.grid_points
+
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values, in the units of the data, at points of the domain."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,7 +88,13 @@ class ReleasedFunction(Expansion):
         """Public grid (m,) of the curves."""
         return self.basis.grid_points
 
-    def __call__(self, points: ArrayLike) -> Any:
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
+
+    def __call__(self, points: ArrayLike) -> float | Floats:
         """Values of the function, cut at the public bounds where values were bounded.
 
         Parameters

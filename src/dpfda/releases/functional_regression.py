@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -200,6 +200,12 @@ class ReleasedFunctionalRegression(Release):
         if self.is_effect:
             return frozen(line * self._half)
         return frozen(self.bounds.mean(axis=0) + np.clip(line, -1.0, 1.0) * self._half)
+
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values of the curve or of the coefficient function.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import scipy
@@ -175,6 +175,12 @@ class ReleasedHistogram(Banded):
     def smoothed(self, smoothing: object) -> ReleasedHistogram:
         """The same noisy counts, smoothed otherwise. Costs no privacy."""
         return replace(self, smoothing=check_smoothing(smoothing, self.cells))
+
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values of the smooth function, per unit of volume.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy
@@ -51,6 +51,12 @@ class LinearDensity(Banded):
     @property
     def _volume(self) -> float:
         return float(np.prod([b - a for a, b in self._own]))
+
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values of the density, per unit of volume.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,6 +97,12 @@ class ReleasedPooledMean(Banded):
         at, single = self._at(points)
         found = np.interp(at, self.grid_points, values)
         return float(found[0]) if single else found
+
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
 
     def __call__(self, points: ArrayLike) -> Any:
         """Values of the mean.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,6 +93,12 @@ class ReleasedQuantiles(Release):
     def values(self) -> Floats:
         """The quantiles, in the units of the data."""
         return frozen(self.points.values(self.numbers))
+
+    @overload
+    def __call__(self, levels: float) -> float: ...
+
+    @overload
+    def __call__(self, levels: ArrayLike) -> Floats: ...
 
     def __call__(self, levels: ArrayLike) -> Any:
         """Quantiles at levels that were released.

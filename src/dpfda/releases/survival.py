@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import scipy
@@ -165,6 +165,12 @@ class ReleasedSurvival(Banded):
         """Monotone cumulative hazards through survival (count + 1, ..) at the edges."""
         hazards = -np.log(np.maximum(survival, LEAST))
         return scipy.interpolate.PchipInterpolator(self.cells.edges, hazards)
+
+    @overload
+    def __call__(self, points: float) -> float: ...
+
+    @overload
+    def __call__(self, points: ArrayLike) -> Floats: ...
 
     def __call__(self, points: ArrayLike) -> Any:
         """Share of persons without an event up to times: not increasing, within [0, 1].
