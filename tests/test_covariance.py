@@ -640,8 +640,9 @@ class TestEstimate:
     def test_pointwise_and_simultaneous_bands(self):
         release = released(functions=3)
         first, second = [0.1, 0.5, 0.9], [0.2, 0.2, 0.7]
-        wide = release.band(0.9, True, first, second)
-        narrow = release.band(0.9, False, first, second)
+        # Bands of the mean are moved where the positive part of the release lies outside.
+        wide = release.band(0.9, True, first, second, kind="measured")
+        narrow = release.band(0.9, False, first, second, kind="measured")
         assert wide.points.shape == (3, 2)
         assert np.all(wide.upper - wide.lower > narrow.upper - narrow.lower)
         middle = (wide.upper + wide.lower) / 2
