@@ -34,7 +34,7 @@ from dpfda.numerics import drawing
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.records.features import LandmarkFeatures, LinearFeatures
+from dpfda.records.features import LandmarkFeatures, LinearFeatures, QuadraticFeatures
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.testing import check_release
 
@@ -138,6 +138,28 @@ class TestReleases:
             assert release.achieved.epsilon <= release.guarantee.epsilon
             assert release.achieved.epsilon >= 0.999 * release.guarantee.epsilon
             assert release.size == 300
+
+    @pytest.mark.parametrize("delta", [0, 1e-5])
+    def test_classes_that_differ_by_a_product_are_told_apart_by_default(self, delta):
+        points = np.random.default_rng(5).uniform(-1, 1, (3000, 4))
+        sides = np.where(points[:, 0] * points[:, 2] > 0, "up", "down")
+        assert classifier(delta=delta).fit(points, sides).score(points, sides) > 0.85
+
+    def test_products_are_taken_where_public_numbers_are_worth_them_and_memory_allows(self):
+        def taken(n, inputs, delta=0.0, **chosen):
+            return isinstance(
+                classifier(delta=delta, **chosen).plan(n, inputs).features, QuadraticFeatures
+            )
+
+        # Four columns are 20 features with their products: 1.25 and 2 roots of n epsilon.
+        assert [taken(n, 4) for n in (240, 260)] == [False, True]
+        assert [taken(n, 4, 1e-5) for n in (90, 110)] == [False, True]
+        assert [taken(n, 4, classes=range(12)) for n in (960, 1040)] == [False, True]
+        # Eleven and twelve are 90 and 104, of 10^9 numbers in memory; 29 and 30 are 495 and 527.
+        assert [taken(10**7, inputs, 1e-5) for inputs in (11, 12)] == [True, False]
+        assert [taken(10**6, inputs, 1e-5) for inputs in (29, 30)] == [True, False]
+        assert [taken(10**6, inputs) for inputs in (11, 12)] == [True, False]
+        assert not isinstance(regressor().plan(10**6, 4).features, QuadraticFeatures)
 
     def test_a_kernel_may_be_written_as_text(self):
         texts, kernels = ("rbf:15%", "matern:0.2:1.5"), (RBF(0.15), Matern(0.2, nu=1.5))

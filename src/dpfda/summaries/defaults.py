@@ -47,8 +47,9 @@ WAVES, FEWEST_WAVES = 0.65, 14
 # The same for descent, whose noise in a coordinate does not grow with their number; and BORDER.
 DESCENT_WAVES, DESCENT_BORDER = 1.6, 3.0
 # Number of features over the root of n epsilon up to which products of columns are taken: for descent,
-# and else. And the most of them, so that very many records fit into memory.
-DESCENT_PRODUCTS, PRODUCTS, MOST_PRODUCTS = 2.0, 1.25, 100
+# and else. The most of them; and for descent, of those of all units together, at 4 bytes each.
+DESCENT_PRODUCTS, PRODUCTS = 2.0, 1.25
+MOST_DESCENT_PRODUCTS, MOST_PRODUCTS, MOST_TOGETHER = 500, 100, 10**9
 
 
 def default_kernel(inputs: int, classes: bool) -> Any:
@@ -107,7 +108,8 @@ def default_products(units: int, guarantee: Guarantee, descent: bool, functions:
     """Largest number of features for which products of columns are worth their noise."""
     signal = units * epsilon_of(guarantee)
     if descent:
-        return min(round(DESCENT_PRODUCTS * math.sqrt(signal)), MOST_PRODUCTS)
+        most = min(MOST_DESCENT_PRODUCTS, MOST_TOGETHER // units)
+        return min(round(DESCENT_PRODUCTS * math.sqrt(signal)), most)
     # The squares of features get noise too where there are several classes.
     return min(round(PRODUCTS * math.sqrt(signal / max(functions / 3, 1))), MOST_PRODUCTS)
 
