@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -41,12 +41,13 @@ class MeanAndVariance(ReleasedFunction):
     FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
     CALLED: ClassVar[str] = "released mean and variance"
 
-    squares: ReleasedFunction | None = None
+    _: KW_ONLY
+    squares: ReleasedFunction
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.squares is None or self.limits is None:
-            raise ParameterError("release", "have bounds on values and a mean of squares", "none")
+        if self.limits is None:
+            raise ParameterError("release", "have bounds on values", "none")
 
     def variance(self, points: ArrayLike, level: float | None = None) -> Any:
         """Variance of a unit's clipped value at points, in squared units of the data.
@@ -58,7 +59,6 @@ class MeanAndVariance(ReleasedFunction):
             Of the pointwise band of the mean square whose upper end is taken, at least .9; by default
             its line.
         """
-        assert self.squares is not None  # noqa: S101
         assert self.limits is not None  # noqa: S101
         at = check_points(points, self.domain_range)
         lower, upper = (piecewise(self.grid_points, end, at, 0) for end in self.limits)
@@ -85,7 +85,6 @@ class MeanAndVariance(ReleasedFunction):
     # Its file.
 
     def to_entries(self) -> dict[str, object]:
-        assert self.squares is not None  # noqa: S101
         return {**super().to_entries(), "squares": self.squares.to_json()}
 
     @classmethod
@@ -105,5 +104,4 @@ class MeanAndVariance(ReleasedFunction):
         return replace(own, published=[*own.published, more])
 
     def lines(self) -> dict[str, str]:
-        assert self.squares is not None  # noqa: S101
         return super().lines() | {"variance": f"{self.squares.guarantee}"}

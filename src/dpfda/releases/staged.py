@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
@@ -94,25 +94,23 @@ class TwoStageFunction(ReleasedFunction):
     FORMAT: ClassVar[str] = "dpfda-two-stage"
     CALLED: ClassVar[str] = "dpfda release in two stages"
 
-    first: ReleasedFunction | None = None
-    radius: float = 0.0
-    last: Guarantee | None = None
+    _: KW_ONLY
+    first: ReleasedFunction
+    radius: float
+    last: Guarantee
     selection: Selection | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.first is None or self.last is None or not self.radius > 0:
-            raise ParameterError("release", "have a first stage, a radius and a last guarantee", "none")
+        if not self.radius > 0:
+            raise ParameterError("radius", "be positive", f"{self.radius}")
 
     def _center(self, at: Floats, order: int) -> Floats:
-        assert self.first is not None  # noqa: S101
         return self.first.unclipped(at, order)
 
     # Its file.
 
     def to_entries(self) -> dict[str, object]:
-        assert self.first is not None  # noqa: S101
-        assert self.last is not None  # noqa: S101
         return {
             "radius": self.radius,
             "selection": None if self.selection is None else self.selection.to_json(),
@@ -154,7 +152,6 @@ class TwoStageFunction(ReleasedFunction):
         return replace(own, published=[*own.published, two])
 
     def lines(self) -> dict[str, str]:
-        assert self.first is not None  # noqa: S101
         own = super().lines()
         mechanism = f"{own['mechanism']}, on differences clipped to {self.radius:g}"
         first = f"{self.first.guarantee}; {self.first.noise.describe()}"

@@ -113,10 +113,6 @@ class EffectsPlan(TablePlan):
 
     # What to expect.
 
-    @property
-    def n(self) -> int | None:
-        return self.expected_size if self.size is None else self.size
-
     def expected(self, quick: bool = False) -> float | None:
         made = self._simulated(QUICK if quick else TABLES)
         return None if made is None else float(np.sqrt(np.mean([each.typical**2 for each in made])))
