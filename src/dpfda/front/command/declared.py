@@ -137,7 +137,8 @@ class Verb:
         As it is typed.
     run : callable
         Takes what was given. Its docstring is the help page unless `words` are given.
-    options : sequence of Option
+    options : sequence of Option, or callable
+        Callable, where they are those of another verb: asked for when they are needed.
     examples : sequence of str
         Lines that can be typed.
     panel : str, optional
@@ -149,7 +150,7 @@ class Verb:
 
     name: str
     run: Callable[[Given], None]
-    options: Sequence[Option] = ()
+    options: Sequence[Option] | Callable[[], Sequence[Option]] = ()
     examples: Sequence[str] = ()
     panel: str | None = None
     words: str | None = None
@@ -162,7 +163,8 @@ class Verb:
 
     def told(self) -> list[Option]:
         """The options as they are shown."""
-        return told(self.options, self.estimators)
+        given = self.options
+        return told(given() if callable(given) else given, self.estimators)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.accounts import Charged, name_account, opened_ledger
@@ -76,16 +76,12 @@ class Publication:
     found: Callable[[Given, Any], Mapping[str, Any]] = lambda given, table: {}
     outputs: Sequence[tuple[Option, Writer]] = ()
     csv: bool = True
-
+    panel: ClassVar[str] = o.PUBLISHING
     @property
     def help(self) -> str:
         """What the verb does."""
         return f"{self.words}\n\n{FOOT}"
 
-    @property
-    def panel(self) -> str:
-        """Where the list of verbs has it."""
-        return o.PUBLISHING
 
     @property
     def parameters(self) -> dict[str, Option]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Group, Option, told
+from dpfda.front.command.declared import REQUIRED, Given, Group, Option, Verb
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.verbs import covariance, density, mean
 
@@ -29,8 +29,9 @@ LEFT_OUT = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Agree:
+def agree_on(
+    publication: Publication, bound: str, left_out: Sequence[str] = (), more: Sequence[Option] = ()
+) -> Verb:
     """A verb that signs the public parameters of a publication.
 
     Parameters
@@ -43,55 +44,38 @@ class Agree:
         More of its options that a file is needed for.
     more : sequence of Option
     """
+    name, without = publication.name, LEFT_OUT | {*left_out}
 
-    publication: Publication
-    bound: str
-    left_out: Sequence[str] = ()
-    more: Sequence[Option] = ()
-    panel: str | None = None
+    def options() -> list[Option]:
+        kept = [option for option in publication.told() if option.name not in without]
+        return [CARDS, o.CUSTODY_KEYS, *more, OUT, *kept]
 
-    @property
-    def name(self) -> str:
-        """That of the publication."""
-        return self.publication.name
+    example = (
+        f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
+        "--unit person --out agreed.json"
+    )
+    words = f"Sign the public parameters of a {name} of several custodians. No data are read."
+    signed = partial(_sign, publication)
+    return Verb(name, signed, options, (example,), words=words, estimators=publication.estimators)
 
-    @property
-    def help(self) -> str:
-        """What the verb does."""
-        return f"Sign the public parameters of a {self.name} of several custodians. No data are read."
 
-    @property
-    def examples(self) -> Sequence[str]:
-        """A line that can be typed."""
-        return (
-            f"dpfda agree {self.name} north.card south.card --keys registry.keys --epsilon 1 "
-            f"{self.bound} --unit person --out agreed.json",
-        )
+def _sign(publication: Publication, given: Given) -> None:
+    """Read the cards, make the agreement and write it."""
+    from dpfda.front.command.outputs import check_outputs
+    from dpfda.publication.custody import Card, Keys
+    from dpfda.summaries import custodians
 
-    def told(self) -> list[Option]:
-        """The parameters, the cards, and where the agreement is written."""
-        without = LEFT_OUT | {*self.left_out}
-        kept = [option for option in self.publication.told() if option.name not in without]
-        own = told((CARDS, o.CUSTODY_KEYS, *self.more, OUT), self.publication.estimators)
-        return [*own, *kept]
-
-    def run(self, given: Given) -> None:
-        """Read the cards, make the agreement and write it."""
-        from dpfda.front.command.outputs import check_outputs
-        from dpfda.publication.custody import Card, Keys
-        from dpfda.summaries import custodians
-
-        check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
-        missing = {"decimal": ".", "edges": None, "multiplier": 1}
-        for option in self.publication.told():
-            if not hasattr(given, option.name):
-                setattr(given, option.name, missing.get(option.name))
-        cards = [Card.load(card) for card in given.cards]
-        estimator = self.publication.estimator(given)
-        points = getattr(given, "points", None)
-        made = custodians.agree(estimator, cards, Keys.load(given.keys), points)
-        made.save(given.out)
-        typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+    check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
+    missing = {"decimal": ".", "edges": None, "multiplier": 1}
+    for option in publication.told():
+        if not hasattr(given, option.name):
+            setattr(given, option.name, missing.get(option.name))
+    cards = [Card.load(card) for card in given.cards]
+    estimator = publication.estimator(given)
+    points = getattr(given, "points", None)
+    made = custodians.agree(estimator, cards, Keys.load(given.keys), points)
+    made.save(given.out)
+    typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
 
 VERB = Group(
@@ -99,9 +83,9 @@ VERB = Group(
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
     (
-        Agree(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
-        Agree(density.VERB, "--column age:0:105"),
-        Agree(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(density.VERB, "--column age:0:105"),
+        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
     ),
     panel=o.CUSTODIANS,
 )

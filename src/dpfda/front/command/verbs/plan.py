@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 from dpfda.front.command import options as o
 from dpfda.front.command import verbs
-from dpfda.front.command.declared import Given, Group, Option, told
+from dpfda.front.command.declared import Given, Group, Option, Verb
 from dpfda.front.command.publishing import PANELS, Publication
 from dpfda.front.command.reading import Curves
 
@@ -81,71 +82,48 @@ EXAMPLES = {
 }
 
 
-@dataclass(frozen=True)
-class Planned:
-    """The plan of what a verb publishes, as a verb: its options are public ones of that verb.
-
-    Parameters
-    ----------
-    publication : Publication
-    """
-
-    publication: Publication
-
-    @property
-    def name(self) -> str:
-        """As the verb that it plans."""
-        return self.publication.name
-
-    @property
-    def help(self) -> str:
-        """What it does."""
-        words = self.publication.words.removeprefix("Publish ")
-        what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
-        return WORDS.format(what=what, table=MEAN if self.name == "mean" else "")
-
-    @property
-    def examples(self) -> Sequence[str]:
-        """Lines that can be typed."""
-        return EXAMPLES.get(self.name, ())
-
-    @property
-    def panel(self) -> None:
-        """It is in no panel of its own."""
-
-    def told(self) -> list[Option]:
-        """The public options of the verb, and those of a plan."""
-        of_verb = self.publication
-        known = {option.name: option for option in of_verb.reader.options}
-        public = [replace(known[name], panel=o.CURVE) for name in of_verb.reader.public]
-        bounds = o.BOUNDS if of_verb.bounded else ()
-        stated = {option.name: option for option in (*bounds, *of_verb.options)}
-        parameters = of_verb.parameters | stated
-        chosen = [
-            replace(option, default=None) if option.name == "epsilon" else option
-            for name, option in parameters.items()
-            if name not in LEFT_OUT
-        ]
-        curves = (ON_GRID,) if isinstance(of_verb.reader, Curves) else ()
-        late = (LATE,) if self.name == "survival" else ()
-        options = (*OWN, *chosen, *public, *curves, *late, *WRITTEN)
-        ordered = sorted(options, key=lambda option: PANELS.index(option.panel))
-        return told(ordered, of_verb.estimators)
-
-    def run(self, given: Given) -> None:
-        """Say what to expect, or what is needed."""
-        from dpfda.front.command.planning import answer
-
-        answer(self.publication, given)
+def plan_of(publication: Publication) -> Verb:
+    """The plan of what a verb publishes, as a verb: its options are public ones of that verb."""
+    name = publication.name
+    words = publication.words.removeprefix("Publish ")
+    what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
+    said = WORDS.format(what=what, table=MEAN if name == "mean" else "")
+    examples, estimators = EXAMPLES.get(name, ()), publication.estimators
+    options = partial(_options, publication)
+    return Verb(name, partial(_say, publication), options, examples, words=said, estimators=estimators)
 
 
-def _planned() -> Iterator[Planned]:
+def _options(publication: Publication) -> list[Option]:
+    """The public options of the verb, and those of a plan."""
+    known = {option.name: option for option in publication.reader.options}
+    public = [replace(known[name], panel=o.CURVE) for name in publication.reader.public]
+    bounds = o.BOUNDS if publication.bounded else ()
+    stated = {option.name: option for option in (*bounds, *publication.options)}
+    chosen = [
+        replace(option, default=None) if option.name == "epsilon" else option
+        for name, option in (publication.parameters | stated).items()
+        if name not in LEFT_OUT
+    ]
+    curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
+    late = (LATE,) if publication.name == "survival" else ()
+    options = (*OWN, *chosen, *public, *curves, *late, *WRITTEN)
+    return sorted(options, key=lambda option: PANELS.index(option.panel))
+
+
+def _say(publication: Publication, given: Given) -> None:
+    """Say what to expect, or what is needed."""
+    from dpfda.front.command.planning import answer
+
+    answer(publication, given)
+
+
+def _planned() -> Iterator[Verb]:
     """Of every verb that publishes: they are found by scan."""
     for found in sorted(module.name for module in pkgutil.iter_modules(verbs.__path__)):
         if found != "plan":
             verb = import_module(f"{verbs.__name__}.{found}").VERB
             if isinstance(verb, Publication):
-                yield Planned(verb)
+                yield plan_of(verb)
 
 
 VERB = Group(
