@@ -45,7 +45,9 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         is "sums" for the square loss; for huber "objective", or "output" where
         there is a delta and many features. See `dpfda.summaries.solvers` for what each guarantees.
         With a penalty, in a `dpfda.summaries.machine_plan.Solving`.
-    features, domain, unit, ledger
+    features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
+        As in `dpfda.PrivateKernelClassifier`, but that "auto" is never "quadratic".
+    domain, unit, ledger
         As in `dpfda.PrivateKernelClassifier`.
     reading : Reading, optional
         Whether unusable records are refused, or count as a record without features and with target 0.
