@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -77,11 +78,11 @@ class Publication:
     outputs: Sequence[tuple[Option, Writer]] = ()
     csv: bool = True
     panel: ClassVar[str] = o.PUBLISHING
+
     @property
     def help(self) -> str:
         """What the verb does."""
         return f"{self.words}\n\n{FOOT}"
-
 
     @property
     def parameters(self) -> dict[str, Option]:
@@ -142,10 +143,7 @@ class Publication:
             _show(new, notes)
             if account is not None:
                 account.note_file(given.dataset, given.out.resolve())
-            if given.as_json:
-                tell(release.summary() | {"files": files, "warnings": warnings + new, "notes": notes})
-            else:
-                tell(f"{words(release, files)}\n{next_step(given.out)}")
+            told_files(release, files, given, warnings=warnings + new, notes=notes)
 
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
@@ -259,11 +257,13 @@ def words(release: Release, files: Mapping[str, str]) -> str:
     return "\n".join([repr(release), *(f"  {name + ':':<13} {fact}" for name, fact in facts.items())])
 
 
-def next_step(out: Path) -> str:
-    """What to type next."""
-    import shlex
-
-    return f"Next: dpfda show {shlex.quote(str(out))}   (what is promised, in plain words)"
+def told_files(release: Any, files: Mapping[str, str], given: Given, **more: object) -> None:
+    """Print what was published and written: in words, or as JSON with more that is told there."""
+    if given.as_json:
+        tell(release.summary() | {"files": files, **more})
+    else:
+        shown = f"Next: dpfda show {shlex.quote(str(given.out))}"
+        tell(f"{words(release, files)}\n{shown}   (what is promised, in plain words)")
 
 
 def _show(warnings: Sequence[str], notes: Sequence[str] = ()) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from dpfda.front.command import options as o
 from dpfda.front.command.accounts import name_account, opened_ledger
 from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
-from dpfda.front.command.running import tell
 
 OPTIONS = (
     Option("parts", "", "NAME.part...", "Parts of all custodians; the same part twice counts once.",
@@ -25,7 +24,7 @@ def publish(given: Given) -> None:
     and the coordinator's keys could see the sum without noise; nobody sees what is in a single part.
     """
     from dpfda.front.command.outputs import check_outputs
-    from dpfda.front.command.publishing import next_step, words, write_release
+    from dpfda.front.command.publishing import told_files, write_release
     from dpfda.privacy.ledger import DatasetLedger
     from dpfda.publication.custody import Agreement, Keys, Part
     from dpfda.summaries import custodians
@@ -40,11 +39,7 @@ def publish(given: Given) -> None:
     files = write_release(release, given.out, given.csv, given.plot, account)
     if account is not None:
         account.note_file(given.dataset, given.out.resolve())
-    tell(
-        release.summary() | {"files": files}
-        if given.as_json
-        else f"{words(release, files)}\n{next_step(given.out)}"
-    )
+    told_files(release, files, given)
 
 
 VERB = Verb(
