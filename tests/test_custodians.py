@@ -345,7 +345,9 @@ def clinics(tmp_path, monkeypatch):
     parameters = ["--epsilon", "1", "--bounds", "-1", "1.5", "--mechanism", "laplace"]
     cards = [f"{name}.card" for name in NAMES]
     grid = ["--grid", f"0:{POINTS - 1}:1"]
-    told = run("agree", "mean", *cards, "--keys", "registry.keys", *parameters, *grid, "--out", "agreed.json")
+    told = run(
+        "agree", "mean", *cards, "--keys", "registry.keys", *parameters, *grid, "--out", "agreed.json"
+    )
     assert told.exit_code == 0, told.output
     return re.search(r"fingerprint: +(\S+)", told.stdout)[1]
 
