@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpfda.numerics.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
 from dpfda.privacy.composition import Cost
@@ -22,9 +22,25 @@ _WARNED: set[type[Warning]] = set()
 _CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 
 
-def charge_account(
-    ledger: AnyLedger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, object]
-) -> None:
+class Paying(NamedTuple):
+    """What a release is charged to.
+
+    Parameters
+    ----------
+    ledger : Ledger or Reservation, optional
+        By default the one that the environment names, if it does.
+    dataset : str, optional
+        Name of the data set in it.
+    """
+
+    ledger: AnyLedger | Reservation | None = None
+    dataset: str | None = None
+
+
+NAMED = Paying()
+
+
+def charge_account(paying: Paying, costs: Sequence[Cost], entry: Mapping[str, object]) -> None:
     """Charge a ledger, if one is given or named once, before any noise is drawn.
 
     A fit that scikit-learn repeats (a fold, a candidate) must draw on a reservation: only then is the
@@ -39,7 +55,8 @@ def charge_account(
     LedgerError
         If the fit is one of many and its ledger is no reservation.
     """
-    account: Any = ledger
+    account: Any
+    account, dataset = paying
     if account is None and _CHARGED.get():
         return
     _warn_of_fitted_steps()

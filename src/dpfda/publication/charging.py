@@ -14,13 +14,10 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.accounts import charge_account
+from dpfda.publication.accounts import Paying, charge_account
 
 
-def charge(
-    ledger: AnyLedger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, object]
-) -> None:
+def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]) -> None:
     """Charge the costs in a certificate to a ledger, if one is given or named in the environment.
 
     Raises
@@ -32,7 +29,7 @@ def charge(
     LedgerError
         If the fit is one of many and its ledger is no reservation.
     """
-    charge_account(ledger, dataset, certificate.costs, {**entry, "release": certificate.identity})
+    charge_account(paying, certificate.costs, {**entry, "release": certificate.identity})
 
 
 def certified_entry(
