@@ -19,8 +19,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import certified_entry, recomputed
 from dpfda.publication.means import MeanPlan, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction

@@ -29,8 +29,8 @@ from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, gaussian
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import certified_entry, recomputed
 from dpfda.publication.tables import Table
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.

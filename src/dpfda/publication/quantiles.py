@@ -12,8 +12,7 @@ from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.charging import charge
+from dpfda.publication.accounts import NAMED, Paying, charge
 
 
 class Ranked(Protocol):

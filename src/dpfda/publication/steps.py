@@ -8,8 +8,8 @@ from dpfda.noise import GaussianNoise, cost_of, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import certified_entry, recomputed
 
 
 def publish_steps(

@@ -10,8 +10,8 @@ from dpfda.bases.scales import Scale
 from dpfda.mechanisms.design.zoom import Zoom
 from dpfda.noise import NoiseLaw
 from dpfda.privacy.certificates import Certificate
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.charging import charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import recomputed
 
 # On counts at a chosen place, and on counts where none is chosen.
 Noises = tuple[NoiseLaw, NoiseLaw]
