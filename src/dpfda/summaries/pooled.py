@@ -320,12 +320,16 @@ class PooledCovariance(PooledSum):
         Raises
         ------
         ParameterError
-            If the center is released first, or units are paired.
+            If the center is released first, units are paired, or the radius is chosen from counts.
         """
-        if plan.center is None or plan.about["center"] == "pairs" or plan.choice is not None:
-            words = "be public where the records lie in several places, and its radius too"
-            remedy = "Pass a curve, a number, or 'bound' for the middle of the bounds."
+        words = "be public where the records lie in several places"
+        if plan.center is None or plan.about["center"] == "pairs":
+            remedy = "Pass center=Center(curve, radius=length), or 'bound' for the middle of the bounds."
             raise ParameterError("center", words, repr(plan.about["center"]), remedy)
+        if plan.choice is not None:
+            raise ParameterError(
+                "radius", words, "'private'", "Pass center=Center(curve, radius=length)."
+            )
         return cls(settings, plan)
 
     @property
