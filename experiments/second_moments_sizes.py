@@ -4,7 +4,7 @@ Run `python -m experiments.second_moments_sizes` (`--quick` for the smallest siz
 process of its own. Curves are .5 plus three waves of normal sizes, on 50 points, bounds 0 and 1; epsilon
 is 1. Errors are relative for covariances (to the sample's, or at 10^7 to the population's), the share
 of variance that two components miss, and root mean squares of means, in shares of the bounds.
-Vectors have two channels; images are products of two curves' values, less a half, on 16 x 16 points.
+Vectors have two channels; images are half of the sum of two curves, along either axis of 16 x 16 points.
 Ten million records are made block by block (Dask), curves around a public center. Time is that of the
 fit, with Dask that of making records, too; memory is the largest of the process.
 """
@@ -149,8 +149,8 @@ def vectors_of(size: int, seed: int) -> Floats:
 def images_of(size: int, seed: int) -> Floats:
     """Images (n, s, s) between 0 and 1, but for the very few that are clipped; their mean bends."""
     at = np.linspace(0, 1, SIDE)
-    rows, columns = (curves(size, SIDE, 2 * seed + axis) + 0.2 * at**2 for axis in (0, 1))
-    return np.asarray(rows[:, :, None] + columns[:, None, :] - 0.5)
+    rows, columns = (0.5 * curves(size, SIDE, 2 * seed + axis) + 0.1 * at**2 for axis in (0, 1))
+    return np.asarray(rows[:, :, None] + columns[:, None, :])
 
 
 def mean_of(
