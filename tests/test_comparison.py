@@ -142,9 +142,10 @@ class TestDifference:
         # Shrinkage tuned to each group's size would tell them apart where the data do not.
         one = np.full((1, GRID.size), 1.2)
         X, y = np.repeat(one, 330, axis=0), np.repeat(["a", "b"], [30, 300])
-        means = np.array([compared(X, y, epsilon=3.0).difference("a", "b")(GRID) for _ in range(60)])
-        spread = means.std(axis=0) / np.sqrt(60)
-        assert (np.abs(means.mean(axis=0)) < 5 * spread).all()
+        means = np.array([compared(X, y, epsilon=3.0).difference("a", "b")(GRID) for _ in range(86)])
+        # Six standard errors at 21 points: beyond by chance below 1e-6.
+        spread = means.std(axis=0) / np.sqrt(86)
+        assert (np.abs(means.mean(axis=0)) < 6 * spread).all()
 
     def test_releases_of_different_designs_have_no_difference(self):
         estimator = PrivateMean(3.0, bounds=(-1.5, 1.5), mechanism="knorm")
@@ -171,9 +172,9 @@ class TestDifference:
         def difference():
             return estimator.fit(X, y).release_.difference("case", "control")
 
-        hits = sum(difference().band(0.8, True, GRID).contains(target) for _ in range(60))
-        # Each limit is wrong with chance 1e-4; a band too narrow by sqrt(2) covers about half.
-        assert stats.binom.ppf(1e-4, 60, 0.8) <= hits <= stats.binom.isf(1e-4, 60, 0.8)
+        hits = sum(difference().band(0.8, True, GRID).contains(target) for _ in range(120))
+        # Each limit is wrong with chance 5e-7; a band too narrow by sqrt(2) covers about half.
+        assert stats.binom.ppf(5e-7, 120, 0.8) <= hits <= stats.binom.isf(5e-7, 120, 0.8)
 
     def test_the_band_is_wider_than_that_of_either_mean(self):
         release = compared(mechanism="gaussian", delta=1e-6)

@@ -632,10 +632,10 @@ class TestEstimate:
         functions = exact.tensor.evaluate(points, points)
         target = functions @ exact.noisy_coordinates
         hits = sum(
-            released(curves, **parameters).band(0.8, True, points).contains(target) for _ in range(120)
+            released(curves, **parameters).band(0.8, True, points).contains(target) for _ in range(160)
         )
-        # 0.8 of 120 is 96; each of the two limits is wrong with chance 1e-4.
-        assert stats.binom.ppf(1e-4, 120, 0.8) <= hits <= stats.binom.isf(1e-4, 120, 0.8)
+        # 0.8 of 160 is 128; each of the two limits is wrong with chance 5e-7.
+        assert stats.binom.ppf(5e-7, 160, 0.8) <= hits <= stats.binom.isf(5e-7, 160, 0.8)
 
     def test_pointwise_and_simultaneous_bands(self):
         release = released(functions=3)

@@ -13,6 +13,7 @@ import dpfda
 from dpfda import PrivateFPCA
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
+from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.covariances import (
@@ -52,6 +53,13 @@ def fpca(n_components=None, curves=None, **parameters):
     return PrivateFPCA(n_components=n_components, **settings_).fit(
         waves(400) if curves is None else curves
     )
+
+
+@pytest.fixture
+def drawn_zero(monkeypatch):
+    """Noise that came out as zero: of other noise, one in twenty makes a component too many."""
+    for law in (CoupledNoise, WishartDifferenceNoise):
+        monkeypatch.setattr(law, "draw", lambda self: [0] * (self.size * (self.size + 1) // 2))
 
 
 class TestSampler:
@@ -228,7 +236,7 @@ class TestEstimator:
             atol=1e-6,
         )
 
-    def test_what_is_within_the_noise_is_not_a_component_by_default(self):
+    def test_what_is_within_the_noise_is_not_a_component_by_default(self, drawn_zero):
         few = fpca(epsilon=0.05)
         many = fpca(epsilon=1000.0, curves=waves(3000))
         assert few.release_.count == 1
@@ -243,7 +251,7 @@ class TestEstimator:
             release = fpca(1, flat, epsilon=1.0, functions=4, shrinkage="none").covariance_
             noise = np.abs(np.linalg.eigvalsh(release.tensor.matrix(release.noisy_coordinates))).max()
             below += noise <= release.noise_floor()
-        assert stats.binom.ppf(1e-5, 150, 0.95) <= below <= stats.binom.isf(1e-5, 150, 0.95)
+        assert stats.binom.ppf(5e-7, 150, 0.95) <= below <= stats.binom.isf(5e-7, 150, 0.95)
 
     def test_explained_ratios(self):
         found = fpca(2, functions=6)
@@ -264,7 +272,7 @@ class TestEstimator:
         slope = (release.function(1)(0.501) - release.function(1)(0.499)) / 0.002
         assert derivative(0.5) == pytest.approx(slope, rel=1e-2, abs=1e-2)
 
-    def test_the_picture_says_what_is_within_the_noise(self):
+    def test_the_picture_says_what_is_within_the_noise(self, drawn_zero):
         import matplotlib
 
         matplotlib.use("Agg")

@@ -271,8 +271,8 @@ def test_fifty_releases_of_many_laws_are_added_up_within_a_second():
         *[PureLoss(Fraction(1, 11))] * 5,
         *[ApproximateLoss(Fraction(1, 13), "1e-9")] * 5,
     ]
-    begin = time.perf_counter()
+    begin = time.process_time()
     made = account([cost(loss) for loss in losses], "approximate", "1e-6")
     assert "privacy loss distributions" in made.how
     # It takes a quarter of a second; the machine may be busy.
-    assert time.perf_counter() - begin < 2.5
+    assert time.process_time() - begin < 2.5

@@ -51,7 +51,7 @@ def test_one_unit_moves_the_statistic_by_one_unit_of_the_smallest_group(
     look_for: str, sizes: tuple[int, ...]
 ) -> None:
     """Never by more, for records at the ends of their bounds; and by as much, so no noise is wasted."""
-    generator, names = np.random.default_rng(), groups(*sizes)
+    generator, names = np.random.default_rng(2), groups(*sizes)
     made, moves = estimator(look_for=look_for), []
     first = np.flatnonzero(names == "abc"[int(np.argmin(sizes))])
     for shape in (*SHAPES.values(), generator.choice([-1.0, 1.0], 40)):
@@ -67,7 +67,7 @@ def test_one_unit_moves_the_statistic_by_one_unit_of_the_smallest_group(
 
 def test_the_statistic_is_that_of_the_definition() -> None:
     """By another road: means of clipped curves in floats, and the largest of the norms."""
-    names, curves = groups(50, 80), np.random.default_rng().uniform(-0.2, 1.2, (130, 40))
+    names, curves = groups(50, 80), np.random.default_rng(3).uniform(-0.2, 1.2, (130, 40))
     curves[:50] += 0.2 * SHAPES["slope"]
     clipped = np.clip(curves, 0, 1)
     gap = clipped[:50].mean(axis=0) - clipped[50:].mean(axis=0)
@@ -150,7 +150,7 @@ def test_equal_populations_differ_no_more_often_than_the_level(
     correlations: str, look_for: str, epsilon: float
 ) -> None:
     """Of 4,000 pairs of normal groups, for any correlations; .067 is five standard errors away."""
-    forms, generator = Forms(np.full(40, 0.5), np.ones(40), (50, 80), look_for), np.random.default_rng()
+    forms, generator = Forms(np.full(40, 0.5), np.ones(40), (50, 80), look_for), np.random.default_rng(4)
     root = CORRELATIONS[correlations]
     root = 0.1 * root / np.sqrt(np.sum(root**2, axis=1, keepdims=True))
     gaps = generator.standard_normal((4000, root.shape[1])) @ root.T * math.sqrt(1 / 50 + 1 / 80)
@@ -197,7 +197,7 @@ def test_quantiles_are_those_of_the_laws() -> None:
 def test_each_difference_is_found_by_who_looks_for_it_and_by_who_looks_for_any(shape: str) -> None:
     """.25 of the bounds is fifty times the noise of 1 / 400, and nine times that of sampling."""
     names = groups(400, 400)
-    curves = 0.5 + np.random.default_rng().normal(0, 0.1, (800, 1)) * np.ones(40)
+    curves = 0.5 + np.random.default_rng(5).normal(0, 0.1, (800, 1)) * np.ones(40)
     curves[:400] += 0.25 * SHAPES[shape]
     for look_for in ("any", shape):
         found = estimator(look_for=look_for).fit(curves, names).release_

@@ -635,9 +635,9 @@ class TestLinesTogetherAndOneByOne:
     def test_a_long_cell_takes_time_in_proportion(self, write: Write) -> None:
         """A regular expression that goes back over digits would need hours."""
         path = write("0,1\n1,2\n" + "1" * 1_000_000 + "x,2\n")
-        start = time.perf_counter()
+        start = time.process_time()
         refused(DataError, path, "Line 3, column '0'", "something else")
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
 
     @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb\xbf7", b"\xef\xbb\xbf1,2,a"])
     @pytest.mark.parametrize("at", range(4))

@@ -247,9 +247,9 @@ def test_a_file_keeps_the_filter_and_charges_fast(tmp_path):
     ledger = Ledger(tmp_path / "ledger").create("scans", ApproximateDP(1, "1e-6"))
     times = []
     for _ in range(60):
-        begin = time.perf_counter()
+        begin = time.process_time()
         ledger.charge("scans", small(), ENTRY)
-        times.append(time.perf_counter() - begin)
+        times.append(time.process_time() - begin)
     again = Ledger(tmp_path / "ledger")
     again.check()
     assert again.history()[-1].filter == ledger.history()[-1].filter
@@ -296,7 +296,7 @@ def test_a_charge_far_above_the_budget_is_refused_at_once():
 
 def test_gaussian_noise_far_below_epsilon_has_a_profile_at_once():
     """Its enclosure took as many bits as delta is small: a budget of 10^9 was never answered."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert 0 < gaussian_delta(Fraction(1), Fraction(1, 10**9)) <= Fraction(1, 2**8192)
     # On either side of where the bound takes over: exp(-y^2 / 2) at y = 109 and 111.
     near, far = (gaussian_delta(Fraction(2 * y + 2), Fraction(2)) for y in (109, 111))
@@ -304,4 +304,4 @@ def test_gaussian_noise_far_below_epsilon_has_a_profile_at_once():
     ledger = made(ApproximateDP(10**9, "1e-6"))
     ledger.charge("scans", small("1000"), ENTRY)
     assert ledger.spent("scans")["epsilon"] == 1000
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

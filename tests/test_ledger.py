@@ -647,7 +647,7 @@ def test_eight_processes_racing_for_the_last_of_a_budget_never_exceed_it(path):
     processes = [SPAWN.Process(target=race, args=(path, gate, results, "0.01")) for _ in range(8)]
     for process in processes:
         process.start()
-    outcomes = [results.get(timeout=60) for _ in processes]
+    outcomes = [results.get(timeout=600) for _ in processes]
     for process in processes:
         process.join()
     accepted = sorted(number for numbers, _ in outcomes for number in numbers)

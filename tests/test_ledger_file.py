@@ -164,8 +164,9 @@ def test_a_crash_before_a_rename_is_the_same_crash(path, monkeypatch):
     ledger.check()
 
 
-def test_a_file_renamed_while_one_waits_for_it_is_not_made_again(path):
+def test_a_file_renamed_while_one_waits_for_it_is_not_made_again(path, monkeypatch):
     ledger, answers = charged(path), []
+    waits, lock = threading.Event(), disk._lock
 
     def charge():
         try:
@@ -175,9 +176,10 @@ def test_a_file_renamed_while_one_waits_for_it_is_not_made_again(path):
 
     # The lock is another process's as far as the thread can tell.
     with disk.locked(path, writing=True):
+        monkeypatch.setattr(disk, "_lock", lambda *given: waits.set() or lock(*given))
         waiting = threading.Thread(target=charge)
         waiting.start()
-        time.sleep(0.05)
+        assert waits.wait(60)
         path.rename(path.with_name("renamed.ledger"))
     waiting.join()
     assert "was removed while it was used; nothing was charged" in answers[0]

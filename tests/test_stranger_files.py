@@ -31,14 +31,14 @@ def test_a_mutated_file_is_read_or_refused_at_once(kind: str, tmp_path: Path) ->
     for _ in range(MUTATIONS):
         changed = mutated(text, chance)
         path.write_text(changed)
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             release = load(path)
         except StorageError:
             refused += 1
         else:
             assert repr(release)
-        assert time.perf_counter() - start < SECONDS, changed[:2000]
+        assert time.process_time() - start < SECONDS, changed[:2000]
     # Most changes break something; half a gigabyte is what the largest grid takes.
     assert refused > MUTATIONS / 4
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20
@@ -63,10 +63,10 @@ def test_a_mutated_session_is_resumed_or_refused_at_once(tmp_path: Path) -> None
             digest = hashlib.blake2b(digest + text.encode(), digest_size=16).hexdigest().encode()
             lines += text.encode() + b"\t" + digest + b"\n"
         path.write_bytes(lines)
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             Session.resume(path).suspend()
         except DpfdaError:
             refused += 1
-        assert time.perf_counter() - start < SECONDS
+        assert time.process_time() - start < SECONDS
     assert refused > MUTATIONS / 4

@@ -76,7 +76,7 @@ class IntegerBall:
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         with np.errstate(all="ignore"):
             clipped = np.trunc(self._scaled(rows.mantissas, exponents))
-        return repaired(clipped, self.radius, self.inside)
+        return repaired(clipped, self.radius, self._inside)
 
     def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
         if self.norm == "l1":
@@ -87,8 +87,7 @@ class IntegerBall:
         scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
         return np.asarray(mantissas * scale[:, None])
 
-    def inside(self, integers: Integers) -> Flags:
-        """Rows of any 64-bit integers that lie in the ball."""
+    def _inside(self, integers: Integers) -> Flags:
         # Entry by entry first, without abs: below this limit no square and no sum can wrap around.
         inside = np.asarray(((-self.radius <= integers) & (integers <= self.radius)).all(axis=1))
         safe = np.where(inside[:, None], integers, 0)

@@ -12,7 +12,8 @@ from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
-from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication.charging import charge
 
 
 class Ranked(Protocol):
@@ -32,7 +33,8 @@ def publish_quantiles(
     size: int | None,
     certificate: Certificate,
     entry: Mapping[str, object],
-    paying: Paying = NAMED,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
 ) -> tuple[int, ...]:
     """Charge the ledger and draw the quantiles: numbers of public points.
 
@@ -44,7 +46,7 @@ def publish_quantiles(
     law : QuantileLaw
     size : int or None
         Public number of units.
-    certificate, entry, paying
+    certificate, entry, ledger, dataset
         As in `publish_integers`.
 
     Raises
@@ -52,7 +54,7 @@ def publish_quantiles(
     BudgetError
         If the ledger refuses; nothing was drawn.
     """
-    charge(paying, certificate, entry)
+    charge(ledger, dataset, certificate, entry)
     parts = spread(len(units))
     places, shares = units.ranked(lambda at: (points.nearest(at) << PART_BITS) | parts)
     return law.draw(places, shares, size)

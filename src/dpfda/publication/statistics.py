@@ -11,7 +11,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication.accounts import NAMED, Paying
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication.averages import publish_integers
 from dpfda.releases.shares import NoisyShares
 
@@ -34,7 +34,8 @@ def publish_statistic(
     guarantee: Guarantee,
     entry: Mapping[str, object],
     tuning: Mapping[str, object],
-    paying: Paying = NAMED,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
 ) -> tuple[NoisyShares, Certificate]:
     """Charge the ledger, draw the noise, add it to the statistic.
 
@@ -50,7 +51,7 @@ def publish_statistic(
         H of each cell.
     forms : Forms
     guarantee : Guarantee
-    entry, tuning, paying
+    entry, tuning, ledger, dataset
         As in `publish_integers`.
 
     Raises
@@ -60,5 +61,7 @@ def publish_statistic(
     """
     law, charged, norm, width = statistic_noise(guarantee)
     number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
-    noisy, certificate = publish_integers(number, law, norm, width, charged, entry, paying, tuning)
+    noisy, certificate = publish_integers(
+        number, law, norm, width, charged, entry, ledger, dataset, tuning
+    )
     return NoisyShares(noisy, law, forms.smallest), certificate

@@ -22,9 +22,9 @@ from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.ledger import AnyLedger
 from dpfda.privacy.words import number
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, recomputed, stamp
-from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.statistics import publish_statistic, statistic_noise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.tested import ReleasedTest
@@ -200,7 +200,10 @@ class TestPlan(PlanOfMeans):
 
 
 def publish_test(
-    parts: Mapping[str, Prepared[MeanPlan, IntegerSum]], plan: TestPlan, paying: Paying = NAMED
+    parts: Mapping[str, Prepared[MeanPlan, IntegerSum]],
+    plan: TestPlan,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
 ) -> ReleasedTest:
     """Charge, draw, add: the released statistic of the sums of each group."""
     one = plan.one
@@ -215,6 +218,6 @@ def publish_test(
     ReleasedTest(*made, lower, upper, tried, plan.certified(), about)
     shares, certificate = publish_statistic(
         [part.total for part in parts.values()], half_widths, plan.forms, plan.asked, plan.entry(),
-        plan.tuning, paying,
+        plan.tuning, ledger, dataset,
     )  # fmt: skip
     return ReleasedTest(*made, lower, upper, shares, certificate, about)
