@@ -78,18 +78,16 @@ def covariance_table(study: Study) -> None:
     largest = np.linalg.eigvalsh(exact)[-1]
     generator = np.random.default_rng(0)
     known: dict[str, Any] = {"center": Center(study.known, radius=study.radius)}
-    private: dict[str, Any] = {
-        "center": Center("private", radius=study.radius, mean_share=0.35),
-        "bounds": study.bounds,
-    }
+    default: dict[str, Any] = {"bounds": study.bounds}
     rows: dict[str, dict[str, Any]] = {
+        "default": default,
+        "private mean": {**default, "center": "private"},
+        "pairs, radius known": {"center": Center("pairs", radius=study.radius)},
         "public center": known,
         "public center, K-norm noise": {**known, "mechanism": "knorm"},
         "public center, no shrinkage": {**known, "mechanism": MatrixNoise(shrinkage="none")},
-        "private mean": private,
-        "pairs": {"center": Center("pairs", radius=study.radius)},
+        "default, epsilon 4": {**default, "epsilon": 4.0},
         "public center, epsilon 4": {**known, "epsilon": 4.0},
-        "private mean, epsilon 4": {**private, "epsilon": 4.0},
     }
     for name, parameters in rows.items():
         results = []
@@ -106,24 +104,24 @@ def covariance_table(study: Study) -> None:
 
 
 def component_table(study: Study) -> None:
-    """Variance that one and two components capture, of what the best capture: two methods."""
+    """Variance that one and two components capture, of what the best capture."""
     root = np.sqrt(study.weights)
     deviations = study.curves - study.curves.mean(axis=0)
     exact = root[:, None] * (deviations.T @ deviations / len(deviations)) * root
     values = np.linalg.eigvalsh(exact)[::-1]
     for count in (1, 2):
-        for method in ("auto", "exponential"):
+        known = {"center": Center(study.known, radius=study.radius)}
+        for name, parameters in {
+            "default": {"bounds": study.bounds},
+            "public center": known,
+            "public center, exponential": {**known, "mechanism": "exponential"},
+        }.items():
             results = []
             for _ in range(DRAWS):
-                fpca = PrivateFPCA(
-                    1.0,
-                    n_components=count,
-                    mechanism=method,
-                    center=Center(study.known, radius=study.radius),
-                )
+                fpca = PrivateFPCA(1.0, n_components=count, **parameters)
                 found = np.linalg.qr(root[:, None] * fpca.fit(study.curves).components_.T)[0]
                 results.append([np.trace(found.T @ exact @ found) / values[:count].sum()])
-            print(f"{study.name} | {count} components, {method} | {shown(results)}")
+            print(f"{study.name} | {count} components, {name} | {shown(results)}")
 
 
 def comparison_table(study: Study, epsilon: float) -> None:

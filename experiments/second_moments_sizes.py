@@ -1,12 +1,12 @@
-"""Error, time and memory of covariances, components and vector means as units grow, on made-up curves.
+"""Error, time and memory of covariances, components, vector means and images as units grow, made up.
 
 Run `python -m experiments.second_moments_sizes` (`--quick` for the smallest size). Every cell runs in a
 process of its own. Curves are .5 plus three waves of normal sizes, on 50 points, bounds 0 and 1; epsilon
 is 1. Errors are relative for covariances (to the sample's, or at 10^7 to the population's), the share
 of variance that two components miss, and root mean squares of means, in shares of the bounds.
-Ten million curves are made block by block (Dask), around a public center; ten million pairs of curves
-are held in memory, in single precision, on ten points. Time is that of the fit, with Dask that of making
-curves, too; memory is the largest of the process.
+Vectors have two channels; images are half of the sum of two curves, along either axis of 16 x 16 points.
+Ten million records are made block by block (Dask), curves around a public center. Time is that of the
+fit, with Dask that of making records, too; memory is the largest of the process.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfda import PrivateCovariance, PrivateFPCA, PrivateVectorMean
+from dpfda import PrivateCovariance, PrivateFPCA, PrivateMean, PrivateVectorMean
+from dpfda.bases import BoxBasis
 from dpfda.summaries.matrix_noise import Center
 from experiments import common
 from experiments.common import Floats
 
 SEED = 20251123
-POINTS, SHORT = 50, 10
+POINTS, SIDE = 50, 16
 SIZES = (1_000, 100_000, 10_000_000)
 BLOCK = 100_000
 DEVIATIONS = (0.1, 0.05, 0.02)
@@ -110,36 +111,83 @@ def fitted(summary: Callable[..., Any], size: int) -> tuple[float, Any, Floats]:
         sample = curves(size, POINTS, 0)
         estimator = summary(epsilon=1.0, bounds=(0, 1))
         return timed(lambda: estimator.fit(sample)), estimator, np.cov(sample.T, bias=True)
-    import dask
-    import dask.array as da
-
-    whole = da.map_blocks(
-        lambda block_info=None: curves(BLOCK, POINTS, block_info[None]["chunk-location"][0]),
-        chunks=((BLOCK,) * (size // BLOCK), (POINTS,)),
-        dtype=float,
-    )
     estimator = summary(epsilon=1.0, bounds=(0, 1), center=Center(0.5, radius=RADIUS))
-    with dask.config.set(scheduler="synchronous"):
-        seconds = timed(lambda: estimator.fit(whole))
+    with one_thread_of_dask():
+        seconds = timed(lambda: estimator.fit(in_blocks(size, curves_of, (POINTS,))))
     return seconds, estimator, waves(POINTS).T @ waves(POINTS)
 
 
-def vectors(size: int) -> tuple[float, float]:
+def in_blocks(size: int, made: Callable[[int, int], Floats], shape: tuple[int, ...]) -> Any:
+    """Records of this shape on Dask, made block by block from a size and a seed."""
+    import dask.array as da
+
+    chunks = ((BLOCK,) * (size // BLOCK), *((length,) for length in shape))
+    return da.map_blocks(
+        lambda block_info=None: made(BLOCK, block_info[None]["chunk-location"][0]),
+        chunks=chunks,
+        dtype=float,
+    )
+
+
+def one_thread_of_dask() -> Any:
+    """Blocks one after another."""
+    import dask
+
+    return dask.config.set(scheduler="synchronous")
+
+
+def curves_of(size: int, seed: int) -> Floats:
+    """As `curves`, on all points."""
+    return curves(size, POINTS, seed)
+
+
+def vectors_of(size: int, seed: int) -> Floats:
+    """Records (n, m, 2) with two values at every point."""
+    return np.stack([curves(size, POINTS, 2 * seed + channel) for channel in (0, 1)], axis=-1)
+
+
+def images_of(size: int, seed: int) -> Floats:
+    """Images (n, s, s) between 0 and 1, but for the very few that are clipped; their mean bends."""
+    at = np.linspace(0, 1, SIDE)
+    rows, columns = (0.5 * curves(size, SIDE, 2 * seed + axis) + 0.1 * at**2 for axis in (0, 1))
+    return np.asarray(rows[:, :, None] + columns[:, None, :])
+
+
+def mean_of(
+    estimator: Any, made: Callable[[int, int], Floats], size: int, shape: tuple[int, ...]
+) -> tuple[float, float]:
+    """Seconds, and the error of a mean from that of all records, or from the populations' where many."""
+    if size <= HELD:
+        held = made(size, 0)
+        seconds, exact = timed(lambda: estimator.fit(held)), held.mean(axis=0)
+    else:
+        with one_thread_of_dask():
+            seconds = timed(lambda: estimator.fit(in_blocks(size, made, shape)))
+        blocks = [made(BLOCK, block).mean(axis=0) for block in range(size // BLOCK)]
+        exact = np.mean(blocks, axis=0)
+    release = estimator.release_
+    found = release.on_grid(shape) if shape == (SIDE, SIDE) else release(release.grid_points)
+    return seconds, float(np.sqrt(np.mean((found - exact) ** 2)))
+
+
+def vectors(size: int, delta: float = 0.0) -> tuple[float, float]:
     """The mean of two channels, by default."""
-    points = POINTS if size <= HELD else SHORT
-    held = np.empty((size, points, 2), dtype=np.float64 if size <= HELD else np.float32)
-    for start in range(0, size, BLOCK):
-        rows = slice(start, min(size, start + BLOCK))
-        for channel in (0, 1):
-            held[rows, :, channel] = curves(rows.stop - start, points, 2 * start + channel)
-    estimator = PrivateVectorMean(1.0, bounds=(0, 1))
-    seconds = timed(lambda: estimator.fit(held))
-    exact = np.stack([held[..., channel].mean(axis=0, dtype=float) for channel in (0, 1)], axis=-1)
-    error = estimator.release_(np.linspace(0, 1, points)) - exact
-    return seconds, float(np.sqrt(np.mean(error**2)))
+    return mean_of(PrivateVectorMean(1.0, delta, bounds=(0, 1)), vectors_of, size, (POINTS, 2))
 
 
-SUMMARIES = {"covariance": covariance, "components": components, "vector": vectors}
+def images(size: int) -> tuple[float, float]:
+    """The mean of images, by default."""
+    basis = BoxBasis.on_grid("cosine", (SIDE, SIDE), [(0, 1), (0, 1)])
+    return mean_of(PrivateMean(1.0, bounds=(0, 1), basis=basis), images_of, size, (SIDE, SIDE))
+
+
+SUMMARIES = {
+    "covariance": covariance,
+    "components": components,
+    "vector": vectors,
+    "vector, delta": partial(vectors, delta=1e-6),
+    "images": images,
+}
 
 
 if __name__ == "__main__":

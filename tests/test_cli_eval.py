@@ -153,7 +153,9 @@ def test_a_simultaneous_band_of_a_covariance_holds_over_the_whole_domain():
     first, second = (axis.ravel() for axis in np.meshgrid(line, line))
     band = release.table(np.column_stack([first, second]), kind="measured").columns
     half = (band["upper"] - band["lower"]) / 2
-    noise = release.noise.simulate(np.random.default_rng(7), 1000) * release._unit_size
+    noise = (
+        release.noise.simulate(np.random.default_rng(7), 1000) * 2.0**-release.exponent / release.count
+    )
     errors = release.tensor.coordinates(noise) @ release.tensor.evaluate(first, second).T
     held = np.mean(np.all(np.abs(errors) <= half, axis=1))
     # Four standard errors of a share of 1000; the level of 20,000 draws adds little.

@@ -23,6 +23,7 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.labels import read_keys
 from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
+from dpfda.summaries.matrix_noise import Center
 from dpfda.summaries.outer_sums import Stage, outer_sum
 from dpfda.testing import exact_totals
 
@@ -207,8 +208,13 @@ def test_a_covariance_is_released_from_a_cluster():
     expected = PrivateCovariance(1e7, bounds=(-1, 1), center="bound").fit(RECORDS)
     assert made.release_.on_grid() == pytest.approx(expected.release_.on_grid(), abs=1e-3)
     assert made.release_.mechanism["components"] == expected.release_.mechanism["components"]
-    with pytest.raises(ParameterError, match="center must be public where the records lie"):
-        PrivateCovariance(1.0, bounds=(-1, 1), center="private").fit(lazy)
+    for center in (None, "pairs", "private"):
+        with pytest.raises(
+            ParameterError, match=r"center must be public where the records lie.*radius=l"
+        ):
+            PrivateCovariance(1.0, bounds=(-1, 1), center=center).fit(lazy)
+    with pytest.raises(ParameterError, match="radius must be public where the records lie"):
+        PrivateCovariance(1.0, bounds=(-1, 1), center=Center(0.0, radius="private")).fit(lazy)
 
 
 CASE = np.where(PERSON % 3 == 0, "case", "control")

@@ -153,7 +153,7 @@ def test_the_noise_is_fresh_and_of_the_size_that_is_foretold():
     assert once.release.noisy_sum != again.release.noisy_sum
     # Less noise than 1e-6 of the bounds: what is released is the mean of the people.
     quiet = Setting(curves=1_000_000, epsilon="20", kernel="exponential:10%").imagine()
-    grid, (_, bounded) = quiet.release.grid_points, quiet._means
+    grid, (_, bounded) = quiet.release.grid_points, quiet.means
     assert np.max(np.abs(quiet.release(grid) - bounded)) < 0.05
 
 
@@ -164,7 +164,7 @@ def test_people_in_excess_of_whole_rounds_count():
     for count in (100, 240, 500):
         made = Setting(curves=count).imagine()
         every = curves[np.arange(count) % len(curves)].clip(0, 5)
-        assert np.allclose(made._means[1], every.mean(axis=0))
+        assert np.allclose(made.means[1], every.mean(axis=0))
 
 
 @pytest.mark.parametrize("name", SHAPES)

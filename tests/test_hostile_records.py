@@ -57,8 +57,8 @@ def test_no_mantissa_leaves_the_ball(norm, entry, exponent):
 def test_integers_that_would_wrap_around_are_outside(norm):
     ball = IntegerBall.of(norm, 1.0, 2)
     extremes = np.array([[-(2**63), 0], [2**63 - 1, 0], [2**32, 2**32], [-(2**62), 2**62]])
-    assert not ball._inside(extremes).any()
-    assert ball._inside(np.zeros((1, 2), dtype=np.int64)).all()
+    assert not ball.inside(extremes).any()
+    assert ball.inside(np.zeros((1, 2), dtype=np.int64)).all()
 
 
 @pytest.mark.parametrize("bounds", [L1Ball(1.0), L2Ball(1.0), ValueBounds(-1, 1)])

@@ -214,9 +214,9 @@ class TestLine:
 
     def test_every_point_seen_needs_no_factorisation_and_changes_nothing(self) -> None:
         model = model_of(30, 1e4, cells=30)
-        assert model._identity is not None
+        assert model.identity is not None
         tilted = replace(model, forms=model.forms * np.linspace(1, 1 + 1e-7, 30)[:, None])
-        assert tilted._identity is None
+        assert tilted.identity is None
         seen = noisy(model, means_of(30)[0], np.random.default_rng(7))
         np.testing.assert_allclose(model.posterior(seen).mean, tilted.posterior(seen).mean, atol=1e-4)
 

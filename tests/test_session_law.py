@@ -93,7 +93,7 @@ class TestLaw:
 class Redrawing(ConditionalValues):
     """Draws other uniforms where more bits of the same are needed."""
 
-    def known(self, query: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
+    def known(self, query: tuple[int, ...], keep: Keep = conditional.unkept) -> int:
         scaled = self._scaled(query)
         while (rounded := self._extended().rounded(scaled, self._uniforms, self._bits)) is None:
             self._bits *= 2
@@ -304,7 +304,7 @@ class Halved(ConditionalValues):
 class Forgetful(ConditionalValues):
     """Noise that is drawn anew for every query."""
 
-    def known(self, query: tuple[int, ...], keep: Keep = conditional._unkept) -> int:
+    def known(self, query: tuple[int, ...], keep: Keep = conditional.unkept) -> int:
         return ConditionalValues(self._scales).value(query)[0]
 
 

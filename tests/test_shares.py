@@ -9,6 +9,7 @@ from dpfda.errors import BudgetError
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, guarantee_for
+from dpfda.publication.accounts import Paying
 from dpfda.publication.shares import ShareTable
 from dpfda.releases.shares import NoisyShares
 
@@ -45,9 +46,9 @@ def test_the_density_ratio_of_the_noise_reaches_epsilon_and_no_more() -> None:
 def test_what_the_ledger_refuses_draws_nothing(tmp_path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     ledger.create("visits", PureDP("3/2"), unit="person")
-    table().publish(IntegerSum.of([0] * 6), ledger, "visits")
+    table().publish(IntegerSum.of([0] * 6), Paying(ledger, "visits"))
     with pytest.raises(BudgetError):
-        table().publish(IntegerSum.of([0] * 6), ledger, "visits")
+        table().publish(IntegerSum.of([0] * 6), Paying(ledger, "visits"))
 
 
 def test_gaussian_noise_where_it_is_less() -> None:

@@ -498,7 +498,7 @@ def test_a_memory_map_is_read_where_it_lies(tmp_path):
 
 @needs_numba
 def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
-    monkeypatch.setattr(compiled, "_threads", lambda: 8)
+    monkeypatch.setattr(compiled.os, "sched_getaffinity", lambda _: range(8), raising=False)
     monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 16)
     public, exponent, bits = quantised(BASIS.analysis)
     for rows in (1, 2, 3):

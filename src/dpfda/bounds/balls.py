@@ -76,7 +76,7 @@ class IntegerBall:
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         with np.errstate(all="ignore"):
             clipped = np.trunc(self._scaled(rows.mantissas, exponents))
-        return repaired(clipped, self.radius, self._inside)
+        return repaired(clipped, self.radius, self.inside)
 
     def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
         if self.norm == "l1":
@@ -87,7 +87,8 @@ class IntegerBall:
         scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
         return np.asarray(mantissas * scale[:, None])
 
-    def _inside(self, integers: Integers) -> Flags:
+    def inside(self, integers: Integers) -> Flags:
+        """Rows of any 64-bit integers that lie in the ball."""
         # Entry by entry first, without abs: below this limit no square and no sum can wrap around.
         inside = np.asarray(((-self.radius <= integers) & (integers <= self.radius)).all(axis=1))
         safe = np.where(inside[:, None], integers, 0)

@@ -1,9 +1,9 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
 from dpfda.mechanisms import COUNT_SCALE
-from dpfda.publication.accounts import already_charged
+from dpfda.publication.accounts import already_charged, charge
 from dpfda.publication.averages import check, pay, publish, publish_integers, publish_parallel
-from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
+from dpfda.publication.charging import certified_entry, recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.plan import Plan, Prepared

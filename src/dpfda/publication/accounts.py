@@ -1,17 +1,17 @@
-"""Which ledger a release is charged to, before any noise is drawn."""
+"""What a release is charged to, and the charge, before any noise is drawn."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpfda.numerics.errors import FittedStepWarning, LedgerError, ParameterError, RepeatedReleaseWarning
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger import AnyLedger, Reservation, named_ledger
 
 # What fits an estimator again and again on parts of the same data.
@@ -22,10 +22,26 @@ _WARNED: set[type[Warning]] = set()
 _CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 
 
-def charge_account(
-    ledger: AnyLedger | None, dataset: str | None, costs: Sequence[Cost], entry: Mapping[str, object]
-) -> None:
-    """Charge a ledger, if one is given or named once, before any noise is drawn.
+class Paying(NamedTuple):
+    """What a release is charged to.
+
+    Parameters
+    ----------
+    ledger : Ledger or Reservation, optional
+        By default the one that the environment names, if it does.
+    dataset : str, optional
+        Name of the data set in it.
+    """
+
+    ledger: AnyLedger | Reservation | None = None
+    dataset: str | None = None
+
+
+NAMED = Paying()
+
+
+def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]) -> None:
+    """Charge the costs in a certificate, if a ledger is given or named once, before any noise is drawn.
 
     A fit that scikit-learn repeats (a fold, a candidate) must draw on a reservation: only then is the
     whole search refused before its first charge.
@@ -39,7 +55,8 @@ def charge_account(
     LedgerError
         If the fit is one of many and its ledger is no reservation.
     """
-    account: Any = ledger
+    account: Any
+    account, dataset = paying
     if account is None and _CHARGED.get():
         return
     _warn_of_fitted_steps()
@@ -58,7 +75,7 @@ def charge_account(
             "times) as the estimator's ledger: candidates times folds, and one more for refitting. "
             "Nothing was charged."
         )
-    account.charge(dataset, costs, entry)
+    account.charge(dataset, certificate.costs, {**entry, "release": certificate.identity})
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import certified_entry, recomputed
 from dpfda.publication.means import MeanPlan, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
@@ -56,8 +56,7 @@ class Paid:
 def publish(
     total: IntegerSum,
     plan: MeanPlan,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
     certificate: Certificate | None = None,
 ) -> Any:
     """Charge, draw, add: turn a private sum into a released function.
@@ -68,10 +67,8 @@ def publish(
         Private sum of clipped integer coefficients.
     plan : MeanPlan
         Public side of the release.
-    ledger : Ledger, optional
-        Charged before any noise is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
+    paying : Paying, optional
+        The ledger that is charged before any noise is drawn, and the data set in it.
     certificate : Certificate, optional
         Where the caller has charged the release, as a stage of another or in parallel: what was
         charged. Nothing is charged then.
@@ -81,7 +78,7 @@ def publish(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    paid = pay(total, plan, ledger, dataset, certificate)
+    paid = pay(total, plan, paying, certificate)
     design = paid.design
     sums = plan.measure(total, design)
     noise = design.noise.draw()
@@ -94,8 +91,7 @@ def publish(
 def pay(
     total: IntegerSum,
     plan: MeanPlan,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
     certificate: Certificate | None = None,
 ) -> Paid:
     """Charge for a release and fix its noise law; parameters as in `publish`.
@@ -106,7 +102,7 @@ def pay(
     charged = plan.certified() if certificate is None else certificate
     ready = check(plan, charged)
     if certificate is None:
-        charge(ledger, dataset, charged, plan.entry())
+        charge(paying, charged, plan.entry())
     if isinstance(ready, Paid):
         return ready
     count = NoisyCount(total.count_with_noise(ready.draw()[0], COUNT_SCALE), COUNT_SCALE, ready)
@@ -166,8 +162,7 @@ def publish_integers(
     width: int | OuterDifference,
     guarantee: Guarantee,
     entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
     mechanism: Mapping[str, object] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw, add, for integers whose sensitivity somebody else has proved.
@@ -185,7 +180,7 @@ def publish_integers(
         What is charged, and what the noise must give.
     entry : mapping
         Public description for the ledger's history and the certificate.
-    ledger, dataset
+    paying
         As in `publish`.
     mechanism : mapping, optional
         Its name and public tuning for the certificate; by default the name in `entry`.
@@ -198,15 +193,12 @@ def publish_integers(
     achieved = recomputed(noise, norm, width, guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
     certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
-    charge(ledger, dataset, certificate, entry)
+    charge(paying, certificate, entry)
     return total.with_noise(noise.draw()), certificate
 
 
 def publish_parallel(
-    parts: Sequence[tuple[IntegerSum, MeanPlan]],
-    entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
 ) -> list[ReleasedFunction]:
     """Release several sums over disjoint sets of privacy units, at the cost of one.
 
@@ -222,7 +214,7 @@ def publish_parallel(
         in two of them, in either of two neighbouring data sets.
     entry : mapping
         Public description for the ledger's history.
-    ledger, dataset
+    paying
         As in `publish`. Charged once.
 
     Raises
@@ -242,7 +234,7 @@ def publish_parallel(
         certificate = replace(certificate, guarantee=whole.guarantee, stages=(WHOLE,), costs=(whole,))
     for _, plan in parts:
         check(plan, certificate)
-    charge(ledger, dataset, certificate, entry)
+    charge(paying, certificate, entry)
     return [publish(total, plan, certificate=certificate) for total, plan in parts]
 
 

@@ -1,4 +1,4 @@
-"""What a release costs, written once: its certificate, the charge, and the entry in the ledger."""
+"""What a release costs, written once: its certificate, and the guarantee of the noise in force."""
 
 from __future__ import annotations
 
@@ -14,25 +14,6 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.accounts import charge_account
-
-
-def charge(
-    ledger: AnyLedger | None, dataset: str | None, certificate: Certificate, entry: Mapping[str, object]
-) -> None:
-    """Charge the costs in a certificate to a ledger, if one is given or named in the environment.
-
-    Raises
-    ------
-    ParameterError
-        If there is a ledger and the data set has no name.
-    BudgetError
-        If the ledger refuses.
-    LedgerError
-        If the fit is one of many and its ledger is no reservation.
-    """
-    charge_account(ledger, dataset, certificate.costs, {**entry, "release": certificate.identity})
 
 
 def certified_entry(

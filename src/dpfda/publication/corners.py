@@ -29,8 +29,8 @@ from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, gaussian
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import certified_entry, recomputed
 from dpfda.publication.tables import Table
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
@@ -89,9 +89,7 @@ class CornerTable(Table):
         assert isinstance(box, BoxNoise)  # noqa: S101
         return box, pure, "box", (width,) * self.columns
 
-    def publish(
-        self, total: IntegerSum, ledger: AnyLedger | None = None, dataset: str | None = None
-    ) -> tuple[tuple[int, ...], Certificate]:
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
         """Charge the ledger, draw the noise of every row, add it to the private sum (rows x columns).
 
         Raises
@@ -109,7 +107,7 @@ class CornerTable(Table):
         tuning = {**self.tuning, "noise": self.described}
         achieved = recomputed(law, norm, width, charged)
         certificate = certified_entry(self.costs(), entry, tuning).fulfilled(achieved)
-        charge(ledger, dataset, certificate, entry)
+        charge(paying, certificate, entry)
         noise = [value for _ in range(self.rows) for value in law.draw()]
         return total.with_noise(noise), certificate
 

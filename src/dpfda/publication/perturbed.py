@@ -11,8 +11,8 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, added, within
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
@@ -27,8 +27,7 @@ def publish_perturbed(
     width: int,
     shares: tuple[PureDP, PureDP],
     entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
     mechanism: Mapping[str, object] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw the perturbation, solve, then draw and add the noise that hides inexactness.
@@ -46,7 +45,7 @@ def publish_perturbed(
         give integers at most `width` apart in this norm.
     shares : (PureDP, PureDP)
         Budgets of the two steps.
-    entry, ledger, dataset, mechanism
+    entry, paying, mechanism
         As in `dpfda.publication.publish_integers`.
 
     Returns
@@ -65,5 +64,5 @@ def publish_perturbed(
     achieved = recomputed(noise, norm, width, second)
     costs = {OBJECTIVE: Cost(first), MINIMISER: cost_of(noise, achieved, second)}
     certificate = certified_entry(costs, entry, mechanism).fulfilled(added([loss, achieved]))
-    charge(ledger, dataset, certificate, entry)
+    charge(paying, certificate, entry)
     return solve(perturbation.draw()).with_noise(noise.draw()), certificate

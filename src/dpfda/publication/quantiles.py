@@ -12,8 +12,7 @@ from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import charge
+from dpfda.publication.accounts import NAMED, Paying, charge
 
 
 class Ranked(Protocol):
@@ -33,8 +32,7 @@ def publish_quantiles(
     size: int | None,
     certificate: Certificate,
     entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
 ) -> tuple[int, ...]:
     """Charge the ledger and draw the quantiles: numbers of public points.
 
@@ -46,7 +44,7 @@ def publish_quantiles(
     law : QuantileLaw
     size : int or None
         Public number of units.
-    certificate, entry, ledger, dataset
+    certificate, entry, paying
         As in `publish_integers`.
 
     Raises
@@ -54,7 +52,7 @@ def publish_quantiles(
     BudgetError
         If the ledger refuses; nothing was drawn.
     """
-    charge(ledger, dataset, certificate, entry)
+    charge(paying, certificate, entry)
     parts = spread(len(units))
     places, shares = units.ranked(lambda at: (points.nearest(at) << PART_BITS) | parts)
     return law.draw(places, shares, size)

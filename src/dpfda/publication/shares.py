@@ -12,7 +12,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.averages import publish_integers
 from dpfda.publication.tables import Table
 from dpfda.releases.shares import NoisyShares
@@ -64,9 +64,7 @@ class ShareTable(Table):
         """The law, what is charged, and by how much neighbours differ in the norm that it needs."""
         return share_noise(self.cells, self.guarantee, self.neighbours, self.noise)
 
-    def publish(
-        self, total: IntegerSum, ledger: AnyLedger | None = None, dataset: str | None = None
-    ) -> tuple[NoisyShares, Certificate]:
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
         """Charge the ledger, draw the noise, add it to the private sum of all units' shares.
 
         Raises
@@ -86,7 +84,5 @@ class ShareTable(Table):
         }
         said = law.describe().replace("coefficients", "cells")
         tuning = {"name": entry["mechanism"], **self.tuning, "noise": said}
-        noisy, certificate = publish_integers(
-            total, law, norm, width, charged, entry, ledger, dataset, tuning
-        )
+        noisy, certificate = publish_integers(total, law, norm, width, charged, entry, paying, tuning)
         return NoisyShares(noisy, law, self.public_size), certificate

@@ -11,7 +11,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.averages import publish_integers
 from dpfda.releases.shares import NoisyShares
 
@@ -34,8 +34,7 @@ def publish_statistic(
     guarantee: Guarantee,
     entry: Mapping[str, object],
     tuning: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
 ) -> tuple[NoisyShares, Certificate]:
     """Charge the ledger, draw the noise, add it to the statistic.
 
@@ -51,7 +50,7 @@ def publish_statistic(
         H of each cell.
     forms : Forms
     guarantee : Guarantee
-    entry, tuning, ledger, dataset
+    entry, tuning, paying
         As in `publish_integers`.
 
     Raises
@@ -61,7 +60,5 @@ def publish_statistic(
     """
     law, charged, norm, width = statistic_noise(guarantee)
     number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
-    noisy, certificate = publish_integers(
-        number, law, norm, width, charged, entry, ledger, dataset, tuning
-    )
+    noisy, certificate = publish_integers(number, law, norm, width, charged, entry, paying, tuning)
     return NoisyShares(noisy, law, forms.smallest), certificate

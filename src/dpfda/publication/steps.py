@@ -8,8 +8,8 @@ from dpfda.noise import GaussianNoise, cost_of, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import certified_entry, recomputed
 
 
 def publish_steps(
@@ -19,8 +19,7 @@ def publish_steps(
     width: int,
     guarantee: ApproximateDP | ZeroConcentratedDP,
     entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
     mechanism: Mapping[str, object] | None = None,
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge once for all steps, then sum up, draw and add, step by step.
@@ -39,7 +38,7 @@ def publish_steps(
         length.
     guarantee : ApproximateDP or ZeroConcentratedDP
         Of all steps together.
-    entry, ledger, dataset, mechanism
+    entry, paying, mechanism
         As in `dpfda.publication.publish_integers`.
 
     Returns
@@ -55,7 +54,7 @@ def publish_steps(
     achieved = recomputed(noise, "l2", repeated_width(width, steps), guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
     certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
-    charge(ledger, dataset, certificate, entry)
+    charge(paying, certificate, entry)
     released: list[int] = []
     noisy: tuple[int, ...] = ()
     for _ in range(steps):

@@ -56,9 +56,9 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.privacy.ledger import AnyLedger
+from dpfda.publication.accounts import NAMED, Paying, charge
 from dpfda.publication.averages import Paid, check, publish
-from dpfda.publication.charging import charge, recomputed
+from dpfda.publication.charging import recomputed
 from dpfda.publication.means import MeanPlan
 
 # The one stage of releases that share a draw.
@@ -85,10 +85,7 @@ def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
 
 
 def publish_together(
-    parts: Mapping[str, tuple[IntegerSum, MeanPlan]],
-    entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    parts: Mapping[str, tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
 ) -> tuple[dict[str, Any], Certificate]:
     """Release several sums over the same privacy units; the ledger is charged once, before any noise.
 
@@ -98,7 +95,7 @@ def publish_together(
         Private sums and the public sides of their releases, by name.
     entry : mapping
         Public description for the ledger's history.
-    ledger, dataset
+    paying
         As in `publish`.
 
     Returns
@@ -123,7 +120,7 @@ def publish_together(
     own = {name: whole.part(*stages) for name, stages in named.items()}
     for name, plan in plans.items():
         check(plan, own[name])
-    charge(ledger, dataset, whole, entry)
+    charge(paying, whole, entry)
     released = {
         name: publish(total, plan, certificate=own[name]) for name, (total, plan) in parts.items()
     }
@@ -257,11 +254,7 @@ class OneDraw:
 
 
 def publish_in_one_draw(
-    totals: Mapping[str, IntegerSum],
-    draw: OneDraw,
-    entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    totals: Mapping[str, IntegerSum], draw: OneDraw, entry: Mapping[str, object], paying: Paying = NAMED
 ) -> tuple[dict[str, Any], Certificate]:
     """Release several sums over the same units with one draw of noise, at one charge.
 
@@ -270,7 +263,7 @@ def publish_in_one_draw(
     totals : mapping from str to IntegerSum
         Private sums of what the plans of the draw measure.
     draw : OneDraw
-    entry, ledger, dataset
+    entry, paying
         As in `publish_together`.
 
     Returns
@@ -290,7 +283,7 @@ def publish_in_one_draw(
     bound = {"description": entry["bound"]}
     whole = Certificate.charged(costs, first.neighbours, first.unit, bound, first.tuning)
     paid = draw.paid(whole)
-    charge(ledger, dataset, whole, entry)
+    charge(paying, whole, entry)
     noise, released = draw.parted(draw.noise.draw()), {}
     for name, plan in draw.plans.items():
         sums = plan.measure(totals[name], paid[name].design)

@@ -10,8 +10,8 @@ from dpfda.bases.scales import Scale
 from dpfda.mechanisms.design.zoom import Zoom
 from dpfda.noise import NoiseLaw
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.ledger import AnyLedger
-from dpfda.publication.charging import charge, recomputed
+from dpfda.publication.accounts import NAMED, Paying, charge
+from dpfda.publication.charging import recomputed
 
 # On counts at a chosen place, and on counts where none is chosen.
 Noises = tuple[NoiseLaw, NoiseLaw]
@@ -31,8 +31,7 @@ def publish_zoomed(
     noises: Noises,
     certificate: Certificate,
     entry: Mapping[str, object],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    paying: Paying = NAMED,
 ) -> tuple[Scale | None, tuple[int, ...], Certificate]:
     """Charge, choose the interval, draw, add.
 
@@ -47,7 +46,7 @@ def publish_zoomed(
         their part of the certificate.
     certificate : Certificate
         Of the whole; its costs are charged.
-    entry, ledger, dataset
+    entry, paying
         As in `publish_integers`.
 
     Raises
@@ -58,7 +57,7 @@ def publish_zoomed(
     laws = zoom.width_noise(), zoom.place_noise(1)
     for law, apart, part in zip(laws, zoom.moved_apart, zoom.parts, strict=True):
         recomputed(law, "l1", apart, part)
-    charge(ledger, dataset, certificate, entry)
+    charge(paying, certificate, entry)
     return *zoomed(units, zoom, noises, lambda law: law.draw()), certificate
 
 

@@ -149,7 +149,7 @@ def release_function(
         "basis": f"Bernstein polynomials of degree {whole}",
         "mechanism": "bernstein",
     }
-    noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, *account)
+    noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, account)
     return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
 
 

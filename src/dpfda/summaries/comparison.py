@@ -160,7 +160,7 @@ class PrivateComparison(Estimator):
         """
         names, parts = self.prepare(X, y, groups)
         prepared = dict(zip(names, parts, strict=True))
-        self.release_ = publish_comparison(prepared, str(self.mechanism), *self.paying())
+        self.release_ = publish_comparison(prepared, str(self.mechanism), self.paying())
         self.n_features_in_ = int(parts[0].plan.basis.grid_points.size)
         return self
 

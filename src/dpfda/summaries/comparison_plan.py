@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, publish_parallel
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.releases.comparison import ReleasedComparison
 
 # Units that noise is tuned for where no group's size is public.
@@ -104,13 +104,10 @@ class ComparisonPlan(PlanOfMeans):
 
 
 def publish_comparison(
-    prepared: Mapping[str, Prepared[MeanPlan, IntegerSum]],
-    mechanism: str,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    prepared: Mapping[str, Prepared[MeanPlan, IntegerSum]], mechanism: str, paying: Paying = NAMED
 ) -> ReleasedComparison:
     """Charge once, draw noise for every group, and release; parameters as in `publish_parallel`."""
     plan = ComparisonPlan({name: part.plan for name, part in prepared.items()}, mechanism)
     pairs = [(part.total, part.plan) for part in prepared.values()]
-    released = publish_parallel(pairs, plan.entry(), ledger, dataset)
+    released = publish_parallel(pairs, plan.entry(), paying)
     return ReleasedComparison(dict(zip(prepared, released, strict=True)))

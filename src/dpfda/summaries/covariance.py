@@ -252,7 +252,7 @@ class PrivateCovariance(SecondMoments):
             return self._fit_on_cluster(X, groups)
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()
-        charge(*self.paying(), certificate, plan.entry())
+        charge(self.paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
         total = outer_sum(prepared.total, stage, stage.plan.noise(stage.size).size)
         self.release_: ReleasedCovariance = release_covariance(

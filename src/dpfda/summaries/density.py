@@ -324,6 +324,6 @@ class PrivateDensity(Estimator):
         return DensityKernel() if self.mechanism == "kernel" else None
 
     def _publish(self, prepared: Prepared[DensityPlan, IntegerSum]) -> Self:
-        self.release_ = publish_density(prepared, *self.paying())
+        self.release_ = publish_density(prepared, self.paying())
         self.n_features_in_ = prepared.plan.cells.dimensions
         return self

@@ -23,8 +23,8 @@ from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Plan, Prepared, publish_integers, recomputed, stamp
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.zooms import publish_zoomed
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
@@ -335,20 +335,16 @@ def _unplaced(
     return share_noise(cells, added([zoom.parts[1], charged]), neighbours, "laplace")[0]
 
 
-def publish_density(
-    prepared: Prepared[DensityPlan, Any],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
-) -> ReleasedDensity:
+def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED) -> ReleasedDensity:
     """Charge, draw, add: the released density."""
     plan = prepared.plan
     if plan.zoom is not None:
         scale, noisy, certificate = publish_zoomed(
-            prepared.total, plan.zoom, plan.noises, plan.certified(), plan.entry(), ledger, dataset
+            prepared.total, plan.zoom, plan.noises, plan.certified(), plan.entry(), paying
         )
         return plan.assemble(noisy, certificate, scale)
     noisy, certificate = publish_integers(
-        prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), ledger, dataset,
+        prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), paying,
         plan.tuning,
     )  # fmt: skip
     return plan.assemble(noisy, certificate)

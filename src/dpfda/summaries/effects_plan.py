@@ -21,8 +21,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import stamp
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.corners import EXPONENT, CornerTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.functional_regression import ReleasedFunctionalRegression
@@ -83,12 +83,10 @@ class EffectsPlan(TablePlan):
         """Public bounds (m,) on the grid."""
         return self.bound.curves_on(self.grid)
 
-    def publish(
-        self, total: IntegerSum, ledger: AnyLedger | None = None, dataset: str | None = None
-    ) -> ReleasedFunctionalRegression:
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> ReleasedFunctionalRegression:
         """Charge, draw, add: the released coefficient functions."""
         self.check()
-        noisy, certificate = self.table.publish(total, ledger, dataset)
+        noisy, certificate = self.table.publish(total, paying)
         return self.assemble(noisy, certificate)
 
     def check(self) -> None:

@@ -122,7 +122,7 @@ class PrivateEqualityTest(Estimator):
             As `PrivateComparison.fit`.
         """
         parts, plan = self.prepare(X, y, groups)
-        self.release_ = publish_test(parts, plan, *self.paying())
+        self.release_ = publish_test(parts, plan, self.paying())
         self.n_features_in_ = int(plan.one.basis.grid_points.size)
         return self
 

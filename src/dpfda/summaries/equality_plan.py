@@ -22,9 +22,9 @@ from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.privacy.words import number
 from dpfda.publication import MeanPlan, PlanOfMeans, Prepared, recomputed, stamp
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.statistics import publish_statistic, statistic_noise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.tested import ReleasedTest
@@ -200,10 +200,7 @@ class TestPlan(PlanOfMeans):
 
 
 def publish_test(
-    parts: Mapping[str, Prepared[MeanPlan, IntegerSum]],
-    plan: TestPlan,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    parts: Mapping[str, Prepared[MeanPlan, IntegerSum]], plan: TestPlan, paying: Paying = NAMED
 ) -> ReleasedTest:
     """Charge, draw, add: the released statistic of the sums of each group."""
     one = plan.one
@@ -218,6 +215,6 @@ def publish_test(
     ReleasedTest(*made, lower, upper, tried, plan.certified(), about)
     shares, certificate = publish_statistic(
         [part.total for part in parts.values()], half_widths, plan.forms, plan.asked, plan.entry(),
-        plan.tuning, ledger, dataset,
+        plan.tuning, paying,
     )  # fmt: skip
     return ReleasedTest(*made, lower, upper, shares, certificate, about)

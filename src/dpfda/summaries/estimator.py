@@ -17,6 +17,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of, words_of
 from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
@@ -158,7 +159,7 @@ class Estimator(_Base):  # type: ignore[misc]
             setattr(self, name, made.but(**changed))
         return self
 
-    def paying(self) -> tuple[Any, str | None]:
+    def paying(self) -> Paying:
         """The ledger and the data set in it, where they are given here.
 
         Raises
@@ -216,7 +217,7 @@ if "sklearn.base" in sys.modules:
     _load_base()
 
 
-def read_ledger(ledger: object) -> tuple[Any, str | None]:
+def read_ledger(ledger: object) -> Paying:
     """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
 
     Raises
@@ -225,11 +226,11 @@ def read_ledger(ledger: object) -> tuple[Any, str | None]:
         If it is something else, or a name and no ledger is named in the environment.
     """
     if ledger is None:
-        return None, None
+        return NAMED
     if isinstance(ledger, DatasetLedger):
-        return ledger.ledger, ledger.dataset
+        return Paying(ledger.ledger, ledger.dataset)
     if isinstance(ledger, Reservation):
-        return ledger, ledger.dataset
+        return Paying(ledger, ledger.dataset)
     if isinstance(ledger, str) and ledger:
         if named_ledger(ledger) is None:
             raise ParameterError(
@@ -238,7 +239,7 @@ def read_ledger(ledger: object) -> tuple[Any, str | None]:
                 repr(ledger),
                 "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
             )
-        return None, ledger
+        return Paying(None, ledger)
     if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
         words = "name the data set that the ledger charges"
         raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")

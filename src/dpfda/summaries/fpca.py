@@ -180,7 +180,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         """
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()
-        charge(*self.paying(), certificate, plan.entry())
+        charge(self.paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
         plan = stage.plan
         size = plan.noise(stage.size).size if plan.subspace is None else plan.subspace.components

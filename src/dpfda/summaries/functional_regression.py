@@ -141,7 +141,7 @@ class PrivateFunctionalRegression(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(X, Z, groups)
-        self.release_ = prepared.plan.publish(prepared.total, *self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
         self.n_features_in_ = int(prepared.plan.grid.size)
         return self
 

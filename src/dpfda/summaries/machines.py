@@ -19,8 +19,8 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours, PureDP
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Prepared, publish_integers
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.perturbed import publish_perturbed
 from dpfda.publication.steps import publish_steps
 from dpfda.records import Curves, curves_from_array
@@ -76,7 +76,7 @@ class KernelMachine(Estimator):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            noisy, certificate = publish_machine(prepared, *self.paying())
+            noisy, certificate = publish_machine(prepared, self.paying())
             plan = prepared.plan
             self.release_ = self._release(plan, noisy, certificate)
         self.n_features_in_ = plan.features.inputs
@@ -229,9 +229,7 @@ class KernelMachine(Estimator):
 
 
 def publish_machine(
-    prepared: Prepared[MachinePlan, Labelled],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    prepared: Prepared[MachinePlan, Labelled], paying: Paying = NAMED
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw and release the integers behind a machine's coefficients."""
     plan, data = prepared.plan, prepared.total
@@ -246,8 +244,7 @@ def publish_machine(
             solver.width,
             solver.shares,
             entry,
-            ledger,
-            dataset,
+            paying,
             tuning,
         )
     if isinstance(solver, GradientSolver) and not isinstance(plan.guarantee, PureDP):
@@ -258,8 +255,7 @@ def publish_machine(
             solver.step_width,
             plan.guarantee,
             entry,
-            ledger,
-            dataset,
+            paying,
             tuning,
         )
     integers = IntegerSum.of(solver.integers(data)) if isinstance(solver, OutputSolver) else None
@@ -269,7 +265,7 @@ def publish_machine(
         raise ParameterError("solver", "be 'output', 'sums' or 'means' here", repr(solver.name))
     norm: Norm = solver.norm if isinstance(solver, MeansSolver) else "l2"
     return publish_integers(
-        integers, solver.noise, norm, solver.width, plan.guarantee, entry, ledger, dataset, tuning
+        integers, solver.noise, norm, solver.width, plan.guarantee, entry, paying, tuning
     )
 
 

@@ -191,14 +191,14 @@ class PrivateMean(InBlocks):
         made: Any
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)
-            made, self.plan_ = fit_stages(staged, *self.paying()), staged.plan
+            made, self.plan_ = fit_stages(staged, self.paying()), staged.plan
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self, X):
-            made = publish_pooled(prepare_pooled(self, X, groups), *self.paying())
+            made = publish_pooled(prepare_pooled(self, X, groups), self.paying())
         else:
             prepared = self.prepare(X, groups)
-            made = publish(prepared.total, prepared.plan, *self.paying())
+            made = publish(prepared.total, prepared.plan, self.paying())
         self.release_ = made
         self.n_features_in_ = int(
             made.grid_points.size if is_pooled(self, X) else made.basis.weights.size
@@ -219,7 +219,7 @@ class PrivateMean(InBlocks):
                 values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
             curves, groups = unit_curves(settings, basis, values, groups)
             plans = both_plans(self._plan(basis, curves.usable.size, groups, settings), self.variance)
-            return publish_both(plans, curves, *self.paying())
+            return publish_both(plans, curves, self.paying())
 
     def open_session(self, X: Records, path: str | Path, groups: Labels = None) -> Session:
         """Answer functionals of the mean one at a time, instead of releasing the whole function.

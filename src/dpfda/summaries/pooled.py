@@ -240,7 +240,7 @@ class PooledMean(PooledSum):
             prepared = self.summation.prepared(total)
         else:
             prepared = finished(self.summation, total)
-        return publish(prepared.total, prepared.plan, *read_ledger(ledger))
+        return publish(prepared.total, prepared.plan, read_ledger(ledger))
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +296,7 @@ class PooledDensity(PooledSum):
         return Prepared(plan, total)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Any:
-        return publish_density(self.prepared(total), *read_ledger(ledger))
+        return publish_density(self.prepared(total), read_ledger(ledger))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,12 +320,16 @@ class PooledCovariance(PooledSum):
         Raises
         ------
         ParameterError
-            If the center is released first, or units are paired.
+            If the center is released first, units are paired, or the radius is chosen from counts.
         """
-        if plan.center is None or plan.about["center"] == "pairs" or plan.choice is not None:
-            words = "be public where the records lie in several places, and its radius too"
-            remedy = "Pass a curve, a number, or 'bound' for the middle of the bounds."
+        words = "be public where the records lie in several places"
+        if plan.center is None or plan.about["center"] == "pairs":
+            remedy = "Pass center=Center(curve, radius=length), or 'bound' for the middle of the bounds."
             raise ParameterError("center", words, repr(plan.about["center"]), remedy)
+        if plan.choice is not None:
+            raise ParameterError(
+                "radius", words, "'private'", "Pass center=Center(curve, radius=length)."
+            )
         return cls(settings, plan)
 
     @property
@@ -377,7 +381,7 @@ class PooledCovariance(PooledSum):
         if plan.neighbours is Neighbours.REPLACE_ONE and plan.again is not None:
             plan = plan.again(plan.guarantee, total.count_with_noise(0, 1))
         certificate = plan.certified()
-        charge(*read_ledger(ledger), certificate, plan.entry())
+        charge(read_ledger(ledger), certificate, plan.entry())
         noise = plan.count_noise
         divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
         center = self._stage(divisor, plan).center

@@ -157,4 +157,4 @@ class PooledComparison(PooledSum):
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedComparison:
         parts = dict(zip(self.plan.parts, self.prepared(total), strict=True))
-        return publish_comparison(parts, self.plan.mechanism, *read_ledger(ledger))
+        return publish_comparison(parts, self.plan.mechanism, read_ledger(ledger))

@@ -131,7 +131,7 @@ class PrivateQuantiles(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        self.release_ = publish_plan(self.prepare(X, groups), *self.paying())
+        self.release_ = publish_plan(self.prepare(X, groups), self.paying())
         self.n_features_in_ = 1
         return self
 

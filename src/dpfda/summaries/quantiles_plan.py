@@ -11,8 +11,8 @@ from dpfda.mechanisms.design.quantiles import DENOMINATOR, QuantileLaw, charged,
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Plan, Prepared, stamp
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.quantiles import publish_quantiles
 from dpfda.releases.quantiles import ReleasedQuantiles
 
@@ -101,11 +101,7 @@ class QuantilesPlan(Plan):
         return replace(self, asked=guarantee, size=size, expected_size=expected)
 
 
-def publish_plan(
-    prepared: Prepared[QuantilesPlan, Any],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
-) -> ReleasedQuantiles:
+def publish_plan(prepared: Prepared[QuantilesPlan, Any], paying: Paying = NAMED) -> ReleasedQuantiles:
     """Charge and draw: the released quantiles."""
     plan = prepared.plan
     certificate, about = plan.certified(), {**plan.about, **stamp()}
@@ -113,6 +109,6 @@ def publish_plan(
     # All that can fail on public grounds has been tried before the charge.
     ReleasedQuantiles((0,) * len(plan.levels), *made)
     numbers = publish_quantiles(
-        prepared.total, plan.points, plan.law, plan.size, certificate, plan.entry(), ledger, dataset
+        prepared.total, plan.points, plan.law, plan.size, certificate, plan.entry(), paying
     )
     return ReleasedQuantiles(numbers, *made)

@@ -18,8 +18,8 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Prepared, stamp
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.records import LongCurves
@@ -62,14 +62,12 @@ def refuse_pooled(estimator: Any, X: object) -> None:
 
 
 def publish_pooled(
-    prepared: Prepared[PooledPlan, IntegerSum],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    prepared: Prepared[PooledPlan, IntegerSum], paying: Paying = NAMED
 ) -> ReleasedPooledMean:
     """Charge, draw, add: the released mean."""
     plan = prepared.plan
     about = {**plan.about, **stamp()}
-    noisy, certificate = plan.table.publish(prepared.total, ledger, dataset)
+    noisy, certificate = plan.table.publish(prepared.total, paying)
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
 
 

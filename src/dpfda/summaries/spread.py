@@ -19,8 +19,8 @@ from dpfda.numerics.parameters import real, shown
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import added, split
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import MeanPlan, charge, check, publish
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.spread import MEAN, VARIANCE, MeanAndVariance
@@ -76,10 +76,7 @@ def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
 
 
 def publish_both(
-    plans: tuple[MeanPlan, MeanPlan],
-    curves: Curves,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    plans: tuple[MeanPlan, MeanPlan], curves: Curves, paying: Paying = NAMED
 ) -> MeanAndVariance:
     """Check both plans, charge once, draw both."""
     mean, squares = plans
@@ -93,7 +90,7 @@ def publish_both(
     charged = Certificate.charged(costs, mean.neighbours, mean.unit, mean.bounded, mean.tuning)
     for plan in plans:
         check(plan, charged)
-    charge(ledger, dataset, charged, mean.entry() | {"summary": "mean curve and variance"})
+    charge(paying, charged, mean.entry() | {"summary": "mean curve and variance"})
     made: dict[str, ReleasedFunction] = {
         name: publish(totals[name], plan, certificate=charged.part(name))
         for name, plan in stages.items()

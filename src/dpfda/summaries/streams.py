@@ -132,7 +132,7 @@ class MeanStream:
             As `PrivateMean.fit` would have released on all records at once.
         """
         prepared = self.prepared()
-        released = publish(prepared.total, prepared.plan, *self._paying)
+        released = publish(prepared.total, prepared.plan, self._paying)
         self._open = False
         return released
 

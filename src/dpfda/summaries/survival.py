@@ -150,7 +150,7 @@ class PrivateSurvival(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(time, event, start, by, groups)
-        self.release_ = publish_survival(prepared, *self.paying())
+        self.release_ = publish_survival(prepared, self.paying())
         return self
 
     def plan(self, n: int, late: bool = False) -> SurvivalPlan:

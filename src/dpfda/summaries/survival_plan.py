@@ -16,8 +16,8 @@ from dpfda.mechanisms.posteriors.lifetimes import expected_shares
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import Prepared, stamp
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.shares import NoisyShares
@@ -189,10 +189,8 @@ def survival_plan(
 
 
 def publish_survival(
-    prepared: Prepared[SurvivalPlan, IntegerSum],
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
+    prepared: Prepared[SurvivalPlan, IntegerSum], paying: Paying = NAMED
 ) -> ReleasedSurvival:
     """Charge, draw, add: the released curve."""
-    shares, certificate = prepared.plan.table.publish(prepared.total, ledger, dataset)
+    shares, certificate = prepared.plan.table.publish(prepared.total, paying)
     return prepared.plan.assemble(shares, certificate)

@@ -52,7 +52,6 @@ from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP, added
-from dpfda.privacy.ledger import AnyLedger
 from dpfda.publication import (
     COUNT_SCALE,
     MeanPlan,
@@ -64,6 +63,7 @@ from dpfda.publication import (
     recomputed,
     stamp,
 )
+from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.radii import RadiusChoice
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
@@ -122,14 +122,12 @@ class TwoStages(Gathered):
         )
 
 
-def fit_stages(
-    prepared: Prepared[StagedPlan, Curves], ledger: AnyLedger | None = None, dataset: str | None = None
-) -> ReleasedFunction:
+def fit_stages(prepared: Prepared[StagedPlan, Curves], paying: Paying = NAMED) -> ReleasedFunction:
     """Release a mean whose mechanism is `TwoStages`."""
     plan = prepared.plan
     # The whole budget, before the first noise; the stages charge nothing of their own.
     certificate = plan.certified()
-    charge(ledger, dataset, certificate, plan.entry())
+    charge(paying, certificate, plan.entry())
     with np.errstate(all="ignore"):
         return released(prepared, certificate)
 

@@ -159,9 +159,9 @@ class PrivateVectorMean(Estimator):
         totals = {name: each.total for name, each in prepared.items()}
         if draw is None:
             sums = {name: (totals[name], plan) for name, plan in plans.items()}
-            released, certificate = publish_together(sums, entry, *self.paying())
+            released, certificate = publish_together(sums, entry, self.paying())
         else:
-            released, certificate = publish_in_one_draw(totals, draw, entry, *self.paying())
+            released, certificate = publish_in_one_draw(totals, draw, entry, self.paying())
         self.release_ = ReleasedVector(released, certificate)
         self.n_features_in_ = int(first.basis.weights.size)
         return self

@@ -160,7 +160,7 @@ class Imagined:
     curves: Floats
 
     @cached_property
-    def _means(self) -> tuple[Floats, Floats]:
+    def means(self) -> tuple[Floats, Floats]:
         """Mean of the people as they are, and within the bounds."""
         whole_rounds, rest = divmod(self.setting.curves, len(self.curves))
         times = np.full(len(self.curves), float(whole_rounds))
@@ -182,7 +182,7 @@ class Imagined:
     @cached_property
     def facts(self) -> dict[str, str]:
         """What is to be expected, and what came out this once."""
-        free, bounded = self._means
+        free, bounded = self.means
         grid, unit = self.release.grid_points, self.unit_of_values
         expected, line = self.plan.expected_error(DRAWS), self._line
         error = 0.0 if expected is None else self.plan.typical(expected.total)
@@ -216,7 +216,7 @@ class Imagined:
         from dpfda.views import Curve, Line
 
         grid = self.release.grid_points
-        _, bounded = self._means
+        _, bounded = self.means
         every = max(1, len(self.curves) // DRAWN)
         people = [Line(grid, curve, f"curves of {self.shape.unit}s") for curve in self.curves[::every]]
         ends = np.array(self.release.domain_range)

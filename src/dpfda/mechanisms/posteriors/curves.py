@@ -187,7 +187,7 @@ class CurveModel:
         """Functions (N, K) that components share, and what is seen (M, K) of them."""
         functions, _ = eigenfunctions(self.times.tobytes())
         points = self.times.size
-        if self._identity is None and points > ALL_FUNCTIONS:
+        if self.identity is None and points > ALL_FUNCTIONS:
             functions = functions[:, : min(points, 4 * self.resolution + 50)]
         return functions, np.asarray(self.seen @ functions)
 
@@ -195,7 +195,7 @@ class CurveModel:
     def parts(self) -> tuple[Part, ...]:
         """Components that do not look at the release."""
         functions, seen = self.functions
-        points, ratio = self.times.size, self._identity
+        points, ratio = self.times.size, self.identity
         made, vectors = [], functions / np.sqrt(points)
         for kind, variances in component_variances(functions.shape[1]):
             deviations = np.sqrt(variances)
@@ -209,7 +209,7 @@ class CurveModel:
         return tuple(made)
 
     @property
-    def _identity(self) -> float | None:
+    def identity(self) -> float | None:
         """Factor f where `seen` is f times the identity and all points weigh the same."""
         seen, (_, weights) = self.seen, eigenfunctions(self.times.tobytes())
         if seen.shape[0] != seen.shape[1] or np.ptp(weights) > 0:
@@ -228,7 +228,7 @@ class CurveModel:
         """
         center = self.centers[0]
         scaled, scales = noisy / self.deviations - self.seen @ (center - 0.5), SCALES[:KEPT]
-        ratio = self._identity
+        ratio = self.identity
         shared = None if ratio is None else scaled @ self.parts[0].vectors
         logs = np.empty((len(noisy), len(self.parts), KEPT))
         gains, turned = [], []

@@ -64,7 +64,7 @@ class Draw:
 Keep = Callable[[Draw], None]
 
 
-def _unkept(draw: Draw) -> None:
+def unkept(draw: Draw) -> None:
     """For values that need not survive."""
 
 
@@ -129,7 +129,7 @@ class ConditionalValues:
                 draws.append(Draw(self._bits, {number: self._uniforms[number]}, query))
         return draws
 
-    def known(self, query: tuple[int, ...], keep: Keep = _unkept) -> int:
+    def known(self, query: tuple[int, ...], keep: Keep = unkept) -> int:
         """The noise value of a reserved query, rounded to an integer.
 
         Parameters

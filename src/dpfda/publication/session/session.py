@@ -43,6 +43,7 @@ from dpfda.numerics.errors import (
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import MeanPlan, Prepared, pay
+from dpfda.publication.accounts import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import (
@@ -74,7 +75,7 @@ class Estimator(Protocol):
     def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise."""
 
-    def paying(self) -> tuple[Any, str | None]:
+    def paying(self) -> Paying:
         """The ledger and the data set in it, where they are given."""
 
 
@@ -163,7 +164,7 @@ class Session(Certified):
         check_plan(plan)
         journal = Journal.create(path)
         try:
-            paid = pay(prepared.total, plan, *estimator.paying())
+            paid = pay(prepared.total, plan, estimator.paying())
             noise = checked_gaussian(paid.design.noise, plan.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.

@@ -147,7 +147,7 @@ def private_selection(
     entry = _entry(relation, unit, len(candidates), stopping)
     # The best of several runs does not have the law of one run's noise.
     certificate = certified_entry({SELECTION: Cost(whole)}, entry)
-    charge(*account, certificate, entry)
+    charge(account, certificate, entry)
     best: tuple[float, int, Any] | None = None
     for _ in range(stopping.draw()):
         index = _any_of(len(candidates))
