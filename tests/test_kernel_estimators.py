@@ -151,15 +151,17 @@ class TestReleases:
                 classifier(delta=delta, **chosen).plan(n, inputs).features, QuadraticFeatures
             )
 
-        # Four columns are 20 features with their products: 1.25 and 2 roots of n epsilon.
-        assert [taken(n, 4) for n in (240, 260)] == [False, True]
-        assert [taken(n, 4, 1e-5) for n in (90, 110)] == [False, True]
-        assert [taken(n, 4, classes=range(12)) for n in (960, 1040)] == [False, True]
+        # Four columns are 20 features with their products: 1 and 1.65 roots of n epsilon.
+        assert [taken(n, 4) for n in (370, 400)] == [False, True]
+        assert [taken(n, 4, 1e-5) for n in (135, 150)] == [False, True]
+        assert [taken(n, 4, classes=range(12)) for n in (1480, 1600)] == [False, True]
         # Eleven and twelve are 90 and 104, of 10^9 numbers in memory; 29 and 30 are 495 and 527.
         assert [taken(10**7, inputs, 1e-5) for inputs in (11, 12)] == [True, False]
         assert [taken(10**6, inputs, 1e-5) for inputs in (29, 30)] == [True, False]
         assert [taken(10**6, inputs) for inputs in (11, 12)] == [True, False]
         assert not isinstance(regressor().plan(10**6, 4).features, QuadraticFeatures)
+        shares = [classifier().plan(n, 4).features.share for n in (400, 900)]
+        assert shares == pytest.approx([0.35 * 0.7**3, 0.35])
 
     def test_a_kernel_may_be_written_as_text(self):
         texts, kernels = ("rbf:15%", "matern:0.2:1.5"), (RBF(0.15), Matern(0.2, nu=1.5))

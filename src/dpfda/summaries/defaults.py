@@ -46,9 +46,10 @@ SUMS_SIGNAL = 600.0
 WAVES, FEWEST_WAVES = 0.65, 14
 # The same for descent, whose noise in a coordinate does not grow with their number; and BORDER.
 DESCENT_WAVES, DESCENT_BORDER = 1.6, 3.0
-# Number of features over the root of n epsilon up to which products of columns are taken: for descent,
-# and else. The most of them; and for descent, of those of all units together, at 4 bytes each.
-DESCENT_PRODUCTS, PRODUCTS = 2.0, 1.25
+# Number of features over the root of n epsilon up to which products of columns have their whole share,
+# which then falls with its cube, and up to which they are taken: for descent, and else.
+DESCENT_PRODUCTS, PRODUCTS = (1.3, 1.65), (0.7, 1.0)
+# The most of them; and for descent, of those of all units together, at 4 bytes each.
 MOST_DESCENT_PRODUCTS, MOST_PRODUCTS, MOST_TOGETHER = 500, 100, 10**9
 
 
@@ -104,14 +105,17 @@ def default_waves(units: int, guarantee: Guarantee, descent: bool) -> int:
     return int(np.clip(round(share * signal ** (1 / 2)), FEWEST_WAVES, 200))
 
 
-def default_products(units: int, guarantee: Guarantee, descent: bool, functions: int = 1) -> int:
-    """Largest number of features for which products of columns are worth their noise."""
-    signal = units * epsilon_of(guarantee)
+def default_products(
+    units: int, guarantee: Guarantee, descent: bool, functions: int = 1
+) -> tuple[int, float]:
+    """Most features for which products of columns are worth their noise; and how many have it all."""
+    root = math.sqrt(units * epsilon_of(guarantee))
     if descent:
         most = min(MOST_DESCENT_PRODUCTS, MOST_TOGETHER // units)
-        return min(round(DESCENT_PRODUCTS * math.sqrt(signal)), most)
+        return min(round(DESCENT_PRODUCTS[1] * root), most), DESCENT_PRODUCTS[0] * root
     # The squares of features get noise too where there are several classes.
-    return min(round(PRODUCTS * math.sqrt(signal / max(functions / 3, 1))), MOST_PRODUCTS)
+    root /= math.sqrt(max(functions / 3, 1))
+    return min(round(PRODUCTS[1] * root), MOST_PRODUCTS), PRODUCTS[0] * root
 
 
 def default_loss(solver: str, functions: int, components: int, signal: float) -> str:

@@ -28,7 +28,7 @@ from dpfda.records.features import (
     LinearFeatures,
     QuadraticFeatures,
 )
-from dpfda.records.features.quadratic import quadratic_count
+from dpfda.records.features.quadratic import SHARE, quadratic_count
 from dpfda.releases.predictor import BOUND
 from dpfda.releases.weights import factor
 from dpfda.summaries.defaults import (
@@ -335,15 +335,15 @@ def _features(
         made: FeatureMap = chosen
         return made
     kind, kernel, count, classes = chosen.kind, chosen.kernel, chosen.components, functions is not None
-    products = default_products(units, guarantee, descent, functions or 1)
+    products, many = default_products(units, guarantee, descent, functions or 1)
     if kind == "auto":
-        few = classes and quadratic_count(inputs + 1) <= products
         kind = "grid" if inputs <= 2 else "fourier" if kernel is not None else "linear"
-        kind = "quadratic" if kind == "linear" and few and count is None else kind
+        pairs = quadratic_count(inputs + 1)
+        if kind == "linear" and classes and count is None and pairs <= products:
+            return QuadraticFeatures.of_waves(inputs, pairs, SHARE * min(1.0, many / pairs) ** 3)
     if kind == "quadratic":
-        return QuadraticFeatures.of_waves(
-            inputs, products if count is None else whole(count, "components", 1)
-        )
+        most = products if count is None else whole(count, "components", 1)
+        return QuadraticFeatures.of_waves(inputs, most)
     if kind == "linear":
         most = (
             default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)

@@ -50,10 +50,10 @@ class QuadraticFeatures:
             raise ParameterError("share", "lie between 0 and 1", repr(self.share))
 
     @classmethod
-    def of_waves(cls, inputs: int, components: int) -> QuadraticFeatures:
+    def of_waves(cls, inputs: int, components: int, share: float = SHARE) -> QuadraticFeatures:
         """Columns, or the slowest cosines over them: at most `components` features, or five."""
         linear = max((math.isqrt(8 * components + 9) - 3) // 2, 2)
-        return cls(LinearFeatures.of_waves(inputs, linear))
+        return cls(LinearFeatures.of_waves(inputs, linear), share)
 
     @property
     def inputs(self) -> int:
