@@ -19,6 +19,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.front.command.app import app
 from dpfda.privacy.words import number
+from dpfda.releases.bands import Band
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
 from tests.csv_rows import csv_rows
@@ -270,3 +271,18 @@ def test_an_image_says_how_far_noise_reaches(kind: str) -> None:
     said = f"values without the noise lie within {number(float(far))} of these, 90%"
     assert said in release.view(0.9).subtitle
     assert "noise" not in release.view(None).subtitle
+
+
+def test_a_table_has_the_line_inside_a_band_that_ends_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends are found at more points at once than the line: products may be rounded otherwise."""
+    release = release_of("pure")
+
+    def just_above(*arguments: Any, **named: Any) -> Any:
+        at = arguments[3]
+        return Band(at, np.nextafter(release(at), np.inf), release(at) + 1, 0.95, False)
+
+    monkeypatch.setattr(type(release), "band", just_above)
+    found = {
+        name: values for name, (values, _) in release.columns(GRID[:, None], 0.95, False, None).items()
+    }
+    assert_inside(found["value"], found["lower"], found["upper"], (-np.inf, np.inf))

@@ -116,10 +116,16 @@ class Published(Certified):
     ) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
         points = at[:, 0] if at.shape[1] == 1 else at
-        value = {"value": (np.asarray(self(points)), self.value_label)}  # type: ignore[operator]
-        return (
-            value | self.band_columns(at, level, simultaneous, kind) if hasattr(self, "band") else value
-        )
+        line = np.asarray(self(points))  # type: ignore[operator]
+        value = {"value": (line, self.value_label)}
+        if not hasattr(self, "band"):
+            return value
+        ends = self.band_columns(at, level, simultaneous, kind)
+        if kind not in MEASURED:
+            # Where a band ends at the line: products with more points may round it otherwise.
+            (lower, below), (upper, above) = ends["lower"], ends["upper"]
+            ends = {"lower": (np.minimum(lower, line), below), "upper": (np.maximum(upper, line), above)}
+        return value | ends
 
     def band_columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
