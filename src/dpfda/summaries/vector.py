@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from typing import Any, Self
 
@@ -150,6 +151,7 @@ class PrivateVectorMean(Estimator):
             pairs = zip(means, parts.values(), strict=True)
             made = [mean.summed(values, groups) for mean, values in pairs]
         plans = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
+        _check_same({plan.size for plan in plans.values()})
         draw = OneDraw.best(plans, whole)
         plans = plans if draw is None else dict(draw.plans)
         prepared = {name: sums.prepared(plans[name]) for name, sums in zip(parts, made, strict=True)}
@@ -173,7 +175,7 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
     parted = None if door is None else door.channels(X)
     if isinstance(X, Mapping):
         parted = list(X.items())
-    elif (isinstance(X, np.ndarray) or is_dask(X)) and len(shape_of(X)) == 3:
+    elif (isinstance(X, np.ndarray) or is_dask(X)) and getattr(X, "ndim", 2) == 3:
         cells: Any = X
         parted = [(str(i + 1), cells[:, :, i]) for i in range(cells.shape[2])]
     if parted is None:
@@ -187,10 +189,14 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
     fits = len(labels) == len(parts) == len(set(labels)) and len(labels) > 0
     if not fits or not all(isinstance(label, str) and label for label in labels):
         raise ParameterError("channels", f"be {len(parts)} different names", shown(names))
-    rows = {shape_of(part)[:1] for part in parts}
+    # Of Dask's blocks the rows are not counted here: that would bring them into memory.
+    _check_same({shape_of(part)[:1] for part in parts if not is_dask(part)})
+    return dict(zip(labels, parts, strict=True))
+
+
+def _check_same(rows: AbstractSet[object]) -> None:
     if len(rows) > 1:
         raise DataError("X must have the same records in every channel; found other numbers of rows.")
-    return dict(zip(labels, parts, strict=True))
 
 
 def _bounds(bounds: Any, count: int) -> list[Any]:
