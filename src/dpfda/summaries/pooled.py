@@ -11,11 +11,10 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dpfda.bases.cells import CellGrid
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
@@ -23,8 +22,6 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared, charge, publish
-from dpfda.publication.covariances import release_covariance, released_count
-from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
@@ -32,12 +29,17 @@ from dpfda.records.points import cell_weights, points_from_array
 from dpfda.summaries.arguments import Columns, Labels, Records
 from dpfda.summaries.choices import check_count
 from dpfda.summaries.curves import read_curves, unit_curves
-from dpfda.summaries.density_plan import DensityPlan, publish_density
 from dpfda.summaries.estimator import read_ledger
-from dpfda.summaries.outer_sums import Stage, outer_sum
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished
 from dpfda.summaries.sums import Summation, matrix_on
+
+# Of use to covariances and densities alone: a mean does not wait for them.
+if TYPE_CHECKING:
+    from dpfda.bases.cells import CellGrid
+    from dpfda.publication.moments import CovariancePlan
+    from dpfda.summaries.density_plan import DensityPlan
+    from dpfda.summaries.outer_sums import Stage
 
 Rows = tuple[Cells, ...]
 
@@ -296,6 +298,8 @@ class PooledDensity(PooledSum):
         return Prepared(plan, total)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+        from dpfda.summaries.density_plan import publish_density
+
         return publish_density(self.prepared(total), read_ledger(ledger))
 
 
@@ -370,6 +374,8 @@ class PooledCovariance(PooledSum):
         return curves.values, curves.usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        from dpfda.summaries.outer_sums import outer_sum
+
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
 
@@ -377,6 +383,8 @@ class PooledCovariance(PooledSum):
         return f"{self.plan.bounded['description']}; {self.plan.functions}"
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+        from dpfda.publication.covariances import release_covariance, released_count
+
         plan = self.plan
         if plan.neighbours is Neighbours.REPLACE_ONE and plan.again is not None:
             plan = plan.again(plan.guarantee, total.count_with_noise(0, 1))
@@ -388,4 +396,6 @@ class PooledCovariance(PooledSum):
         return release_covariance(total, plan, divisor, center, None, None, certificate)
 
     def _stage(self, divisor: Any, plan: CovariancePlan) -> Stage:
+        from dpfda.summaries.outer_sums import Stage
+
         return Stage(plan, divisor, np.asarray(plan.center), None)
