@@ -1,14 +1,15 @@
 """Every pass over the data as a ratio to NumPy's sum of the same numbers, and small fits, in one run.
 
-Run with: python benchmarks/passes.py [--records 300000] [--only WORD] [--seconds 60]
-The table is made twice, on all processors of the process and on one. Works are taken in turns, so that
-other users of the machine slow all of them alike. Ratios are of wall time: the least of each over the
-least of the sum, and in brackets the median of the ratios within a turn.
+Run with: python benchmarks/passes.py [--page docs/large_data.md] [--records 300000] [--only WORD]
+Columns are for all processors of the process, for one, and for one without numba. Works are taken in
+turns, so that other users of the machine slow all of them alike. Ratios are of wall time: the least of
+each over the least of the sum, and in brackets the median of the ratios within a turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -16,12 +17,16 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dpfda.numerics import compiled
+
 POINTS = 100
 SUM = "X.sum(axis=0)"
+BEGIN, END = "<!-- passes -->", "<!-- end of passes -->"
 Work = Callable[[], Any]
 
 
@@ -131,37 +136,61 @@ def measured(works: dict[str, Work], seconds: float) -> dict[str, list[float]]:
 
 
 def table(asked: argparse.Namespace) -> None:
-    """Measure in this process, on the processors that it has, and print."""
+    """Measure in this process, on so many of its processors, and print as JSON."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.processors])
     warnings.simplefilter("ignore")
+    if asked.plain:
+        compiled.available = lambda: False
     works = large(asked.records)
     chosen = {name: work for name, work in works.items() if name == SUM or asked.only in name}
     taken = measured(chosen, asked.seconds)
-    print(
-        f"{len(os.sched_getaffinity(0))} processors, {asked.records:,} records, {len(taken[SUM])} turns"
-    )
-    for name, times in taken.items():
-        median = statistics.median(a / b for a, b in zip(times, taken[SUM], strict=True))
-        least = min(times)
-        print(f"  {name:45s}{1e3 * least:8.1f} ms{least / min(taken[SUM]):8.2f} ({median:.2f})")
+    ratios = {
+        name: statistics.median(a / b for a, b in zip(times, taken[SUM], strict=True))
+        for name, times in taken.items()
+    }
+    least = {name: min(times) / min(taken[SUM]) for name, times in taken.items()}
+    print(json.dumps([len(taken[SUM]), 1e3 * min(taken[SUM]), least, ratios]))
+
+
+def rows(asked: argparse.Namespace) -> str:
+    """Measure in processes of their own and write a table of Markdown."""
+    every = len(os.sched_getaffinity(0))
+    columns = {f"{every} processors": [every], "one": [1], "one, without numba": [1, "--plain"]}
+    found = []
+    for name, (count, *words) in columns.items():
+        # A process of its own: BLAS asks for its number of threads when it is loaded.
+        command = [sys.executable, *sys.argv, "--processors", str(count), *words]
+        environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count))
+        done = subprocess.run(  # noqa: S603
+            command, check=True, env=environment, stdout=subprocess.PIPE
+        )
+        found.append(json.loads(done.stdout))
+        turns, milliseconds = found[-1][:2]
+        print(f"{name}: {turns} turns, the sum {milliseconds:.1f} ms", file=sys.stderr)
+    lines = [f"| pass | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for work in found[0][2]:
+        cells = [f"{least[work]:.1f} ({ratios[work]:.1f})" for _, _, least, ratios in found]
+        lines.append(f"| {work} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=300_000)
     parser.add_argument("--only", default="", help="works whose names have this in them")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each of the two tables")
-    parser.add_argument("--processors", type=int, default=0, help="one table, on so many")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each column")
+    parser.add_argument("--page", type=Path, help="a page whose table of passes is replaced")
+    parser.add_argument("--processors", type=int, default=0, help="one column, on so many, as JSON")
+    parser.add_argument("--plain", action="store_true", help="without numba")
     asked = parser.parse_args()
     if asked.processors:
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.processors])
         table(asked)
         return
-    for count in (len(os.sched_getaffinity(0)), 1):
-        # A process of its own: BLAS asks for its number of threads when it is loaded.
-        words = [sys.executable, __file__, *sys.argv[1:], "--processors", str(count)]
-        subprocess.run(  # noqa: S603
-            words, check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": str(count)}
-        )
+    made = rows(asked)
+    print(made)
+    if asked.page is not None:
+        before, rest = asked.page.read_text().split(BEGIN)
+        asked.page.write_text(before + BEGIN + "\n" + made + "\n" + END + rest.split(END)[1])
 
 
 if __name__ == "__main__":

@@ -22,12 +22,30 @@ from dpfda import PrivateMean
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
-from growth import curves, vector_laplace
 
 Work = dict[str, Callable[[], Any]]
 Times = dict[str, list[tuple[int, float]]]
 POINTS = 100
 SCALE = 2**30
+
+
+def curves(records: int, points: int) -> np.ndarray:
+    """Rough curves, most of them within the bounds."""
+    made = np.random.default_rng(0).standard_normal((records, points), dtype=np.float32)
+    return made.astype(np.float64)
+
+
+def vector_laplace(size: int) -> Callable[[], Any] | None:
+    """OpenDP's Laplace mechanism on a vector of floats; None where the package is not installed."""
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        return None
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+    mechanism = dp.m.make_laplace(*space, scale=1.0)
+    values = [0.0] * size
+    return lambda: mechanism(values)
 
 
 def recipe(values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ to a half, which is independent of the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -84,8 +85,8 @@ class Arithmetic(Protocol[Real]):
     def turns(self, x: Real, /) -> tuple[Real, Real]:
         """Cosines and sines of 2 pi x, for x in [0, 1]."""
 
-    def sum_of_logs(self, x: Real, /) -> Real:
-        """Sum of the logarithms of numbers in (0, 1]."""
+    def sum_of_logs(self, parts: Iterable[Real], /) -> Real:
+        """Sum of the logarithms of numbers in (0, 1], a part of them at a time."""
 
     def where(self, chosen: Flags, x: Real, y: Real) -> Real:
         """Elements of x where chosen, else of y."""
@@ -150,9 +151,9 @@ class _Enclosures:
         sines, cosines = twofold.sines_and_cosines(x)
         return cosines, sines
 
-    def sum_of_logs(self, x: Any) -> Any:
+    def sum_of_logs(self, parts: Iterable[Any]) -> Any:
         product = arb(1)
-        for factor in x:
+        for factor in chain.from_iterable(parts):
             product *= factor
         return product.log()
 
@@ -312,4 +313,6 @@ def normals(a: Arithmetic[Real], first: int, places: Places) -> Real:
 
 def chi_square(a: Arithmetic[Real], first: int, pairs: int) -> Real:
     """A chi-square variable with twice as many degrees of freedom as uniforms, from `first` on."""
-    return -2 * a.sum_of_logs(a.uniforms(np.arange(first, first + pairs)))
+    places = np.arange(first, first + pairs)
+    parts = (a.uniforms(places[start : start + AT_ONCE]) for start in range(0, pairs, AT_ONCE))
+    return -2 * a.sum_of_logs(parts)

@@ -28,7 +28,9 @@ addition half a u). Together below 4 u, absolutely.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -185,25 +187,30 @@ def turns(x: Enclosures) -> tuple[Enclosures, Enclosures]:
         return Enclosures(first, radius), Enclosures(second, radius)
 
 
-def sum_of_logs(x: Enclosures) -> Enclosures:
-    """The sum of the logarithms of numbers (n,) in (0, 1], each at least 2^-64 but for chance."""
-    count = -(-x.middle.size // FACTORS) * FACTORS
-    middle, relative = np.ones(count), np.zeros(count)
+def sum_of_logs(parts: Iterable[Enclosures]) -> Enclosures:
+    """The sum of the logarithms of numbers in (0, 1], in parts; each at least 2^-64 but for chance."""
     with np.errstate(all="ignore"):
-        middle[: x.middle.size] = x.middle
-        relative[: x.middle.size] = x.radius / x.middle
-        factors, errors = middle.reshape(-1, FACTORS), relative.reshape(-1, FACTORS)
-        product = np.prod(factors, axis=1)
-        error = errors.sum(axis=1) + FACTORS * UNIT
-        # prod (1 + e_i) - 1 <= (1 + 2^-8) sum e_i where the sum is below 2^-10; its inverse likewise.
-        product_radius = np.where(error < 2.0**-10, product * error * (1 + 2.0**-8), np.inf)
-        logs = log(Enclosures(product, outward(product_radius)))
-    if not np.isfinite(logs.radius).all():
+        logs = [_logs_of_products(part) for part in parts]
+    if not all(np.isfinite(part.radius).all() for part in logs):
         return Enclosures(np.zeros(()), np.full((), np.inf))
     # Both sums are rounded once.
-    middle_sum, radius_sum = math.fsum(logs.middle), math.fsum(logs.radius)
-    radius = outward(radius_sum + UNIT * abs(middle_sum))
-    return Enclosures(np.asarray(middle_sum), np.asarray(radius))
+    middle = math.fsum(chain.from_iterable(part.middle for part in logs))
+    radius = math.fsum(chain.from_iterable(part.radius for part in logs))
+    return Enclosures(np.asarray(middle), np.asarray(outward(radius + UNIT * abs(middle))))
+
+
+def _logs_of_products(x: Enclosures) -> Enclosures:
+    """Logarithms of the products of a few numbers each."""
+    count = -(-x.middle.size // FACTORS) * FACTORS
+    middle, relative = np.ones(count), np.zeros(count)
+    middle[: x.middle.size] = x.middle
+    relative[: x.middle.size] = x.radius / x.middle
+    factors, errors = middle.reshape(-1, FACTORS), relative.reshape(-1, FACTORS)
+    product = np.prod(factors, axis=1)
+    error = errors.sum(axis=1) + FACTORS * UNIT
+    # prod (1 + e_i) - 1 <= (1 + 2^-8) sum e_i where the sum is below 2^-10; its inverse likewise.
+    radius = np.where(error < 2.0**-10, product * error * (1 + 2.0**-8), np.inf)
+    return log(Enclosures(product, outward(radius)))
 
 
 def where(chosen: Flags, x: Enclosures, y: Enclosures) -> Enclosures:

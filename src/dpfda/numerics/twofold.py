@@ -15,7 +15,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,8 +28,6 @@ from dpfda.numerics.enclosures import UNIT, outward
 
 _SPLITTER: Final = 2.0**27 + 1
 _UNDERFLOW: Final = 2.0**-799
-# So many factors are multiplied at a time: they stay in a processor's cache.
-_WIDTH: Final = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +138,12 @@ def uniforms(first: NDArray[np.uint64], second: NDArray[np.uint64], bits: int) -
     return Twofold(*_sum(high, rest), outward(radius))
 
 
-def sum_of_logs(x: Twofold) -> Twofold:
-    """The sum of the logarithms of numbers (n,) in (0, 1]: the logarithm of their product."""
-    width = min(_WIDTH, 1 << (x.high.size - 1).bit_length())
-    parts = (x[start : start + width] for start in range(0, x.high.size, width))
-    product, exponent = _fraction(_padded(next(parts), width))
+def sum_of_logs(parts: Iterable[Twofold]) -> Twofold:
+    """The sum of the logarithms of numbers (n,) in (0, 1], in parts: the logarithm of their product."""
+    product, exponent = exactly(np.ones(1)), 0
     for part in parts:
-        product, more = _fraction(product * _padded(part, width))
+        width = max(len(product.high), 1 << (len(part.high) - 1).bit_length())
+        product, more = _fraction(_padded(product, width) * _padded(part, width))
         exponent += more
     while product.high.size > 1:
         half = product.high.size // 2
@@ -194,22 +191,23 @@ def _from_balls(found: Any) -> Twofold:
 
 
 def _parts_of(ball: arb) -> tuple[float, float, float]:
-    if not ball.is_finite():
-        return 0.0, 0.0, np.inf
-    high = float(ball.mid())
-    low = float((ball - high).mid())
-    # Rounded to nearest, which `outward` covers.
-    return high, low, float((ball - high - low).abs_upper())
+    high = float(ball)
+    rest = ball - high
+    low = float(rest)
+    # Rounded to nearest, which `outward` covers; infinite or NaN where the ball is.
+    return high, low, float((rest - low).abs_upper())
 
 
 _parts = np.frompyfunc(_parts_of, 1, 3)
 
 
 def _padded(x: Twofold, width: int) -> Twofold:
-    missing = (0, width - x.high.size)
-    return Twofold(
-        np.pad(x.high, missing, constant_values=1.0), np.pad(x.low, missing), np.pad(x.radius, missing)
-    )
+    """With ones behind."""
+    if x.high.size == width:
+        return x
+    high, low, radius = np.ones(width), np.zeros(width), np.zeros(width)
+    high[: x.high.size], low[: x.high.size], radius[: x.high.size] = x.high, x.low, x.radius
+    return Twofold(high, low, radius)
 
 
 def _fraction(x: Twofold) -> tuple[Twofold, int]:
