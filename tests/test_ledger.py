@@ -663,7 +663,8 @@ def test_processes_killed_at_any_instant_never_exceed_a_budget_nor_lose_a_charge
     ledger = Ledger(path).create("scans", PureDP("0.5"))
     told = set()
     generator = np.random.default_rng(11)
-    for _ in range(40):
+    # Forty pairs at least; more on a machine so busy that its processes die before they tell much.
+    for pairs in range(1, 1000):
         pipes, children = [os.pipe() for _ in range(2)], []
         for _, write in pipes:
             child = os.fork()
@@ -684,12 +685,14 @@ def test_processes_killed_at_any_instant_never_exceed_a_budget_nor_lose_a_charge
                 told |= {int(line) for line in handle}
         # The next reader finds a sound file, at every death.
         ledger.check()
+        if pairs >= 40 and len(told) > 20:
+            break
     history = ledger.history("scans")
     charged = {record.number for record in history if record.action == "charge"}
     assert told <= charged
     assert len(told) > 20
-    # At most the one charge that each of the 80 was about to tell of.
-    assert len(charged - told) <= 80
+    # At most the one charge that each was about to tell of.
+    assert len(charged - told) <= 2 * pairs
     assert ledger.spent("scans")["epsilon"] == Fraction(len(charged), 1000) <= Fraction(1, 2)
 
 

@@ -395,7 +395,8 @@ def test_processes_killed_while_the_file_is_renamed_and_linked_never_exceed_a_bu
     budget = Fraction(DEATHS, 20)
     Ledger(now).create("scans", PureDP(budget))
     told = set()
-    for _ in range(DEATHS // 2):
+    # More pairs on a machine so busy that its processes die before they tell much.
+    for pairs in range(1, 1000):
         pipes, children = [os.pipe() for _ in range(2)], []
         for _, write in pipes:
             child = os.fork()
@@ -430,10 +431,12 @@ def test_processes_killed_while_the_file_is_renamed_and_linked_never_exceed_a_bu
                 told |= {int(line) for line in handle}
         now = now.rename(chance.choice([name for name in names if name != now]))
         Ledger(now).check()
+        if 2 * pairs >= DEATHS and len(told) > DEATHS:
+            break
     ledger = Ledger(now)
     rows = {record.number for record in ledger.history() if record.action == "charge"}
     assert told <= rows
     assert len(told) > DEATHS
-    assert len(rows - told) <= DEATHS
+    assert len(rows - told) <= 2 * pairs
     assert ledger.spent("scans")["epsilon"] == Fraction(len(rows), 1000) <= budget
     assert json.loads(ledger.export().splitlines()[-1])["number"] == max(rows)

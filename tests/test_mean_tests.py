@@ -13,12 +13,14 @@ GRID = np.linspace(0, 1, 12)
 NAMES = np.repeat(["a", "b"], 60)
 
 
-def released(shift: object = 0.0, spread: float = 0.0, **made: object) -> ReleasedComparison:
+def released(
+    shift: object = 0.0, spread: float = 0.0, epsilon: float = 1, **made: object
+) -> ReleasedComparison:
     """Two groups of 60 waves; `spread` is the standard deviation of their levels."""
     levels = np.random.default_rng().normal(0, spread, (120, 1))
     curves = 0.5 + 0.2 * np.sin(5 * GRID) + levels + np.where(NAMES == "b", 1, 0)[:, None] * shift
     parameters = {"bounds": (0, 1), "domain": Domain(GRID)} | made
-    return PrivateComparison(1, **parameters).fit(curves, NAMES).release_
+    return PrivateComparison(epsilon, **parameters).fit(curves, NAMES).release_
 
 
 @pytest.fixture
@@ -51,8 +53,8 @@ def test_equal_populations_differ_no_more_often_and_sampling_is_in_it() -> None:
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(("shift", "seen"), [(0.2, "level"), (0.25 * np.cos(np.pi * GRID), "slope")])
 def test_differences_are_found_and_named(shift: object, seen: str) -> None:
-    """Ten times or six times their noise of about .03 and .04: missed with a chance below 1e-4."""
-    found = released(shift).test("a", "b", variance=0.01)
+    """Ten times the deviation of sampling, beside which the noise is small: missed below 1e-6."""
+    found = released(shift, epsilon=20).test("a", "b", variance=0.01)
     assert found.differ
     assert found.seen == (seen,)
     assert "have one mean function is rejected" in str(found)

@@ -22,6 +22,7 @@ from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.laplace import Laplace
 from dpfda.privacy.guarantees import guarantee_for
+from dpfda.publication import publish
 from dpfda.testing import non_private_mean, simulate_releases
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -200,14 +201,15 @@ class TestErrors:
         assert errors["auto"] <= 1.1 * errors["knorm"]
 
     def test_the_band_holds_the_smoothed_mean(self, data: Data) -> None:
-        # A band of level 1 - 1e-4 on one exact release; 20,000 simulated errors resolve that.
+        # A band of level 1 - 1e-4 on one exact release; 20,000 simulated errors resolve that. Twice as
+        # wide, log-concave noise leaves it with a chance of about 1e-6 at most (Borell 1974).
         release = estimator(mechanism="laplace").fit(data.curves, groups=data.groups).release_
         band = release.band(1 - 1e-4, points=release.grid_points)
         weights = release.basis.weights
         smoothed = release.basis.values @ (
             release.shrinkage * (data.mean * weights @ release.basis.values)
         )
-        assert band.contains(smoothed)
+        assert np.all(np.abs(2 * smoothed - band.lower - band.upper) <= 2 * (band.upper - band.lower))
 
 
 class TestEveryMechanism:
@@ -243,9 +245,12 @@ class TestEveryMechanism:
         distances = (simulated - simulated.mean(axis=0)) ** 2 @ weights
         error = distances.std() / math.sqrt(DRAWS)
         assert abs(distances.mean() - expected) < ERRORS * error + expected / DRAWS
-        # The one exact release lies where the simulated ones do.
-        exact = float((release(release.grid_points) - simulated.mean(axis=0)) ** 2 @ weights)
-        assert np.mean(distances >= exact) > 1 / DRAWS or exact < 2 * distances.max()
+        # Exact releases lie where the simulated ones do: five of nine beyond one of the two quantiles
+        # that one in 200 of these is beyond, 126 * .005^5 each, are rarer than 1e-9.
+        prepared = mean.prepare(data.curves, data.groups)
+        exact = [publish(prepared.total, prepared.plan)(release.grid_points) for _ in range(9)]
+        middle = np.median((np.array(exact) - simulated.mean(axis=0)) ** 2 @ weights)
+        assert np.quantile(distances, 0.005) < middle < np.quantile(distances, 0.995)
 
 
 def test_dti_has_142_persons_and_six_incomplete_scans(dti: dict[str, np.ndarray]) -> None:
