@@ -204,7 +204,8 @@ def test_noise_cut_by_root_two_is_found_in_the_whole_program(monkeypatch):
         return draw(replace(self, scales=scales))
 
     monkeypatch.setattr(KNormNoise, "draw", cut)
-    assert audit(monkeypatch, 2, 4500, 1e-4) > 2
+    # Of 4500 trials the limit is 2.32 with a deviation of .092: more, so that it is above by five.
+    assert audit(monkeypatch, 2, 6500, 1e-4) > 2
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
