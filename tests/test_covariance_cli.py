@@ -237,10 +237,10 @@ class TestShow:
 class TestComponents:
     """`dpfda fpca`."""
 
-    arguments = ("--columns", "p_*", "--epsilon", "40", "--center", "0.1", "--radius", "0.6")
+    arguments = ("--columns", "p_*", "--epsilon", "400", "--center", "0.1", "--radius", "0.6")
 
     def test_components_are_published_with_one_charge(self, run, table):
-        Ledger("l.ledger").create("waves", dpfda.privacy.guarantees.PureDP(50), unit="person")
+        Ledger("l.ledger").create("waves", dpfda.privacy.guarantees.PureDP(410), unit="person")
         result = run(
             "fpca", table, *self.arguments, "--groups", "person", "--n-components", 1, "--out", "p.json",
             "--plot", "p.png", "--ledger", "l.ledger", "--dataset", "waves",
@@ -250,10 +250,11 @@ class TestComponents:
         assert (release.count, release.unit, str(release.guarantee)) == (
             1,
             "person",
-            "40-differential privacy (pure)",
+            "400-differential privacy (pure)",
         )
         assert str(Ledger("l.ledger").remaining("waves")) == "epsilon 10"
-        # At so large a budget the first component is the wave that the curves are made of.
+        # At so large a budget the first component is the wave that the curves are made of: 1 less the
+        # correlation was .015 on average at a tenth of it, and falls with the square.
         wave = np.sin(np.pi * GRID)
         assert abs(np.corrcoef(release.function(0)(GRID), wave)[0, 1]) > 0.9
 
