@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +122,12 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
         csv.writer(handle).writerows(rows)
     made = run("classify", "wide.csv", "--input", "in_*:0:10", *THREE, "--out", "c.json")
     assert made.exit_code == 0, made.output
+    # Before anything is published, since a picture is asked for that cannot be drawn.
+    drawn = run("classify", "wide.csv", "--input", "in_*:0:10", *THREE, "--out", "d.json",
+                "--plot", "d.png")  # fmt: skip
+    assert drawn.exit_code == 2
+    assert "--plot must be left out for more than two input columns; found 3" in drawn.stderr
+    assert not Path("d.json").exists()
     told = run("eval", "c.json", "--from", "wide.csv", "--csv", "told.csv")
     assert told.stdout == f"{COUNT} points written to told.csv\n"
     with open("told.csv") as handle:

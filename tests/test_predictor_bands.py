@@ -125,8 +125,19 @@ def test_bands_of_three_classes_are_columns_of_their_table_and_refused_after_a_d
         drawn = of_three(1.0, loss=loss, features="linear").fit(THREE[:, :2], THIRDS).release_
         assert "class 0, lower" in drawn.table().columns
         check_release(drawn)
+    assert "There is no band" not in drawn.describe()
+    # One block of noise a class: what is said is of each function.
+    assert "Noise moved the value of each function at a point by at most" in words_of(drawn)
+    descended = of_three(1.0, delta=1e-5).fit(THREE, THIRDS).release_
     with pytest.raises(ParameterError, match="whose slopes are clipped together, it may grow"):
-        of_three(1.0, delta=1e-5).fit(THREE, THIRDS).release_.band(points=THREE)
+        descended.band(points=THREE)
+    assert "is not known after a descent for more than two classes" in words_of(descended)
+    # A file from before there were bands has none for another reason.
+    assert "after a descent" not in words_of(replace(release, spread=None))
+
+
+def words_of(release):
+    return " ".join(release.describe().split())
 
 
 def test_a_band_is_cut_at_the_bounds_and_travels_with_its_file(tmp_path):

@@ -335,6 +335,10 @@ def test_what_the_number_of_units_is_private_for_says_none() -> None:
     release = made.fit(np.linspace(0, 1, 347)).release_
     assert release.public_size is release.spreads is release.rank_bound() is None
     assert "347" not in json.dumps(release.to_json())
+    told = " ".join(release.describe().split())
+    assert "- the levels: 0.5; - the ends of the axis: 0 and 1; points outside" in told
+    assert "- nothing about the number of persons." in told
+    assert "347" not in told
     assert made.plan(1000).expected() == pytest.approx(made.plan(500).expected() / 2)
     # Half of the error that is planned where one is replaced.
     replaced = PrivateQuantiles(1.0, domain=(0, 1)).plan(500)

@@ -267,6 +267,9 @@ def test_the_default_follows_from_public_numbers() -> None:
     assert zooms(500, PureDP(1))
     assert not zooms(499, PureDP(1))
     assert PrivateDensity(1, domain=ENDS).plan(500).zoom is not None
+    planned = PrivateDensity(1, domain=ENDS).plan(500).functions
+    assert "equal on a scale chosen privately of" in planned
+    assert "or on that itself where units are spread widely" in planned
     assert PrivateDensity(1, domain=ENDS).plan(499).zoom is None
     for other in ({"cells": 20}, {"bandwidth": 2.0}, {"scale": "linear"}):
         assert PrivateDensity(1, domain=ENDS, **other).plan(9000).zoom is None
@@ -391,7 +394,9 @@ def test_a_release_on_a_scale_is_a_density_of_the_axis(heavy: np.ndarray, tmp_pa
     again = load(tmp_path / "heavy.json")
     assert np.array_equal(again(fine[::100]), release(fine[::100]))
     assert again.certificate == release.certificate
-    assert "equal on a scale chosen privately" in release.describe()
+    told = " ".join(release.describe().split())
+    assert "an interval where many persons lie was chosen with noise, its width, then its place" in told
+    assert "equal on a scale chosen privately" in told
     with pytest.raises(ParameterError, match="smoothing must be 'adaptive' or 'monotone' on a scale"):
         release.smoothed(2.0)
     assert release.smoothed("monotone").integral() == pytest.approx(1)
@@ -403,6 +408,7 @@ def test_a_public_scale_costs_nothing() -> None:
     assert release.certificate.stages == ("release",)
     assert release.scale is not None
     assert "equal on a public scale" in release.describe()
+    assert "an interval where" not in " ".join(release.describe().split())
 
 
 def test_an_interval_in_the_middle_of_the_domain_leaves_the_axis_as_it_is() -> None:

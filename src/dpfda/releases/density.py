@@ -22,7 +22,7 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.histogram import ReleasedHistogram
+from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.releases.kinds import kinds, part_from_json
 from dpfda.releases.linear_density import LinearDensity, check_levels, midpoints_of
 from dpfda.releases.lines import settled
@@ -321,9 +321,10 @@ class ReleasedDensity(LinearDensity):
 
     def words(self) -> Words:
         raw, edges = self.raw, list[str]()
-        made = f"{raw.mechanism['name']} estimate"
+        made = f"{raw.mechanism['name']} estimate, {raw.noise.describe()}"
         if isinstance(raw, ReleasedHistogram):
-            made, edges = self._cells_words(raw), raw.edges_words()
+            made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
+            edges = raw.edges_words()
         hidden = "the density that would have been published without noise"
         if getattr(raw, "smoothing", None) == "monotone":
             hidden = f"averaged over each cell, {hidden},"
@@ -337,7 +338,7 @@ class ReleasedDensity(LinearDensity):
                 "as often as anyone likes. That costs no further privacy, because it uses the published "
                 "function only.",
             ],
-            assumed=counted(self, f"{made}, {raw.noise.describe()}"),
+            assumed=counted(self, made),
             accurate=[moved, *edges, rest],
         )
 
@@ -353,6 +354,13 @@ class ReleasedDensity(LinearDensity):
         kind = "a scale chosen privately" if raw.mechanism.get("scale") == "zoom" else "a public scale"
         a, b = self.scale.domain_range
         return f"{raw.cells.size} cells, equal on {kind}, of [{a:g}, {b:g}]"
+
+    def _made_words(self, raw: ReleasedHistogram) -> str:
+        words = self._cells_words(raw)
+        if raw.mechanism.get("scale") != "zoom":
+            return words
+        chosen = f"first an interval where many {self.unit}s lie was chosen with noise, its width, then"
+        return f"{chosen} its place unless it is wide; then {words}"
 
     def facts(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]

@@ -194,7 +194,7 @@ class ReleasedPredictor(WordedPredictor):
                 "none",
                 "After a descent for more than two classes, whose slopes are clipped together, it may "
                 "grow: use two classes, or solver='sums' or 'means'."
-                if self._several
+                if self._descended
                 else "",
             )
         knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
@@ -393,6 +393,11 @@ class ReleasedPredictor(WordedPredictor):
     def bandless(self) -> str:
         if self.spread is not None:
             return ""
+        if self._descended:
+            return (
+                "how far noise moved the functions is not known after a descent for more than two "
+                "classes, whose slopes are clipped together"
+            )
         return "how far noise moved the function is not in this release"
 
     def functions(self, at: Floats) -> dict[str, Floats]:

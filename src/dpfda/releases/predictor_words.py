@@ -47,6 +47,11 @@ class WordedPredictor(Banded):
         return self.coefficients.ndim == 2
 
     @property
+    def _descended(self) -> bool:
+        """Whether steps of a descent were taken for several classes at once: then no band is known."""
+        return self._several and self.mechanism["name"] == "gradient"
+
+    @property
     def _followed(self) -> bool:
         """Whether the band follows the records: elsewhere it is nearly one width everywhere."""
         return self.spread is not None and self.spread.ndim == 2
@@ -137,7 +142,7 @@ class WordedPredictor(Banded):
     def _accuracy(self) -> str:
         """How far noise may have moved the function, in words."""
         if self.spread is None:
-            return "There is no band: how far noise moved the function is not said."
+            return f"There is no band: {self.bandless}."
         rows = np.eye(self.features.components)[:1]
         knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
         wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
@@ -150,10 +155,10 @@ class WordedPredictor(Banded):
             rests = {"objective": "the penalty", "gradient": "its steps"}.get(
                 str(self.mechanism["name"])
             )
-            known = "at most " if rests else ""
             why = f", by {rests} alone; records may have damped it" if rests else ""
+            moved = "the value of each function" if self._several else "its value"
             return (
-                f"Noise moved its value at a point by {known}{far} in {LEVEL:.0%} of all releases{why}."
+                f"Noise moved {moved} at a point by at most {far} in {LEVEL:.0%} of all releases{why}."
             )
         return (
             f"The band says how far noise may have moved it at a point, in {LEVEL:.0%} of all releases. "

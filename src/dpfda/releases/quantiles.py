@@ -30,6 +30,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import certified
+from dpfda.releases.report import counted
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
@@ -226,16 +227,24 @@ class ReleasedQuantiles(Release):
         ]
         if self.spreads is not None:
             accurate.append(
-                f"Where {self.unit}s lie densely, it is off by {number(float(self.spreads.max()))} "
-                f"(root mean square, at worst). With a probability of {LEVEL:.0%} it is off by at most "
+                f"Where {self.unit}s lie densely, the share is off by "
+                f"{number(float(self.spreads.max()))} (root mean square, at worst); with "
+                f"a probability of {LEVEL:.0%} by at most "
                 f"{number(float(self.rank_bound(LEVEL) or 1))}, at all levels, whatever the data are."
             )
+        a, b = self.points.domain_range
         return Words(
             published=[
                 f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
                 f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "
                 "the more likely the better they divide the data as stated, which protects every "
                 f"{self.unit} behind them.",
+            ],
+            assumed=[
+                f"- the levels: {', '.join(f'{level:g}' for level in self.levels)};",
+                f"- the ends of the axis: {a:g} and {b:g}; points outside count at the nearer one;",
+                # What comes first there is the axis of a picture, which is that of levels.
+                *counted(self, f"exponential mechanism among {self.points.describe()}")[1:],
             ],
             accurate=accurate,
         )

@@ -60,8 +60,9 @@ class PrivateDensity(Estimator):
     scale : "auto", "linear", "log", "zoom", array or callable
         On an interval: what cells are equal on. "linear": the domain itself. "log", public points of the
         axis between two of which lie equally many cells, or a public increasing function: no cost.
-        "zoom": even around an interval with about half of the units, which is chosen privately for a
-        part of epsilon, logarithmic far from it (`dpfda.mechanisms.design.zoom`). By default "zoom"
+        "zoom": even around an interval with about three fifths of the units, which is chosen privately
+        for a part of epsilon, logarithmic far from it; the domain itself, where that interval is wide
+        (`dpfda.mechanisms.design.zoom`). By default "zoom"
         where n epsilon is at least 500 and neither cells nor a bandwidth are given; else "linear".
     bandwidth : "adaptive", "monotone" or float, optional
         How the noisy counts are smoothed, at no cost: by weights found from the noisy counts themselves;

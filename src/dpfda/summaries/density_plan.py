@@ -126,9 +126,12 @@ class DensityPlan(Plan):
     def functions(self) -> str:
         if self.domain_range == self.cells.domain_range:
             return self.cells.describe()
-        chosen = "a public scale of" if self.zoom is None else "a scale, chosen privately, of"
         a, b = self.domain_range[0]
-        return f"{self.cells.size} cells, equal on {chosen} [{a:g}, {b:g}]"
+        words = f"{self.cells.size} cells, equal on a public scale of [{a:g}, {b:g}]"
+        if self.zoom is None:
+            return words
+        chosen = words.replace("a public scale", "a scale chosen privately")
+        return f"{chosen}, or on that itself where units are spread widely"
 
     @property
     def tuning(self) -> dict[str, object]:

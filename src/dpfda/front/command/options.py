@@ -83,7 +83,7 @@ PARAMETERS = _table(
            "Functions that are combined. auto: grid (any smooth function) on one or two inputs; on more "
            "linear, or for many records in classes quadratic.", MODEL),
     Option("penalty", "--penalty", "P",
-           f"{DOCSTRING} On the squared norm: larger is smoother and less noisy.", MODEL, float),
+           f"{DOCSTRING} Larger is smoother and less noisy.", MODEL, float),
     Option("missing", "--missing", panel=READING),
     Option("invalid", "--invalid", panel=READING),
     Option(

@@ -45,6 +45,10 @@ class Examples:
             )
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
+        if given.plot is not None and len(table.columns) > 2:
+            # A glob says only now how many there are; nothing is charged yet.
+            words = "be left out for more than two input columns"
+            raise ParameterError("--plot", words, len(table.columns))
         named = parse_ranges(given.inputs, "--input")
         bounds = (
             [named[place][1] for place in table.matched],
@@ -170,7 +174,7 @@ class OneColumn(Points):
             "columns", "--column", "NAME:LO:HI",
             "The column of points and the public ends of its axis, in its units; values outside count "
             "as at the nearer one. Example: --column income:0:1000000",
-            o.COUNTED, list[str], REQUIRED,
+            o.DENSITY, list[str], REQUIRED,
         )  # fmt: skip
         return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, o.DECIMAL)
 

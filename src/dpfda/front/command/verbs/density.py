@@ -22,8 +22,9 @@ VERB = Publication(
         Option(
             "scale", "--scale", "auto|linear|log|zoom",
             "What cells of an interval are equal on: the axis, its logarithm, or a scale chosen "
-            "privately that is even around half of the units and logarithmic far from it. By default "
-            "the last where n epsilon is at least 500, else the axis.",
+            "privately that is even around three fifths of the units and logarithmic far from it (the "
+            "axis, where these are spread widely). By default the last where n epsilon is at least "
+            "500, else the axis.",
             o.DENSITY,
         ),
         Option(
