@@ -96,7 +96,9 @@ def test_bands_of_three_classes_hold_each_function(solver):
     machine = of_three(3.0, solver=solver, **chosen)
     penalty = machine.plan(240, 3).solver.terms.penalty
     exact = of_three(LOUD, solver=solver, penalty=penalty, **chosen).fit(THREE, THIRDS).release_
-    at, draws, whole = THREE[:5], 150, 0
+    # 1,200 of the means are enough for both limits below to lie between the wrong scales, but for once
+    # in 500,000; 450 were not in one run of eight.
+    at, draws, whole = THREE[:5], 400 if solver == "means" else 150, 0
     inside = np.zeros(3, dtype=int)
     for _ in range(draws):
         release = machine.fit(THREE, THIRDS).release_
@@ -104,7 +106,7 @@ def test_bands_of_three_classes_hold_each_function(solver):
         inside += (band.lower <= exact(at))[0] & (exact(at) <= band.upper)[0]
         whole += release.band(0.5, True, at).contains(exact(at))
     assert upper_limit(whole, draws, FALSE_ALARM) >= 0.5
-    assert np.all(upper_limit(each, draws, FALSE_ALARM) >= 0.5 for each in inside)
+    assert all(upper_limit(each, draws, FALSE_ALARM) >= 0.5 for each in inside)
     if solver == "means":
         # Blocks of the classes are independent, so all count; at the wrong scale they are .36 or .66.
         held, of = int(inside.sum()), 3 * draws
@@ -173,6 +175,18 @@ def test_where_noise_may_have_made_all_of_it_the_picture_is_faded(monkeypatch):
     x, y = curve(300)
     curves = regressor(0.05, "sums").fit(x, y).release_.view()
     assert curves.lines[-1].label == "mostly noise"
+
+
+def test_the_picture_of_three_classes_has_their_bands_where_they_follow_the_records():
+    machine = of_three(1.0, loss="squared", solver="sums")
+    release = machine.fit(THREE[:, :1], THIRDS).release_
+    lines = release.view(0.9).lines
+    band = release.band(0.9, False, lines[0].points)
+    for place, line in enumerate(lines):
+        np.testing.assert_array_equal(line.lower, band.lower[:, place])
+        np.testing.assert_array_equal(line.upper, band.upper[:, place])
+        assert line.band == "90% band for the privacy noise, at each point"
+    assert all(line.lower is None for line in release.view(None).lines)
 
 
 def test_there_is_no_band_without_known_noise():

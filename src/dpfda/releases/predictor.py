@@ -322,7 +322,7 @@ class ReleasedPredictor(WordedPredictor):
     def view(self, level: float | None = LEVEL) -> View:
         check_drawn(self.dimensions, "Draw its values along two inputs.")
         if self._several:
-            return self._view_of_classes()
+            return self._view_of_classes(level)
         decision = self.task == "classification"
         if self.dimensions == 1:
             at = self.default_points()[:, 0]
@@ -350,12 +350,16 @@ class ReleasedPredictor(WordedPredictor):
         if level is None:
             return [Line(at, values, "released function")]
         band, lost = self.band(level, False, at), self._lost(at[:, None], level)
-        words = f"{100 * level:.4g}% band for the privacy noise, at each point"
+        words = self._drawn_band(level)
         known = np.where(lost, np.nan, values)
         lines = [Line(at, known, "released function", band.lower, band.upper, words)]
         if lost.any():
             lines.append(Line(at, values, "mostly noise", stroke="dotted"))
         return lines
+
+    @staticmethod
+    def _drawn_band(level: float) -> str:
+        return f"{100 * level:.4g}% band for the privacy noise, at each point"
 
     @property
     def _cells(self) -> Floats:
@@ -364,12 +368,21 @@ class ReleasedPredictor(WordedPredictor):
             [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
         )
 
-    def _view_of_classes(self) -> View:
+    def _view_of_classes(self, level: float | None) -> View:
         """The decision function of each class over one input; the class that is predicted over two."""
         if self.dimensions == 1:
             at = self.default_points()[:, 0]
-            lines = zip(self.classes, self(at).T, strict=True)
-            return self.curve([Line(at, values, str(label)) for label, values in lines])
+            lines = [
+                Line(at, values, str(label))
+                for label, values in zip(self.classes, self(at).T, strict=True)
+            ]
+            if self._followed and level is not None:
+                ends, words = self.band(level, False, at), self._drawn_band(level)
+                lines = [
+                    replace(line, lower=low, upper=high, band=words)
+                    for line, low, high in zip(lines, ends.lower.T, ends.upper.T, strict=True)
+                ]
+            return self.curve(lines)
         values = deciding(self(self._cells)).reshape(CELLS, CELLS).astype(np.float64)
         first, second = self.domain_range
         names = tuple(map(str, self.classes))

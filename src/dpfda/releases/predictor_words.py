@@ -54,7 +54,7 @@ class WordedPredictor(Banded):
     @property
     def _followed(self) -> bool:
         """Whether the band follows the records: elsewhere it is nearly one width everywhere."""
-        return self.spread is not None and self.spread.ndim == 2
+        return self.spread is not None and self.spread.ndim > 1
 
     @property
     def _names(self) -> list[str]:
