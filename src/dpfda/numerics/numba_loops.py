@@ -11,11 +11,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.numba_instructions import LANES, lane_sum
+
 Floats = NDArray[np.float64]
 
 LARGEST = float(np.finfo(np.float64).max)
 UNSIGNED = np.uintp
-LANES = 32
 # Rows that are looked at twice, and stay in the processor's cache between.
 CHUNK = 64
 # Numbers that short rows are put together to, where there are at least so many of such long rows.
@@ -45,33 +46,28 @@ in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
 
 
 @compiled
-def _square_lengths(rows: NDArray[Any], weights: Floats, scale: float, squares: Floats) -> None:
-    """Sums of w_k y_k^2, y = scale * row: column k goes to lane k mod 32, then lanes are paired."""
-    # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors.
-    # They also do so only with all rows of a chunk in one call.
-    whole: Any = UNSIGNED(rows.shape[1] // LANES)
-    lanes = np.zeros(LANES)
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        lanes[:] = 0.0
-        for j in range(whole):
-            for lane in range(UNSIGNED(LANES)):
-                k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
-                y = np.float64(row[k]) * scale
-                lanes[lane] += y * y * weights[k]
-        for k in range(whole * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
-            y = np.float64(row[k]) * scale
-            lanes[k - whole * UNSIGNED(LANES)] += y * y * weights[k]
-        half: Any = UNSIGNED(LANES // 2)
-        while half:
-            for lane in range(half):
-                lanes[lane] += lanes[UNSIGNED(lane) + half]
-            half //= UNSIGNED(2)
-        squares[i] = lanes[0]
+def room_for_lanes(size: int) -> Floats:
+    """Room for so many terms of a sum by lanes, and zeros behind them, which change no sum."""
+    return np.zeros(-(-size // LANES) * LANES)
 
 
 @compiled
-def _hard_factors(row: NDArray[Any], weights: Floats, limit: float) -> Any:
+def square_lengths(
+    rows: NDArray[Any], weights: Floats, scale: float, squares: Floats, terms: Floats
+) -> None:
+    """Sums of w_k y_k^2, y = scale * row, by lanes; `terms` has room for them."""
+    # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors.
+    # They also do so only with all rows of a chunk in one call.
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for k in range(UNSIGNED(row.size)):
+            y = np.float64(row[k]) * scale
+            terms[k] = y * y * weights[k]
+        squares[i] = lane_sum(terms)
+
+
+@compiled
+def _hard_factors(row: NDArray[Any], weights: Floats, limit: float, terms: Floats) -> Any:
     """Two factors that shrink a row whose squares overflow; zeros if it is not finite."""
     largest = 0.0
     for number in row:
@@ -81,7 +77,7 @@ def _hard_factors(row: NDArray[Any], weights: Floats, limit: float) -> Any:
     # First by a power of two, to entries of at most one.
     first = math.ldexp(1.0, -math.frexp(largest)[1])
     square = np.zeros(1)
-    _square_lengths(row.reshape(1, -1), weights, first, square)
+    square_lengths(row.reshape(1, -1), weights, first, square, terms)
     return first, limit / math.sqrt(square[0])
 
 
@@ -262,13 +258,13 @@ def shrink_and_add(
     Rows are taken in chunks that stay in the processor's cache between the two looks at them. Which are
     usable is put in `usable`, where that has room for it.
     """
-    unusable = 0
-    points = totals.size
+    unusable, points = 0, totals.size
+    terms = room_for_lanes(points)
     size = min(CHUNK, 4 + 4096 // points)
     first, second, chosen = np.zeros(size), np.zeros(size), np.empty(size, dtype=np.intp)
     for start in range(0, values.shape[0], size):
         chunk = values[start : start + size]
-        _square_lengths(chunk, weights, scale, second)
+        square_lengths(chunk, weights, scale, second, terms)
         count = 0
         for i in range(chunk.shape[0]):
             first[i] = scale
@@ -277,7 +273,7 @@ def shrink_and_add(
             elif second[i] <= LARGEST:
                 second[i] = limit / math.sqrt(second[i])
             else:
-                first[i], second[i] = _hard_factors(chunk[i], weights, limit)
+                first[i], second[i] = _hard_factors(chunk[i], weights, limit, terms)
             chosen[count] = i
             count += int(first[i] > 0.0)
             if usable.size:

@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.numerics.numba_instructions import fetch, lowest
-from dpfda.numerics.numba_loops import LANES, LARGEST, UNSIGNED, compiled, is_finite
+from dpfda.numerics.numba_instructions import fetch, lane_sum, lowest
+from dpfda.numerics.numba_loops import (
+    LARGEST,
+    UNSIGNED,
+    compiled,
+    is_finite,
+    room_for_lanes,
+    square_lengths,
+)
 
 Floats = NDArray[np.float64]
 
@@ -75,45 +82,44 @@ def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
 
 
 @compiled
-def _pair(lanes: Floats) -> float:
-    """The sum of lanes: each of the first half takes one of the second, again and again."""
-    for lane in range(16):
-        lanes[lane] += lanes[lane + 16]
-    for lane in range(8):
-        lanes[lane] += lanes[lane + 8]
-    for lane in range(4):
-        lanes[lane] += lanes[lane + 4]
-    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])  # type: ignore[no-any-return]
+def _means(records: NDArray[Any], weights: Floats, whole: float, means: Floats, terms: Floats) -> None:
+    for i in range(records.shape[0]):
+        record = records[i]
+        for k in range(UNSIGNED(record.size)):
+            terms[k] = np.float64(record[k]) * weights[k]
+        means[i] = lane_sum(terms) / whole
+
+
+@compiled
+def _differences(records: NDArray[Any], means: Floats, rows: Floats) -> None:
+    for i in range(records.shape[0]):
+        record, row, mean = records[i], rows[i], means[i]
+        for k in range(UNSIGNED(row.size)):
+            row[k] = np.float64(record[k]) - mean
+
+
+@compiled
+def _products(factors: Floats, rows: Floats) -> None:
+    for i in range(rows.shape[0]):
+        row, factor = rows[i], factors[i]
+        for k in range(UNSIGNED(row.size)):
+            row[k] *= factor
 
 
 @compiled
 def _center(
-    record: NDArray[Any], row: Floats, weights: Floats, whole: float, lanes: Floats
-) -> tuple[float, float]:
-    """Put a record minus its mean in a row; returns the mean and the square of the row's norm.
-
-    Sums go to lanes: column k to lane k mod 32, then lanes are paired.
-    """
-    # Unsigned counters, as in `numba_loops`.
-    full: Any = UNSIGNED(row.size // LANES)
-    lanes[:] = 0.0
-    for j in range(full):
-        for lane in range(UNSIGNED(LANES)):
-            k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
-            lanes[lane] += np.float64(record[k]) * weights[k]
-    for k in range(full * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
-        lanes[k - full * UNSIGNED(LANES)] += np.float64(record[k]) * weights[k]
-    mean = _pair(lanes) / whole
-    for place in range(row.size):
-        row[place] = np.float64(record[place]) - mean
-    lanes[:] = 0.0
-    for j in range(full):
-        for lane in range(UNSIGNED(LANES)):
-            k = UNSIGNED(LANES) * UNSIGNED(j) + UNSIGNED(lane)
-            lanes[lane] += row[k] * row[k] * weights[k]
-    for k in range(full * UNSIGNED(LANES), UNSIGNED(row.size)):  # type: ignore[assignment]
-        lanes[k - full * UNSIGNED(LANES)] += row[k] * row[k] * weights[k]
-    return mean, _pair(lanes)
+    records: NDArray[Any],
+    rows: Floats,
+    weights: Floats,
+    whole: float,
+    means: Floats,
+    squares: Floats,
+    terms: Floats,
+) -> None:
+    """Put records minus their means in rows, and the means and the squares of the rows' norms."""
+    _means(records, weights, whole, means, terms)
+    _differences(records, means, rows)
+    square_lengths(rows, weights, 1.0, squares, terms)
 
 
 @compiled
@@ -139,28 +145,29 @@ def standardize(
     int
         Number of records that are not finite.
     """
-    lanes, copy, refused = np.empty(LANES), np.empty(weights.size), 0
+    terms, copy, refused = room_for_lanes(weights.size), np.empty((1, weights.size)), 0
+    means, squares = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+    _center(records, rows, weights, whole, means, squares, terms)
     for i in range(rows.shape[0]):
-        row = rows[i]
-        mean, square = _center(records[i], row, weights, whole, lanes)
-        if not LEAST_SQUARE < square < LARGEST_SQUARE:
+        if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE:
             usable[i] = is_finite(records[i])
             refused += int(not usable[i])
             if not usable[i]:
-                row[:] = np.nan
+                squares[i] = np.nan
                 continue
             largest = 0.0
-            for k in range(row.size):
+            for k in range(weights.size):
                 largest = max(largest, abs(np.float64(records[i, k])))
             exponent = math.frexp(largest)[1]
-            for k in range(row.size):
-                copy[k] = math.ldexp(np.float64(records[i, k]), -exponent)
-            mean, square = _center(copy, row, weights, whole, lanes)
-        norm = math.sqrt(square)
-        usable[i] = norm > flat * abs(mean)
-        factor = 1.0 / norm if usable[i] else np.nan
-        for k in range(row.size):
-            row[k] *= factor
+            for k in range(weights.size):
+                copy[0, k] = math.ldexp(np.float64(records[i, k]), -exponent)
+            one = slice(i, i + 1)
+            _center(copy, rows[one], weights, whole, means[one], squares[one], terms)
+        norm = math.sqrt(squares[i])
+        usable[i] = norm > flat * abs(means[i])
+        squares[i] = 1.0 / norm if usable[i] else np.nan
+    # They are factors now.
+    _products(squares, rows)
     return refused
 
 
