@@ -15,7 +15,14 @@ from dpfda import PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError
 from dpfda.numerics import compiled
-from dpfda.records.curves import curves_from_array, sums_in_order, units
+from dpfda.records.curves import (
+    Curves,
+    curves_from_array,
+    shape_limits,
+    standardized,
+    sums_in_order,
+    units,
+)
 from dpfda.summaries import sums
 from dpfda.summaries.sums import Summation
 from dpfda.testing import exact_totals
@@ -205,3 +212,23 @@ def test_gaps_of_any_length_are_filled_alike(
         assert total_of(mean, X, codes, True, monkeypatch) == total_of(
             mean, X, codes, False, monkeypatch
         )
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+@pytest.mark.parametrize("points", [2, 31, 32, 33, 100, 129, 257])
+def test_standardised_records_are_the_same_to_the_last_bit(points: int) -> None:
+    from dpfda.numerics import numba_units
+
+    generator = np.random.default_rng(points)
+    X = generator.normal(size=(200, points)) * 2.0 ** generator.integers(-1000, 1000, (200, 1))
+    X[:60] = generator.normal(size=(60, points)) + 10.0 ** generator.integers(0, 17, (60, 1))
+    X[60], X[61], X[62, 0], X[63, -1] = -0.0, 1.7e308, np.nan, -np.inf
+    weights = generator.uniform(0.5, 1.5, points) / points
+    usable = np.isfinite(X).all(axis=1)
+    expected = standardized(Curves(X, usable), weights)
+    rows, shaped = np.empty_like(X), np.empty(200, dtype=np.bool_)
+    refused = numba_units.standardize(X, rows, shaped, weights, *shape_limits(weights))
+    assert refused == 2
+    assert np.array_equal(shaped, expected.usable)
+    assert np.array_equal(rows[shaped], expected.values[shaped])
+    assert np.isnan(rows[~shaped]).all()

@@ -56,7 +56,8 @@ def _lane_sum(context: Any, terms: Any) -> Any:
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         word, vector = array.nitems.type, ir.VectorType(ir.DoubleType(), LANES)
-        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
+        nothing = ir.Constant(vector, [0.0] * LANES)
+        total = cgutils.alloca_once_value(builder, nothing)  # type: ignore[no-untyped-call]
         with cgutils.for_range(builder, builder.udiv(array.nitems, word(LANES))) as loop:
             place = builder.gep(array.data, [builder.mul(loop.index, word(LANES))])
             some = builder.load(builder.bitcast(place, vector.as_pointer()), align=8)
