@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dpfda.numerics import enclosures, exactness, twofold
 from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.enclosures import Enclosures
+from dpfda.numerics.errors import DpfdaError
 from dpfda.numerics.exactness import GUARD_BITS, INITIAL_BITS, nearest_integer, precision, uniform_ball
 from dpfda.numerics.twofold import Twofold
 
@@ -219,6 +220,8 @@ class _Known:
 
 def system_words(places: Places, bits: int) -> Sequence[int]:
     """Fresh bits from the operating system for each place, a multiple of 64."""
+    if bits % WORD:
+        raise DpfdaError(f"bits must be a multiple of {WORD}; found {bits}.")
     size = bits // 8
     fresh = exactness.system_bytes(size * places.size)
     if bits == WORD:

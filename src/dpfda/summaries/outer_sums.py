@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.embedding import Rows, project, row_lengths
+from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
 from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves
 from dpfda.records.second_moments import OuterSum
@@ -71,12 +71,14 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     analysis, grid, restrict = plan.basis.analysis, plan.basis.grid_points, _restriction(plan)
     # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
     largest = np.finfo(np.float64).max / 4
+    # The whole matrix is rounded, so that no coefficient depends on how many there are.
+    public, exponent, bits = quantised(analysis)
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)
             centered = np.clip(restrict(curves.values[rows], grid) - center, -largest, largest)
             centered = np.where(curves.usable[rows, None], centered, 0.0)
-            yield project(centered, analysis[:, :components])
+            yield product(centered, public[:, :components], exponent, bits)
 
 
 def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
