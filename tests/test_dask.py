@@ -185,9 +185,10 @@ def test_quantiles_gather_the_points_of_one_fit(labels):
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("unit", [PrivacyUnit("person"), PrivacyUnit("person", "add-remove")])
-def test_covariances_have_the_integers_of_one_fit(unit, grouped):
+@pytest.mark.parametrize("basis", [None, "matern:30%:1.5"])
+def test_covariances_have_the_integers_of_one_fit(unit, grouped, basis):
     whose = PERSON if grouped else None
-    estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="bound", unit=unit, basis="matern:30%:1.5")
+    estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="bound", unit=unit, basis=basis)
     pool = estimator.pooled_on(RECORDS[:1], whose)
     total = total_on_cluster(pool, da.from_array(RECORDS, chunks=(13, 5)), whose)
     prepared = estimator.prepare(RECORDS, whose)

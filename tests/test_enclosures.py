@@ -14,6 +14,7 @@ from dpfda.noise.symmetric import SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.numerics import drawing, enclosures, exactness, twofold
 from dpfda.numerics.enclosures import UNIT, Enclosures
+from dpfda.numerics.errors import DpfdaError
 from dpfda.numerics.twofold import Twofold
 from statistical import FALSE_ALARM, rounded_laplace_p_value
 
@@ -350,6 +351,11 @@ def test_two_floats_draw_the_same_integers_from_the_same_bits(name, monkeypatch)
         # Products to one float's accuracy, not accounted for, would be found out.
         patch.setattr(twofold, "_product", lambda a, b: (a * b, 0 * a * b))
         assert drawn(law, 0, 64, patch) != exact
+
+
+def test_bits_that_are_no_whole_words_are_refused():
+    with pytest.raises(DpfdaError, match=r"bits must be a multiple of 64; found 28\."):
+        drawing.system_words(np.arange(3), 28)
 
 
 def test_too_small_a_radius_would_be_found_out(monkeypatch):
