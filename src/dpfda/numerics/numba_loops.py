@@ -354,10 +354,11 @@ def fold(rows: Floats, folded: Floats) -> None:
     behind = size - half
     for i in range(rows.shape[0]):
         row, made = rows[i], folded[i]
+        # Two loops: together they take twice as long.
         for k in range(half):
-            first, last = row[k], row[size - UNSIGNED(1) - UNSIGNED(k)]
-            made[k] = first + last
-            made[behind + UNSIGNED(k)] = first - last
+            made[k] = row[k] + row[size - UNSIGNED(1) - UNSIGNED(k)]
+        for k in range(half):
+            made[behind + UNSIGNED(k)] = row[k] - row[size - UNSIGNED(1) - UNSIGNED(k)]
         if behind > half:
             made[half] = row[half]
 
