@@ -237,6 +237,13 @@ class TestRelease:
         assert [line.label, *(other.label for other in others)] == NAMES
         assert line.band == others[0].band
 
+    def test_it_says_what_noise_each_channel_has(self):
+        box, shares = (vector(**by).fit(PATHS).release_ for by in ({}, {"epsilon": None, "rho": 1.0}))
+        cells = box["y"].noise.components
+        said = f"y: cells: K-norm noise of a box on {3 * cells} coefficients, of which it has {cells};"
+        assert said in str(box)
+        assert "mechanism:    x: gaussian: Gaussian noise on" in str(shares)
+
     def test_parts_of_other_releases_are_refused(self):
         one, other = (vector().fit(PATHS).release_ for _ in range(2))
         with pytest.raises(ParameterError, match="be released together"):

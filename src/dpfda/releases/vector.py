@@ -175,5 +175,9 @@ class ReleasedVector(Release):
             ],
         )
 
+    def lines(self) -> dict[str, str]:
+        said = [f"{name}: {mean.lines()['mechanism']}" for name, mean in self.means.items()]
+        return {"mechanism": "; ".join(said)}
+
     def facts(self) -> dict[str, object]:
         return {"channels": list(self.names), "domain_range": list(self.domain_range)}
