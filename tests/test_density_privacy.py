@@ -117,7 +117,7 @@ def test_released_counts_have_the_stated_law_and_no_other() -> None:
     density = PrivateDensity(0.5, domain=(0, 1), cells=50)
     points = np.repeat((np.arange(50) + 0.5) / 50, np.arange(50))
     errors = []
-    for _ in range(60):
+    for _ in range(80):
         release = density.fit(points).release_
         errors += (release.raw.counts - np.arange(50)).tolist()
     # Scale 2 / epsilon = 4 persons.

@@ -75,7 +75,7 @@ def test_laplace_scales_are_the_width_over_epsilon(neighbours: str, start: list[
 def test_released_counts_have_the_stated_law_and_no_other() -> None:
     made = PrivateSurvival(0.5, domain=(0, 1), cells=80, unit=PrivacyUnit("person", "add-remove"))
     errors = []
-    for _ in range(60):
+    for _ in range(110):
         errors += made.fit([0.5, 2]).release_.counts[0][40:-1].tolist()
     # Scale 1 / epsilon = 2 persons.
     law = lambda x: np.where(x < 0, np.exp(x / 2) / 2, 1 - np.exp(-x / 2) / 2)  # noqa: E731
