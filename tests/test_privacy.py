@@ -83,6 +83,11 @@ AUDITED = {
         [0.6, -0.8, 0.0],
         12_000,
     ),
+    "block of 3": (
+        PrivateMean(2.0, bounds=L2Ball(1.0), basis=BASIS, mechanism=KNorm(block_sizes=3)),
+        [1.0, 2.0, -3.0],
+        40_000,
+    ),
     "block of 2 with a delta": (
         PrivateMean(2.0, 0.1, bounds=L2Ball(1.0), basis=BASIS, mechanism=KNorm(block_sizes=2)),
         [0.6, -0.8, 0.0],

@@ -144,7 +144,7 @@ class TestIntegral:
         inner = [point for point in release.grid_points if low < point < high]
         expected = 0.0
         for a, b in zip([low, *inner], [*inner, high], strict=True):
-            expected += quad(release, a, b, epsabs=1e-12, limit=200)[0]
+            expected += quad(release, a, b, epsabs=1e-12, epsrel=1e-11, limit=200)[0]
         assert math.isclose(release.integral(), expected, rel_tol=1e-8, abs_tol=1e-9)
 
     def test_additive_and_signed(self, release: ReleasedFunction) -> None:
