@@ -23,19 +23,22 @@ FILES = sorted(
 )
 A_VERB = '''
 import typer
-from dpfda.front.command.declared import Given, Option, Verb
+from dpfda.front.command.verb import Verb
 
-def greet(given: Given) -> None:
-    """Greet somebody, as often as is asked for."""
-    for _ in range(given.times):
-        typer.echo(f"Good day, {given.name}.")
+def greet(name: str = "stranger", *, repeat: int = 1, as_json: bool = False) -> None:
+    """Greet somebody, as often as is asked for.
 
-VERB = Verb(
-    "greet", greet,
-    (Option("name", "", "NAME", "Whom.", default="stranger"),
-     Option("times", "--times", "N", "How often.", type=int, default=1)),
-    ("dpfda greet Ada --times 2",),
-)
+    Parameters
+    ----------
+    name : NAME
+        Whom.
+    repeat : --times N ($GREET_TIMES)
+        How often.
+    """
+    for _ in range(repeat):
+        typer.echo(f"Good day, {name}.")
+
+VERB = Verb("greet", greet, ("dpfda greet Ada --times 2",))
 '''
 A_PUBLICATION = """
 from dpfda.front.command.publishing import Publication
@@ -74,7 +77,11 @@ def test_a_verb_is_one_file(with_files):
     assert "Greet somebody" in run("--help", command=command).stdout
     told = run("greet", "Ada", "--times", 2, command=command)
     assert (told.exit_code, told.stdout) == (0, "Good day, Ada.\nGood day, Ada.\n")
-    assert "dpfda greet Ada --times 2" in run("greet", "-h", command=command).stdout
+    helped = " ".join(run("greet", "-h", command=command).stdout.split())
+    assert "dpfda greet Ada --times 2" in helped
+    for words in ("Whom.", "--times N How often. [env var: GREET_TIMES]", "Print one JSON object"):
+        assert words in helped, words
+    assert "Parameters" not in helped
 
 
 def test_a_verb_that_publishes_is_one_declaration(with_files, tmp_path):

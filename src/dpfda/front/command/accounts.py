@@ -6,21 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.front.command.declared import Given
 from dpfda.front.command.running import note
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost
-    from dpfda.privacy.ledger import Ledger, Record
+    from dpfda.privacy.ledger import DatasetLedger, Ledger, Record
 
 
-class Charged:
-    """A ledger that remembers the row of its charge, so that the file is noted on that one."""
+class Account:
+    """A data set's ledger that remembers the row of its charge: the file is noted on that one."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, dataset: str) -> None:
         self.ledger = ledger
-        self.path = ledger.path
+        self.dataset = dataset
         self.row: Record | None = None
 
     def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record:
@@ -28,31 +27,19 @@ class Charged:
         self.row = self.ledger.charge(dataset, costs, entry)
         return self.row
 
-    def note_file(self, dataset: str, file: Path) -> None:
+    def payer(self) -> DatasetLedger:
+        """What an estimator charges."""
+        from dpfda.privacy.ledger import DatasetLedger
+
+        return DatasetLedger(self, self.dataset)
+
+    def note_file(self, file: Path) -> None:
         """Note the file on the row."""
-        self.ledger.note_file(dataset, file, self.row)
+        self.ledger.note_file(self.dataset, file.resolve(), self.row)
 
 
-def name_account(given: Given) -> str:
-    """Fill in the ledger and the data set that are named once; where the ledger is named, in words."""
-    from dpfda.privacy.ledger import named_once
-
-    named = named_once()
-    typed = given.ledger is not None and given.ledger != named.ledger
-    given.ledger = given.ledger or named.ledger
-    given.dataset = given.dataset or named.dataset
-    return "" if typed or named.ledger is None else f", as {named.where['ledger']} says"
-
-
-def opened_ledger(file: Path | None, dataset: str | None, where: str = "") -> Charged | None:
-    """The ledger that a release is charged to, with its data set in it; None where none is named.
-
-    Parameters
-    ----------
-    file, dataset
-        As they were given or named once.
-    where : str
-        What names the file, in words.
+def opened_account(file: Path | None, dataset: str | None) -> Account | None:
+    """What a release is charged to, given or named once; None where none is named.
 
     Raises
     ------
@@ -61,8 +48,11 @@ def opened_ledger(file: Path | None, dataset: str | None, where: str = "") -> Ch
     LedgerError
         If the file is no ledger or does not know the data set.
     """
-    from dpfda.privacy.ledger import Ledger
+    from dpfda.privacy.ledger import Ledger, named_once
 
+    named = named_once()
+    typed = named.ledger is None or file not in (None, named.ledger)
+    file, dataset = file or named.ledger, dataset or named.dataset
     if (file is None) != (dataset is None):
         raise ParameterError(
             "--ledger and --dataset",
@@ -75,5 +65,6 @@ def opened_ledger(file: Path | None, dataset: str | None, where: str = "") -> Ch
         return None
     account = Ledger(file)
     account.budget(dataset)
+    where = "" if typed else f", as {named.where['ledger']} says"
     note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
-    return Charged(account)
+    return Account(account, dataset)

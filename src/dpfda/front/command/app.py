@@ -12,8 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from dpfda.front.command import verbs
-from dpfda.front.command.declared import Declared, Given, Group
+from dpfda.front.command.declared import Declared, Given
 from dpfda.front.command.running import EXIT_CODES, epilog, flowing, guarded
+from dpfda.front.command.verb import Group
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 

@@ -1,17 +1,17 @@
-"""How a verb is declared: its options, its words and its examples, in one object a file."""
+"""What every verb declares: its name, its words, its examples, and each of its options."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Annotated, Any, Protocol
 
 import typer
 
-from dpfda.front.command.documented import Parameter, documented
+from dpfda.front.command.documented import Parameter
 
 # What a person typed, by the names of the parameters.
 Given = SimpleNamespace
@@ -109,13 +109,6 @@ class Declared(Protocol):
     def run(self, given: Given, /) -> None: ...
 
 
-def told(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
-    """Options worded by the docstrings of estimators, the first one first."""
-    known = documented(tuple(estimators))
-    flags = {option.name: option.flag for option in options}
-    return [option.told(known, flags) for option in options]
-
-
 def _typed(words: str, flags: Mapping[str, str]) -> str:
     """Words with parameters as they are typed: for ``center="private"``, --center private."""
 
@@ -125,64 +118,3 @@ def _typed(words: str, flags: Mapping[str, str]) -> str:
         return f"{known} {value.strip(QUOTES)}".strip() if known else match[1]
 
     return re.sub(r"`+([^`]+)`+", name, words)
-
-
-@dataclass(frozen=True)
-class Verb:
-    """A verb of the command: one file in `verbs` that holds it as ``VERB``, found by scan.
-
-    Parameters
-    ----------
-    name : str
-        As it is typed.
-    run : callable
-        Takes what was given. Its docstring is the help page unless `words` are given.
-    options : sequence of Option, or callable
-        Callable, where they are those of another verb: asked for when they are needed.
-    examples : sequence of str
-        Lines that can be typed.
-    panel : str, optional
-        Where the list of verbs has it.
-    words : str, optional
-    estimators : sequence of str
-        "module:Class" whose docstrings the options are worded by, the first one first.
-    """
-
-    name: str
-    run: Callable[[Given], None]
-    options: Sequence[Option] | Callable[[], Sequence[Option]] = ()
-    examples: Sequence[str] = ()
-    panel: str | None = None
-    words: str | None = None
-    estimators: Sequence[str] = ()
-
-    @property
-    def help(self) -> str:
-        """What the verb does."""
-        return self.words or self.run.__doc__ or ""
-
-    def told(self) -> list[Option]:
-        """The options as they are shown."""
-        given = self.options
-        return told(given() if callable(given) else given, self.estimators)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Verbs under one name, such as ``dpfda ledger show``.
-
-    Parameters
-    ----------
-    name, help, examples, panel
-        As of a `Verb`.
-    verbs : sequence of Declared
-    default : str, optional
-        Which one is meant where an option comes first.
-    """
-
-    name: str
-    help: str
-    verbs: Sequence[Declared]
-    examples: Sequence[str] = ()
-    panel: str | None = None
-    default: str | None = None

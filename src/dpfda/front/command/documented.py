@@ -77,7 +77,7 @@ def _parameters(home: str) -> dict[str, tuple[str, str, Any]]:
     if source is None:
         raise ModuleNotFoundError(module)
     (found,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
-    words = _described(ast.get_docstring(found) or "")
+    words = described(ast.get_docstring(found) or "")
     made = [n for n in found.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
     pairs = _defaults(made[0].args) if made else _fields(found)
     return {key: (*words.get(key, ("", "")), default) for key, default in pairs}
@@ -106,7 +106,7 @@ def _defaults(arguments: ast.arguments) -> list[tuple[str, Any]]:
     return [(a.arg, d.value if isinstance(d, ast.Constant) else None) for a, d in pairs]
 
 
-def _described(docstring: str) -> dict[str, tuple[str, str]]:
+def described(docstring: str) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter in a numpydoc docstring."""
     _, _, after = inspect.cleandoc(docstring).partition("Parameters\n----------\n")
     section = re.split(r"\n\n.+\n---+\n", after)[0]

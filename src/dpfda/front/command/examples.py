@@ -24,7 +24,9 @@ NORM_BOUND = Option(
 )  # fmt: skip
 
 
-def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence[str]) -> Publication:
+def machine(
+    name: str, words: str, estimators: Sequence[str], examples: Sequence[str], plans: Sequence[str]
+) -> Publication:
     """A verb that publishes a function of inputs."""
     return Publication(
         name=name,
@@ -38,6 +40,7 @@ def machine(name: str, words: str, estimators: Sequence[str], examples: Sequence
         found=lambda given, table: _features(given, len(table.columns)),
         csv=False,
         examples=examples,
+        plans=plans,
     )
 
 

@@ -11,11 +11,11 @@ from dpfda.front.command.running import FAILED, fail
 from dpfda.numerics.errors import DpfdaError, LedgerError
 
 if TYPE_CHECKING:
-    from dpfda.front.command.accounts import Charged
+    from dpfda.front.command.accounts import Account
     from dpfda.privacy.ledger import Ledger
 
 
-def save(release: Any, out: Path, account: Charged | None = None) -> None:
+def save(release: Any, out: Path, account: Account | None = None) -> None:
     """Write a release, or else keep it beside the ledger or in the folder for temporary files, and fail.
 
     The release is public once its noise is drawn, so any place is allowed. The message says where it is.
@@ -27,7 +27,7 @@ def save(release: Any, out: Path, account: Charged | None = None) -> None:
         name = f"{out.stem}.row-{row.number}.json" if row is not None else f"{out.stem}.kept.json"
         folders = [Path(tempfile.gettempdir()), Path.home()]
         if account is not None:
-            folders.insert(0, account.path.parent)
+            folders.insert(0, account.ledger.path.parent)
         kept = _kept(release, [folder / name for folder in folders])
         if kept is None:
             fail(
@@ -38,8 +38,8 @@ def save(release: Any, out: Path, account: Charged | None = None) -> None:
         remedy = f"Move it to {str(out)!r} yourself."
         if account is not None and row is not None:
             with suppress(LedgerError):
-                account.note_file(row.dataset, kept)
-                words = f"dpfda ledger recover {account.path} {row.number} {out}"
+                account.note_file(kept)
+                words = f"dpfda ledger recover {account.ledger.path} {row.number} {out}"
                 remedy = f"Put it in its place with: {words}"
         fail(
             f"{error} The release counts, and is kept in {str(kept)!r}. Running again would be a second "

@@ -5,10 +5,14 @@ What an option means is said by the docstring of the estimator; here stands how 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dpfda.front.command.declared import DOCSTRING, REQUIRED, Option
+from dpfda.front.command.documented import documented
 
+# Where a help page lists options, in this order.
 PRIVACY = "Privacy (public choices)"
 BOUND = "Bound on one record: give exactly one (public, never read from the data)"
 CURVE = "Curve (public choices)"
@@ -17,6 +21,7 @@ MODEL = "Function (public choices)"
 COUNTED = "What is counted: --column, or --counts with --edges"
 READING = "Reading the file"
 OUTPUT = "Output"
+PANELS = (None, COUNTED, PRIVACY, BOUND, MODEL, DENSITY, CURVE, READING, OUTPUT)
 # Where the list of verbs has them.
 PUBLISHING, RELEASED = "Publish a function of private data", "Read what was published, at no cost"
 PLANNING = "Plan, and keep a budget"
@@ -166,6 +171,33 @@ Y_LABEL = Option(
     "'temperature (degrees C)'",
     CURVE, default=None,
 )  # fmt: skip
+
+
+def _column(name: str, flag: str, words: str) -> Option:
+    return Option(name, flag, "COLUMN", words, READING, default=None)
+
+
+COLUMNS = Option("columns", "--columns", "PATTERN", "Columns of the curve, by name. Example: --columns "
+                 "'cca_*'", READING, default=None)  # fmt: skip
+DATES = Option(
+    "dates", "--dates", "iso|FORMAT",
+    "Times (or the labels of the curve's columns) are dates: 2024-03-01, or as a format says, such as "
+    "%d.%m.%Y. They become days since the first end of --domain, else since the first label.",
+    READING, default=None,
+)  # fmt: skip
+WIDE = (DOMAIN, X_LABEL, Y_LABEL, COLUMNS, GROUPS, DECIMAL, DATES, GRID)
+LONG = (
+    _column("id", "--id", "Long layout: whose curve. Needs --domain."),
+    _column("time", "--time", "Long layout: where on the axis."),
+    _column("value", "--value", "Long layout: how much."),
+)
+CURVE_FILE = Option(
+    "file", "", "FILE",
+    "CSV, Parquet or Feather file, private, or - for standard input. Wide: a row a curve, the header "
+    "being the grid where it is numbers. Long, where the verb takes it: a row an "
+    "observation (--id, --time, --value).",
+    type=FILE.type, default=REQUIRED,
+)  # fmt: skip
 RELEASE_FILE = Option(
     "file",
     "",
@@ -214,3 +246,16 @@ def output(name: str, metavar: str, words: str, required: bool = False) -> Optio
 OUT = output("out", "F.json", "The release. Everything in it is public.", required=True)
 PLOT = output("plot", "F.png", "A picture: .png, .pdf or .svg (extra dpfda[plot]).")
 CSV = output("csv", "F.csv", "A table of values, with the simultaneous 95% band where there is one.")
+# What the verbs that are functions have in common, by parameter.
+SHARED = _table(
+    RELEASE_FILE, AS_JSON, OVERWRITE, GIVEN, AGREEMENT, CUSTODY_KEYS, OUT, PLOT, CSV, COLUMNS, GROUPS,
+    *LONG, DECIMAL, DATES, replace(PARAMETERS["ledger"], panel=None), replace(DATASET, panel=None),
+)  # fmt: skip
+
+
+def told(options: Sequence[Option], estimators: Sequence[str] = ()) -> list[Option]:
+    """Options in the order of their panels, worded by the docstrings of estimators, the first first."""
+    known = documented(tuple(estimators))
+    flags = {option.name: option.flag for option in options}
+    ordered = sorted(options, key=lambda option: PANELS.index(option.panel))
+    return [option.told(known, flags) for option in ordered]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.front.command import options as o
-from dpfda.front.command.accounts import Charged, name_account, opened_ledger
-from dpfda.front.command.declared import Given, Option, told
+from dpfda.front.command.accounts import Account, opened_account
+from dpfda.front.command.declared import Given, Option
 from dpfda.front.command.documented import documented
 from dpfda.front.command.reading import Reader, located
 from dpfda.front.command.running import FAILED, fail, note, tell, warn
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # Makes a file out of a release.
 Writer = Callable[[Any, Path], object]
-# The order in which a help page lists the options.
-PANELS = (None, o.COUNTED, o.PRIVACY, o.BOUND, o.MODEL, o.DENSITY, o.CURVE, o.READING, o.OUTPUT)
 # What is planned of data that are not known yet.
 TRIED_UNITS, TRIED_POINTS = 100, 24
 FOOT = (
@@ -40,8 +38,12 @@ class Publication:
 
     Parameters
     ----------
-    name, words, examples
+    name, examples
         As of a `Verb`.
+    words : str
+        What the verb does.
+    plans : sequence of str
+        Examples of its plan.
     estimators : sequence of str
         "module:Class": the estimator, then those that its docstring refers to.
     reader : Reader
@@ -69,6 +71,7 @@ class Publication:
     estimators: Sequence[str]
     reader: Reader
     examples: Sequence[str]
+    plans: Sequence[str] = ()
     trial: Callable[[Any], object] | None = None
     bounded: bool = False
     options: Sequence[Option] = ()
@@ -94,27 +97,29 @@ class Publication:
             made["epsilon"] = replace(made["epsilon"], default=None)
         return {name: option for name, option in made.items() if name in known}
 
-    def told(self) -> list[Option]:
-        """All options, in the order of their panels."""
+    @property
+    def chosen(self) -> dict[str, Option]:
+        """Options that state public choices, by name."""
         bounds = o.BOUNDS if self.bounded else ()
-        parameters = {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
-        files = [option for option, _ in self.outputs]
+        return {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
+
+    def told(self) -> list[Option]:
+        """All options."""
+        outputs = (o.OUT, *(option for option, _ in self.outputs), *((o.CSV,) if self.csv else ()))
         options = (
-            *self.reader.options, *parameters.values(), o.DATASET, o.OUT, *files,
-            *((o.CSV,) if self.csv else ()), o.PLOT, o.OVERWRITE, o.AS_JSON,
+            *self.reader.options, *self.chosen.values(), o.DATASET, *outputs, o.PLOT, o.OVERWRITE,
+            o.AS_JSON,
         )  # fmt: skip
-        return told(sorted(options, key=lambda option: PANELS.index(option.panel)), self.estimators)
+        return o.told(options, self.estimators)
 
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
         from dpfda.front.command.checks import check_size
         from dpfda.front.command.outputs import check_outputs
-        from dpfda.privacy.ledger import DatasetLedger
         from dpfda.privacy.words import cautions
         from dpfda.summaries.estimator import addressed
 
         check_size(given)
-        where = name_account(given)
         estimator = self.estimator(given)
         guarantee = estimator.asked()
         special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
@@ -126,13 +131,13 @@ class Publication:
         }
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         (self.trial or try_plan)(estimator)
-        account = opened_ledger(given.ledger, given.dataset, where)
+        account = opened_account(given.ledger, given.dataset)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
         _show(warnings)
         table = self.reader.read(given)
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
         if account is not None:
-            estimator.set_params(ledger=DatasetLedger(account, given.dataset))
+            estimator.set_params(ledger=account.payer())
         estimator.set_params(**addressed(type(estimator), from_file))
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
@@ -142,8 +147,8 @@ class Publication:
             notes = self.reader.notes(given, table, release)
             _show(new, notes)
             if account is not None:
-                account.note_file(given.dataset, given.out.resolve())
-            told_files(release, files, given, warnings=warnings + new, notes=notes)
+                account.note_file(given.out)
+            tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
     def estimator(self, given: Given) -> Any:
         """The estimator with the public parameters that were given."""
@@ -163,7 +168,7 @@ class Publication:
         with alone():
             return kind(**known)
 
-    def _write(self, release: Any, given: Given, account: Charged | None) -> dict[str, str]:
+    def _write(self, release: Any, given: Given, account: Account | None) -> dict[str, str]:
         special = [
             (option.name.replace("_", " "), getattr(given, option.name), writer)
             for option, writer in self.outputs
@@ -218,7 +223,7 @@ def write_release(
     out: Path,
     csv: Path | None,
     plot: Path | None,
-    account: Charged | None = None,
+    account: Account | None = None,
     special: Sequence[tuple[str, Path | None, Writer]] = (),
 ) -> dict[str, str]:
     """Write the release, then what can be made from it again; paths by what they hold."""
@@ -257,12 +262,12 @@ def words(release: Release, files: Mapping[str, str]) -> str:
     return "\n".join([repr(release), *(f"  {name + ':':<13} {fact}" for name, fact in facts.items())])
 
 
-def told_files(release: Any, files: Mapping[str, str], given: Given, **more: object) -> None:
+def tell_files(release: Release, files: Mapping[str, str], as_json: bool, **more: object) -> None:
     """Print what was published and written: in words, or as JSON with more that is told there."""
-    if given.as_json:
+    if as_json:
         tell(release.summary() | {"files": files, **more})
     else:
-        shown = f"Next: dpfda show {shlex.quote(str(given.out))}"
+        shown = f"Next: dpfda show {shlex.quote(files['release'])}"
         tell(f"{words(release, files)}\n{shown}   (what is promised, in plain words)")
 
 

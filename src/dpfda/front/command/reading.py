@@ -56,33 +56,8 @@ class Reader(Protocol):
         """What is said of the reading."""
 
 
-def _column(name: str, flag: str, words: str) -> Option:
-    return Option(name, flag, "COLUMN", words, o.READING, default=None)
-
-
-COLUMNS = Option("columns", "--columns", "PATTERN", "Columns of the curve, by name. Example: --columns "
-                 "'cca_*'", o.READING, default=None)  # fmt: skip
-DATES = Option(
-    "dates", "--dates", "iso|FORMAT",
-    "Times (or the labels of the curve's columns) are dates: 2024-03-01, or as a format says, such as "
-    "%d.%m.%Y. They become days since the first end of --domain, else since the first label.",
-    o.READING, default=None,
-)  # fmt: skip
 # What may be asked for where values are missing; the last of curves' means alone.
 MISSING = ("refuse", "complete", "pooled")
-WIDE = (o.DOMAIN, o.X_LABEL, o.Y_LABEL, COLUMNS, o.GROUPS, o.DECIMAL, DATES, o.GRID)
-LONG = (
-    _column("id", "--id", "Long layout: whose curve. Needs --domain."),
-    _column("time", "--time", "Long layout: where on the axis."),
-    _column("value", "--value", "Long layout: how much."),
-)
-CURVE_FILE = Option(
-    "file", "", "FILE",
-    "CSV, Parquet or Feather file, private, or - for standard input. Wide: a row a curve, the header "
-    "being the grid where it is numbers. Long, where the verb takes it: a row an "
-    "observation (--id, --time, --value).",
-    type=o.FILE.type, default=REQUIRED,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,7 +74,7 @@ class Curves:
 
     @property
     def options(self) -> Sequence[Option]:
-        return (CURVE_FILE, *WIDE, *(LONG if self.long else ()))
+        return (o.CURVE_FILE, *o.WIDE, *(o.LONG if self.long else ()))
 
     def settings(self, given: Given) -> dict[str, Any]:
         from dpfda.numerics.parameters import choice
@@ -122,13 +97,13 @@ class Curves:
         }
 
     def _layout(self, given: Given) -> dict[str, str]:
-        named = {option.flag: getattr(given, option.name) for option in LONG} if self.long else {}
+        named = {option.flag: getattr(given, option.name) for option in o.LONG} if self.long else {}
         return {flag: column for flag, column in named.items() if column is not None}
 
     def read(self, given: Given, groups: str | None = None) -> Any:
         from dpfda.records import files
 
-        layout: dict[str, Any] = {option.name: getattr(given, option.name, None) for option in LONG}
+        layout: dict[str, Any] = {option.name: getattr(given, option.name, None) for option in o.LONG}
         with as_stated(given) as stated:
             return files.read_curves(
                 given.file,
@@ -313,7 +288,7 @@ def said(words: dict[str, str | None]) -> dict[str, str]:
 
 
 def _check_layout(given: Given, layout: dict[str, str]) -> None:
-    if len(layout) < len(LONG):
+    if len(layout) < len(o.LONG):
         found = " and ".join(layout)
         raise ParameterError("The long layout", "name --id, --time and --value", found)
     if given.domain is None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Group, Option, Verb
+from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
+from dpfda.front.command.verb import Group
 from dpfda.front.command.verbs import covariance, density, mean
 
 CARDS = Option(
@@ -25,13 +27,13 @@ OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
     "file", "groups", "decimal", "dates", "id", "time", "value", "counts", "edges", "multiplier",
-    "ledger", "dataset", "out", "csv", "plot", "as_json",
+    "ledger", "dataset", "out", "csv", "plot", "as_json", "components",
 }  # fmt: skip
+NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 
 
-def agree_on(
-    publication: Publication, bound: str, left_out: Sequence[str] = (), more: Sequence[Option] = ()
-) -> Verb:
+@dataclass(frozen=True)
+class AgreeOn:
     """A verb that signs the public parameters of a publication.
 
     Parameters
@@ -44,38 +46,50 @@ def agree_on(
         More of its options that a file is needed for.
     more : sequence of Option
     """
-    name, without = publication.name, LEFT_OUT | {*left_out}
 
-    def options() -> list[Option]:
-        kept = [option for option in publication.told() if option.name not in without]
-        return [CARDS, o.CUSTODY_KEYS, *more, OUT, *kept]
+    publication: Publication
+    bound: str
+    left_out: Sequence[str] = ()
+    more: Sequence[Option] = ()
+    panel: ClassVar[str | None] = None
 
-    example = (
-        f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
-        "--unit person --out agreed.json"
-    )
-    words = f"Sign the public parameters of a {name} of several custodians. No data are read."
-    signed = partial(_sign, publication)
-    return Verb(name, signed, options, (example,), words=words, estimators=publication.estimators)
+    @property
+    def name(self) -> str:
+        """That of the publication."""
+        return self.publication.name
 
+    @property
+    def help(self) -> str:
+        """What is signed."""
+        return f"Sign the public parameters of a {self.name} of several custodians. No data are read."
 
-def _sign(publication: Publication, given: Given) -> None:
-    """Read the cards, make the agreement and write it."""
-    from dpfda.front.command.outputs import check_outputs
-    from dpfda.publication.custody import Card, Keys
-    from dpfda.summaries import custodians
+    @property
+    def examples(self) -> Sequence[str]:
+        """A line that can be typed."""
+        return (
+            f"dpfda agree {self.name} north.card south.card --keys registry.keys --epsilon 1 "
+            f"{self.bound} --unit person --out agreed.json",
+        )
 
-    check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
-    missing = {"decimal": ".", "edges": None, "multiplier": 1}
-    for option in publication.told():
-        if not hasattr(given, option.name):
-            setattr(given, option.name, missing.get(option.name))
-    cards = [Card.load(card) for card in given.cards]
-    estimator = publication.estimator(given)
-    points = getattr(given, "points", None)
-    made = custodians.agree(estimator, cards, Keys.load(given.keys), points)
-    made.save(given.out)
-    typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+    def told(self) -> list[Option]:
+        """The publication's options, but for those that are about a file."""
+        without = LEFT_OUT | {*self.left_out}
+        kept = [option for option in self.publication.told() if option.name not in without]
+        return o.told([CARDS, o.CUSTODY_KEYS, *self.more, OUT, *kept], self.publication.estimators)
+
+    def run(self, given: Given) -> None:
+        """Read the cards, make the agreement and write it."""
+        from dpfda.front.command.outputs import check_outputs
+        from dpfda.publication.custody import Card, Keys
+        from dpfda.summaries import custodians
+
+        check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
+        cards = [Card.load(card) for card in given.cards]
+        missing = {option.name: NOT_GIVEN.get(option.name) for option in self.publication.told()}
+        estimator = self.publication.estimator(Given(**missing | vars(given)))
+        made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
+        made.save(given.out)
+        typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
 
 VERB = Group(
@@ -83,9 +97,9 @@ VERB = Group(
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
     (
-        agree_on(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
-        agree_on(density.VERB, "--column age:0:105"),
-        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        AgreeOn(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        AgreeOn(density.VERB, "--column age:0:105"),
+        AgreeOn(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
     ),
     panel=o.CUSTODIANS,
 )

@@ -9,6 +9,7 @@ VERB = machine(
     words="Publish a decision function of columns of a private file under differential privacy; for "
     "more than two classes one for each, under one budget.",
     estimators=("dpfda.summaries.classification:PrivateKernelClassifier",),
+    plans=("dpfda plan classify --curves 1000 --epsilon 1 --input age:18:90 --classes 0,1",),
     examples=(
         "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0,1 "
         "--groups ID --out case.json",

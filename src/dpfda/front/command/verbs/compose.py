@@ -8,43 +8,39 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
 from dpfda.front.command.running import print_json
+from dpfda.front.command.verb import Verb
 
 if TYPE_CHECKING:
     from dpfda.privacy.certificates import Certificate
 
-OPTIONS = (
-    Option(
-        "files", "", "F.json...",
-        "Releases of one data set, as written by --out, or a session's answers.",
-        type=list[Path], default=REQUIRED,
-    ),
-    Option(
-        "delta", "--delta", "D",
-        "Delta of the total, far below one over the number of units. Many pure releases then cost less "
-        "than their sum. By default the sum of the releases' deltas. Example: 1e-6",
-        default=None,
-    ),
-    Option("kind", "--kind", "KIND", "pure, approximate or zero-concentrated.", default=None),
-    o.AS_JSON,
-)  # fmt: skip
 
-
-def compose(given: Given) -> None:
+def compose(
+    files: list[Path], *, delta: str | None = None, kind: str | None = None, as_json: bool = False
+) -> None:
     """Say what releases of one data set guarantee together, and how that was found.
 
     Reads what each file says was charged. A release is counted once, however many of its copies,
     derivatives and parts are named.
+
+    Parameters
+    ----------
+    files : F.json...
+        Releases of one data set, as written by --out, or a session's answers.
+    delta : D
+        Delta of the total, far below one over the number of units. Many pure releases then cost less
+        than their sum. By default the sum of the releases' deltas. Example: 1e-6
+    kind : KIND
+        pure, approximate or zero-concentrated.
     """
     from dpfda.front.command.opening import opened
     from dpfda.privacy.composition import account
     from dpfda.privacy.written import guarantee_to_json
 
-    certificates = [opened(file).certificate for file in given.files]
-    made = account(certificates, given.kind, given.delta)
-    parts = [*zip(given.files, certificates, _repeated(certificates), strict=True)]
-    if not given.as_json:
+    certificates = [opened(file).certificate for file in files]
+    made = account(certificates, kind, delta)
+    parts = [*zip(files, certificates, _repeated(certificates), strict=True)]
+    if not as_json:
         typer.echo("\n".join([str(made), *(_words(*part) for part in parts)]))
         return
     print_json(
@@ -90,7 +86,6 @@ def _parts(certificate: Certificate) -> dict[str, Any]:
 VERB = Verb(
     "compose",
     compose,
-    OPTIONS,
     (
         "dpfda compose mean.json density.json",
         "dpfda compose mean.json density.json groups.json --delta 1e-6 --json",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.publishing import words, write_release
 from dpfda.front.command.running import tell
+from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import StorageError
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ KERNEL = "rbf:30%"
 DOMAIN = (0.0, 23.0)
 LABELS = {"domain": "hour of the day", "value": "temperature (degrees C)"}
 FILES = ("mean_day.json", "mean_day.png", "mean_day.csv")
-OUT = Option(
-    "out", "--out", "DIR",
-    "Folder for the demo's files, made if it does not exist. Files of an earlier demo are replaced.",
-    o.OUTPUT, Path, Path("dpfda-demo"),
-)  # fmt: skip
 
 
-def demo(given: Given) -> None:
+def demo(*, out: Path = Path("dpfda-demo")) -> None:
     """Publish the mean day of Seattle's temperatures, and explain each step.
 
     The data are public and ship inside the package; days of hourly temperatures stand in for private
     curves, with a day as the record to be protected.
+
+    Parameters
+    ----------
+    out : DIR
+        Folder for the demo's files, made if it does not exist. Files of an earlier demo are replaced.
     """
     from importlib.util import find_spec
 
@@ -44,8 +44,8 @@ def demo(given: Given) -> None:
     from dpfda.summaries.mean import PrivateMean
     from dpfda.summaries.settings import Domain
 
-    _make_folder(given.out)
-    release_path, plot, csv = (given.out / name for name in FILES)
+    _make_folder(out)
+    release_path, plot, csv = (out / name for name in FILES)
     for path in (release_path, plot, csv):
         check_writable(path)
     data = load_temperatures()
@@ -116,4 +116,4 @@ def _story(
     return "\n".join(lines)
 
 
-VERB = Verb("demo", demo, (OUT,), ("dpfda demo --out dpfda-demo",), o.PLANNING)
+VERB = Verb("demo", demo, ("dpfda demo --out dpfda-demo",), o.PLANNING)

@@ -35,6 +35,9 @@ VERB = Publication(
         ),
 
     ),
+    plans=(
+        "dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",
+    ),
     examples=(
         "dpfda density people.csv --epsilon 1 --column age:0:105 --out ages.json --plot ages.png",
         "dpfda density visits.csv --epsilon 1 --column lon:-4:4 --column lat:50:54 --groups patient "

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
-from dpfda.front.command.reading import COLUMNS, Curves, as_stated, same_rows
+from dpfda.front.command.reading import Curves, as_stated, same_rows
 from dpfda.numerics.errors import ParameterError
 
 # Of the grid for which a plan is tried.
@@ -62,7 +62,7 @@ class ExplainedCurves(Curves):
         known = super().options
         # What is no part of the curve is beside it in the file.
         return (
-            *(replace(option, default=REQUIRED) if option == COLUMNS else option for option in known),
+            *(replace(option, default=REQUIRED) if option == o.COLUMNS else option for option in known),
             COVARIATE,
         )
 
@@ -113,6 +113,7 @@ VERB = Publication(
             ),
         ),
     ),
+    plans=("dpfda plan effects --covariate age:20:80 --curves 2000 --epsilon 1 --bounds 0 1",),
     examples=(
         "dpfda effects scans.csv --covariate case:0:1 --covariate visit:1:5 --groups ID --epsilon 2 "
         "--bounds 0.2 0.9 --columns 'cca_*' --missing complete --out effects.json --plot effects.png",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import Given, Option, Verb
 from dpfda.front.command.running import print_json
+from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,43 +17,23 @@ if TYPE_CHECKING:
     from dpfda.views import Table
 
 BANDS = ("simultaneous", "pointwise", "measured", "confidence")
-OPTIONS = (
-    o.RELEASE_FILE,
-    Option(
-        "points", "--at", "T,T,...",
-        "Points of the domain, separated by commas; the coordinates of a point of several variables by "
-        "colons. By default the grid of the release. Example: --at 0,0.25,0.5",
-        default=None,
-    ),
-    Option(
-        "points_file", "--from", "POINTS.csv",
-        "Points from a file with a column for each axis of the release, named as that is; other columns "
-        "are not used.", type=Path, default=None,
-    ),
-    Option("derivative", "--derivative", "", "Values of the derivative, per unit of the axis.",
-           type=bool, default=False),
-    Option(
-        "band", "--band", "simultaneous|pointwise|measured|confidence",
-        "What the columns lower and upper hold for: the whole domain at once, or one point chosen in "
-        "advance; or the exact band of the noise on what was measured, which need not hold the values; "
-        "or for the mean of the population that these units are a sample of.",
-        default="simultaneous",
-    ),
-    Option("level", "--level", "P", "Probability of the band, between 0 and 1.", type=float,
-           default=0.95),
-    Option("quantiles", "--quantiles", "P,P,...",
-           "Of a density on an interval: the values below which these shares lie. Example: "
-           "--quantiles 0.1,0.5,0.9", default=None),
-    o.GIVEN,
-    Option("sample", "--sample", "N", "Of a density: this many synthetic points, drawn from it.",
-           type=int, default=None),
-    o.output("csv", "F.csv", "Write the table."),
-    o.OVERWRITE,
-    o.AS_JSON,
-)  # fmt: skip
 
 
-def evaluate(given: Given) -> None:
+def evaluate(
+    file: Path,
+    *,
+    points: str | None = None,
+    points_file: Path | None = None,
+    derivative: bool = False,
+    band: str = BANDS[0],
+    level: float = 0.95,
+    quantiles: str | None = None,
+    given: str | None = None,
+    sample: int | None = None,
+    csv: Path | None = None,
+    overwrite: bool = False,
+    as_json: bool = False,
+) -> None:
     """Values of a release at any points, with a band around them. Costs no privacy.
 
     The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
@@ -62,6 +42,30 @@ def evaluate(given: Given) -> None:
     the latter ask for --band confidence of a mean. In a comparison each band holds with --level by
     itself. What has no band (components, a covariance of a private number of units, some predictors)
     is given without, and standard error says why. A classifier says which class it predicts, too.
+
+    Parameters
+    ----------
+    points : --at T,T,...
+        Points of the domain, separated by commas; the coordinates of a point of several variables by
+        colons. By default the grid of the release. Example: --at 0,0.25,0.5
+    points_file : --from POINTS.csv
+        Points from a file with a column for each axis of the release, named as that is; other columns
+        are not used.
+    derivative
+        Values of the derivative, per unit of the axis.
+    band : simultaneous|pointwise|measured|confidence
+        What the columns lower and upper hold for: the whole domain at once, or one point chosen in
+        advance; or the exact band of the noise on what was measured, which need not hold the values;
+        or for the mean of the population that these units are a sample of.
+    level : P
+        Probability of the band, between 0 and 1.
+    quantiles : P,P,...
+        Of a density on an interval: the values below which these shares lie. Example: --quantiles
+        0.1,0.5,0.9
+    sample : N
+        Of a density: this many synthetic points, drawn from it.
+    csv : F.csv
+        Write the table.
     """
     from dpfda.front.command.opening import conditional, opened
     from dpfda.front.command.outputs import check_outputs
@@ -69,42 +73,37 @@ def evaluate(given: Given) -> None:
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
 
-    choice(given.band, "--band", BANDS)
-    points: Any = None if given.points is None else _points(given.points)
-    if points is not None and given.points_file is not None:
+    choice(band, "--band", BANDS)
+    at: Any = None if points is None else _points(points)
+    if points is not None and points_file is not None:
         raise ParameterError("--from", "be given, or --at, and not both", "both")
-    read = {"F.json": given.file, "--from": given.points_file}
-    inputs = {name: path for name, path in read.items() if path is not None}
-    check_outputs({"--csv": given.csv}, inputs, given.overwrite)
-    release = opened(given.file)
-    if given.given is not None:
-        release = conditional(release, given.given)
-    if given.points_file is not None:
-        points = _read(given.points_file, release)
-    if given.derivative:
+    inputs = {"F.json": file} | ({} if points_file is None else {"--from": points_file})
+    check_outputs({"--csv": csv}, inputs, overwrite)
+    release = opened(file) if given is None else conditional(opened(file), given)
+    if points_file is not None:
+        at = _read(points_file, release)
+    if derivative:
         release = _derivative(release)
-    kind = given.band if given.band in BANDS[2:] else None
-    if given.quantiles is not None or given.sample is not None:
-        table = _of_density(release, given.quantiles, given.sample)
+    if quantiles is not None or sample is not None:
+        table = _of_density(release, quantiles, sample)
     else:
-        table = _with_labels(
-            release, release.table(points, given.level, given.band != "pointwise", kind)
-        )
+        kind = band if band in BANDS[2:] else None
+        table = _with_labels(release, release.table(at, level, band != "pointwise", kind))
         if release.bandless:
             typer.echo(f"no band: {release.bandless}", err=True)
-    if given.csv is not None:
-        write_text(given.csv, to_csv(table))
-    if given.as_json:
-        about = {"derivative": given.derivative, "band": given.band, "level": given.level}
-        print_json(about | {name: column.tolist() for name, column in table.columns.items()})
-    elif given.csv is None:
-        cells = {
-            name: [value if isinstance(value, str) else f"{value:.6g}" for value in column.tolist()]
-            for name, column in table.columns.items()
-        }
-        typer.echo(aligned(cells))
+    if csv is not None:
+        write_text(csv, to_csv(table))
+    columns = {name: column.tolist() for name, column in table.columns.items()}
+    if as_json:
+        print_json({"derivative": derivative, "band": band, "level": level, **columns})
+    elif csv is None:
+        typer.echo(aligned({name: [*map(_told, column)] for name, column in columns.items()}))
     else:
-        typer.echo(f"{len(next(iter(table.columns.values())))} points written to {given.csv}")
+        typer.echo(f"{len(next(iter(columns.values())))} points written to {csv}")
+
+
+def _told(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _read(path: Path, release: Release) -> Any:
@@ -184,7 +183,6 @@ def _points(text: str) -> list[list[float]]:
 VERB = Verb(
     "eval",
     evaluate,
-    OPTIONS,
     (
         "dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv",
         "dpfda eval incomes.json --given age=40 --quantiles 0.1,0.5,0.9",

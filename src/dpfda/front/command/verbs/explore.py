@@ -9,23 +9,23 @@ from importlib.util import find_spec
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import Given, Option, Verb
+from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import MissingExtraError, ParameterError
 
-OPTIONS = (
-    Option("port", "--port", "P", "Port of this machine; by default one that is free.", type=int,
-           default=0),
-    Option("no_browser", "--no-browser", "", "Print the address and open no browser.", type=bool,
-           default=False),
-)  # fmt: skip
 
-
-def explore(given: Given) -> None:
+def explore(*, port: int = 0, no_browser: bool = False) -> None:
     """Try epsilon, bounds and the number of people on made-up curves, in a browser on this machine.
 
     A page with sliders shows an imaginary release with its band, the error to expect and the words, and
     the command line for the same. It takes no file: the curves are made up, or public data that ship
     with the package. Only this machine can reach it, at an address with a secret part. Ctrl-C stops it.
+
+    Parameters
+    ----------
+    port : P
+        Port of this machine; by default one that is free.
+    no_browser
+        Print the address and open no browser.
     """
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
@@ -35,16 +35,15 @@ def explore(given: Given) -> None:
     from dpfda.front.explorer.server import serve
 
     matplotlib.use("Agg")
-    if not 0 <= given.port <= 65535:
-        raise ParameterError("--port", "lie between 0 and 65535", given.port)
-    server, address = serve(given.port)
+    if not 0 <= port <= 65535:
+        raise ParameterError("--port", "lie between 0 and 65535", port)
+    server, address = serve(port)
     with server, suppress(KeyboardInterrupt):
         typer.echo(f"Explorer: {address}\nOn this machine only; no file is read. Ctrl-C stops it.")
-        if not given.no_browser:
+        if not no_browser:
             webbrowser.open(address)
         server.serve_forever()
     typer.echo("stopped")
 
 
-VERB = Verb("explore", explore, OPTIONS, ("dpfda explore", "dpfda explore --port 8600 --no-browser"),
-            o.PLANNING)  # fmt: skip
+VERB = Verb("explore", explore, ("dpfda explore", "dpfda explore --port 8600 --no-browser"), o.PLANNING)

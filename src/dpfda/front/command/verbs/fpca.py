@@ -29,6 +29,7 @@ VERB = Publication(
         ),
     ),
     settings=covariance_settings,
+    plans=("dpfda plan fpca --curves 500 --epsilon 1 --bounds 0 1 --n-components 2",),
     examples=(
         "dpfda fpca demand.csv --epsilon 1 --center mean.json --radius 450 --out pca.json "
         "--plot pca.png",

@@ -7,35 +7,35 @@ from pathlib import Path
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
-
-OPTIONS = (
-    Option("name", "", "NAME", "What the party is called, in letters, digits and dashes.",
-           default=REQUIRED),
-    Option("units", "--units", "N",
-           "Of a custodian: how many units (persons) it will bring. Public; leave it out under "
-           "add-remove neighbours, where it is private, and for the coordinator.",
-           type=int, default=None),
-    Option("folder", "--folder", "DIR", "Where both files are written.", type=Path, default=Path()),
-)  # fmt: skip
+from dpfda.front.command.verb import Verb
 
 
-def make(given: Given) -> None:
+def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
     """Make keys for one release of several custodians: NAME.keys, secret, and NAME.card, public.
 
     Send the card to the coordinator. The keys hold for one release and are wiped when they are used; who
     copies them beforehand can undo the masks.
+
+    Parameters
+    ----------
+    name : NAME
+        What the party is called, in letters, digits and dashes.
+    units : N
+        Of a custodian: how many units (persons) it will bring. Public; leave it out under add-remove
+        neighbours, where it is private, and for the coordinator.
+    folder : DIR
+        Where both files are written.
     """
     from dpfda.publication.custody import Keys
     from dpfda.releases.files import check_writable
 
-    card = check_writable(given.folder / f"{given.name}.card")
-    keys = Keys.make(given.name, given.units)
-    secret = keys.save(given.folder / f"{given.name}.keys")
+    card = check_writable(folder / f"{name}.card")
+    keys = Keys.make(name, units)
+    secret = keys.save(folder / f"{name}.keys")
     keys.save_card(card)
     typer.echo(
         f"{secret} (secret, for one release), {card} (public)\nNext: send the card to the coordinator"
     )
 
 
-VERB = Verb("keys", make, OPTIONS, ("dpfda keys north --units 120",), o.CUSTODIANS)
+VERB = Verb("keys", make, ("dpfda keys north --units 120",), o.CUSTODIANS)

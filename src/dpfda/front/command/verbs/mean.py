@@ -55,6 +55,12 @@ VERB = Publication(
     bounded=True,
     options=(o.MECHANISM, PRIOR),
     settings=_settings,
+    plans=(
+        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
+        "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
+        "dpfda plan mean --missing pooled --curves 5000 --bounds -4 4 --epsilon 1",
+    ),
     examples=(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "
         "--missing complete --out fa.json --plot fa.png",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command import verbs
-from dpfda.front.command.declared import Given, Group, Option, Verb
-from dpfda.front.command.publishing import PANELS, Publication
+from dpfda.front.command.declared import Given, Option
+from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
+from dpfda.front.command.verb import Group
 
 WORDS = """What to expect of {what} of N units at epsilon E, or what it needs. No file is read.
 
@@ -60,70 +61,60 @@ LATE = Option(
     "late", "--late", "", "Follow-ups may begin late, so that their beginnings are counted.",
     o.CURVE, bool, False,
 )  # fmt: skip
-EXAMPLES = {
-    "mean": (
-        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
-        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
-        "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
-        "dpfda plan mean --missing pooled --curves 5000 --bounds -4 4 --epsilon 1",
-    ),
-    "density": ("dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",),
-    "quantiles": ("dpfda plan quantiles --column income:0:1000000 --curves 500 --error 1%",),
-    "survival": ("dpfda plan survival --curves 228 --top 1100 --error 0.02",),
-    "effects": ("dpfda plan effects --covariate age:20:80 --curves 2000 --epsilon 1 --bounds 0 1",),
-    "compare": ("dpfda plan compare --curves 100 --epsilon 1 --bounds 0 1 --level a --level b",),
-    "test": ("dpfda plan test --curves 200 --epsilon 1 --bounds 0 1 --error 2%",),
-    "covariance": ("dpfda plan covariance --curves 500 --rho 0.1 --bounds 0 1",),
-    "fpca": ("dpfda plan fpca --curves 500 --epsilon 1 --bounds 0 1 --n-components 2",),
-    "classify": ("dpfda plan classify --curves 1000 --epsilon 1 --input age:18:90 --classes 0,1",),
-    "regress": (
-        "dpfda plan regress --curves 1000 --epsilon 1 --input age:18:90 --target-bounds 60 200",
-    ),
-}
 
 
-def plan_of(publication: Publication) -> Verb:
+@dataclass(frozen=True)
+class PlanOf:
     """The plan of what a verb publishes, as a verb: its options are public ones of that verb."""
-    name = publication.name
-    words = publication.words.removeprefix("Publish ")
-    what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
-    said = WORDS.format(what=what, table=MEAN if name == "mean" else "")
-    examples, estimators = EXAMPLES.get(name, ()), publication.estimators
-    options = partial(_options, publication)
-    return Verb(name, partial(_say, publication), options, examples, words=said, estimators=estimators)
+
+    publication: Publication
+    panel: ClassVar[str | None] = None
+
+    @property
+    def name(self) -> str:
+        """That of the verb."""
+        return self.publication.name
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """The verb says them."""
+        return self.publication.plans
+
+    @property
+    def help(self) -> str:
+        """What the verb publishes, and what is said of it."""
+        words = self.publication.words.removeprefix("Publish ")
+        what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
+        return WORDS.format(what=what, table=MEAN if self.name == "mean" else "")
+
+    def told(self) -> list[Option]:
+        """The public options of the verb, and those of a plan."""
+        published = self.publication
+        known = {option.name: option for option in published.reader.options}
+        public = [replace(known[name], panel=o.CURVE) for name in published.reader.public]
+        chosen = [
+            replace(option, default=None) if name == "epsilon" else option
+            for name, option in published.chosen.items()
+            if name not in LEFT_OUT
+        ]
+        curves = (ON_GRID,) if isinstance(published.reader, Curves) else ()
+        late = (LATE,) if self.name == "survival" else ()
+        return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), published.estimators)
+
+    def run(self, given: Given) -> None:
+        """Say what to expect, or what is needed."""
+        from dpfda.front.command.planning import answer
+
+        answer(self.publication, given)
 
 
-def _options(publication: Publication) -> list[Option]:
-    """The public options of the verb, and those of a plan."""
-    known = {option.name: option for option in publication.reader.options}
-    public = [replace(known[name], panel=o.CURVE) for name in publication.reader.public]
-    bounds = o.BOUNDS if publication.bounded else ()
-    stated = {option.name: option for option in (*bounds, *publication.options)}
-    chosen = [
-        replace(option, default=None) if option.name == "epsilon" else option
-        for name, option in (publication.parameters | stated).items()
-        if name not in LEFT_OUT
-    ]
-    curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
-    late = (LATE,) if publication.name == "survival" else ()
-    options = (*OWN, *chosen, *public, *curves, *late, *WRITTEN)
-    return sorted(options, key=lambda option: PANELS.index(option.panel))
-
-
-def _say(publication: Publication, given: Given) -> None:
-    """Say what to expect, or what is needed."""
-    from dpfda.front.command.planning import answer
-
-    answer(publication, given)
-
-
-def _planned() -> Iterator[Verb]:
+def _planned() -> Iterator[PlanOf]:
     """Of every verb that publishes: they are found by scan."""
     for found in sorted(module.name for module in pkgutil.iter_modules(verbs.__path__)):
         if found != "plan":
             verb = import_module(f"{verbs.__name__}.{found}").VERB
             if isinstance(verb, Publication):
-                yield plan_of(verb)
+                yield PlanOf(verb)
 
 
 VERB = Group(
@@ -131,7 +122,11 @@ VERB = Group(
     "What to expect of a summary, or the epsilon or number of units that it needs. No file is read.\n\n"
     "Each takes the public options of the verb that publishes it. Without a name: of a mean.",
     [*_planned()],
-    EXAMPLES["mean"][:2] + EXAMPLES["density"],
+    (
+        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
+        "dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",
+    ),
     o.PLANNING,
     default="mean",
 )

@@ -9,50 +9,54 @@ from typing import TYPE_CHECKING
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
     from dpfda.views import View
 
-FILES = Option(
-    "files", "", "F.json...", "A release, as written by --out; or several curves for one picture.",
-    type=list[Path], default=REQUIRED,
-)  # fmt: skip
-DIFFERENCE = Option(
-    "difference", "--difference", "",
-    "Draw the first of two means minus the second, with a band for the difference.",
-    type=bool, default=False,
-)  # fmt: skip
 
-
-def plot(given: Given) -> None:
+def plot(
+    files: list[Path],
+    *,
+    plot: Path,
+    given: str | None = None,
+    difference: bool = False,
+    overwrite: bool = False,
+) -> None:
     """Draw releases, with bands where they have them. Costs no privacy.
 
     Of several files the curves come into one picture. What two releases of one data set promise together
     is said by dpfda compose.
+
+    Parameters
+    ----------
+    files : F.json...
+        A release, as written by --out; or several curves for one picture.
+    difference
+        Draw the first of two means minus the second, with a band for the difference.
     """
     from dpfda.front.command.opening import conditional, opened
     from dpfda.front.command.outputs import check_outputs, save_picture
     from dpfda.views import draw
 
-    inputs = {str(file): file for file in given.files}
-    check_outputs({"--plot": given.plot}, inputs, given.overwrite)
-    releases = {file.stem: opened(file) for file in given.files}
-    if len(releases) != len(given.files):
+    inputs = {str(file): file for file in files}
+    check_outputs({"--plot": plot}, inputs, overwrite)
+    releases = {file.stem: opened(file) for file in files}
+    if len(releases) != len(files):
         raise ParameterError("F.json", "have names of their own", "two of one name")
-    if given.given is not None:
+    if given is not None:
         if len(releases) > 1:
             raise ParameterError(
                 "--given", "be of one density of two variables", f"{len(releases)} files"
             )
         ((_, release),) = releases.items()
-        each = [place.strip() for place in given.given.split(",")]
+        each = [place.strip() for place in given.split(",")]
         releases = {place: conditional(release, place) for place in each}
-    view = _difference(releases) if given.difference else _together(releases)
-    save_picture(lambda: draw(view), given.plot)
-    typer.echo(f"drawn in {given.plot}")
+    view = _difference(releases) if difference else _together(releases)
+    save_picture(lambda: draw(view), plot)
+    typer.echo(f"drawn in {plot}")
 
 
 def _together(releases: dict[str, Release]) -> View:
@@ -109,7 +113,6 @@ def _difference(releases: dict[str, Release]) -> View:
 VERB = Verb(
     "plot",
     plot,
-    (FILES, o.output("plot", "F.png", o.PLOT.help, required=True), o.GIVEN, DIFFERENCE, o.OVERWRITE),
     (
         "dpfda plot fa.json --plot fa.png",
         "dpfda plot before.json after.json --plot both.png",

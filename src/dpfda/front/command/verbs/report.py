@@ -9,58 +9,63 @@ from typing import TYPE_CHECKING
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import REQUIRED, Given, Option, Verb
+from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError, needed
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
-OPTIONS = (
-    Option(
-        "files", "", "F.json...", "Releases of one data set, as written by --out, or a session's "
-        "answers; - for one that is piped in.", type=list[Path], default=REQUIRED,
-    ),
-    o.output("out", "F.html", "The report.", required=True),
-    Option("registry", "--registry", "F.yaml",
-           "Also write a draft entry in the form of the Differential Privacy Deployments Registry.",
-           o.OUTPUT, Path, None),
-    Option("title", "--title", "TEXT", "Heading of the report.", o.OUTPUT, default=None),
-    Option("ledger", "--ledger", "LEDGER", "Say where this ledger has the releases.", o.OUTPUT,
-           Path, None, envvar="DPFDA_LEDGER"),
-    Option("delta", "--delta", "D", "Delta of the total, as in dpfda compose.", default=None),
-    o.OVERWRITE,
-)  # fmt: skip
 
-
-def report(given: Given) -> None:
+def report(
+    files: list[Path],
+    *,
+    out: Path,
+    registry: Path | None = None,
+    title: str | None = None,
+    ledger: Path | None = None,
+    delta: str | None = None,
+    overwrite: bool = False,
+) -> None:
     """Write a report that can be printed and signed: pictures, words, guarantees, what they add up to.
 
     One HTML file that needs nothing else. It reads releases, which are public, and costs no privacy.
+
+    Parameters
+    ----------
+    files : F.json...
+        Releases of one data set, as written by --out, or a session's answers; - for one that is piped
+        in.
+    out : F.html
+        The report.
+    registry : F.yaml
+        Also write a draft entry in the form of the Differential Privacy Deployments Registry.
+    title : TEXT
+        Heading of the report.
+    ledger : LEDGER ($DPFDA_LEDGER)
+        Say where this ledger has the releases.
+    delta : D
+        Delta of the total, as in dpfda compose.
     """
     from dpfda.front.command.opening import opened_with_bytes
     from dpfda.front.command.outputs import check_outputs
     from dpfda.releases.pages import registry_entry, report_page
     from dpfda.views.page import to_html
 
-    inputs = {str(file): file for file in given.files}
-    if len(inputs) != len(given.files):
+    inputs = {str(file): file for file in files}
+    if len(inputs) != len(files):
         raise ParameterError("F.json", "be named once each", "a file that is named twice")
-    check_outputs({"--out": given.out, "--registry": given.registry}, inputs, given.overwrite)
+    check_outputs({"--out": out, "--registry": registry}, inputs, overwrite)
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
     releases = {name: release for name, (release, _) in read.items()}
     hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
-    charged = None if given.ledger is None else _charged(given.ledger, releases)
-    entry = (
-        None
-        if given.registry is None
-        else _yaml(registry_entry([*releases.values()], given.title or ""))
-    )
-    page = report_page(releases, hashes, charged, given.delta, given.title)
-    given.out.write_text(to_html(page), encoding="utf-8")
-    typer.echo(f"written: {given.out}")
-    if entry is not None:
-        given.registry.write_text(entry, encoding="utf-8")
-        typer.echo(f"written: {given.registry}")
+    charged = None if ledger is None else _charged(ledger, releases)
+    page = report_page(releases, hashes, charged, delta, title)
+    written = {out: to_html(page)}
+    if registry is not None:
+        written[registry] = _yaml(registry_entry([*releases.values()], title or ""))
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8")
+        typer.echo(f"written: {path}")
 
 
 def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
@@ -92,7 +97,6 @@ def _yaml(entry: object) -> str:
 VERB = Verb(
     "report",
     report,
-    OPTIONS,
     (
         "dpfda report fa.json --out report.html",
         "dpfda report fa.json ages.json --out report.html --ledger budget.ledger --registry entry.yaml",

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.declared import Given, Verb
 from dpfda.front.command.running import print_json
+from dpfda.front.command.verb import Verb
 
 
-def show(given: Given) -> None:
+def show(file: Path, *, as_json: bool = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.front.command.opening import opened
 
-    release = opened(given.file)
-    if given.as_json:
+    release = opened(file)
+    if as_json:
         told = {"warnings": release.warnings(), "report": release.describe()}
         print_json(release.summary() | told)
     else:
         typer.echo(release.describe())
 
 
-VERB = Verb("show", show, (o.RELEASE_FILE, o.AS_JSON), ("dpfda show fa.json",), o.RELEASED)
+VERB = Verb("show", show, ("dpfda show fa.json",), o.RELEASED)

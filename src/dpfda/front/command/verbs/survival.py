@@ -88,6 +88,9 @@ VERB = Publication(
                list[str], None),
         Option("cells", "--cells", "M", panel=o.CURVE, type=int),
     ),
+    plans=(
+        "dpfda plan survival --curves 228 --top 1100 --error 0.02",
+    ),
     examples=(
         "dpfda survival lung.csv --time time --event status --cause 2 --top 1100 --epsilon 1 "
         "--unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
