@@ -1,6 +1,7 @@
 """Sessions: one answer to a query, whatever is suspended, killed, copied or cut."""
 
 import copy
+import gc
 import itertools
 import json
 import math
@@ -13,7 +14,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -36,9 +39,11 @@ from dpfda.numerics import exactness
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.session import Answer, conditional, journal
+from dpfda.publication.session import Answer, journal
+from dpfda.publication.session.conditional import ConditionalValues
 from dpfda.publication.session.queries import Posed, Query
-from dpfda.publication.session.records import answer_to_json, draw_to_json
+from dpfda.publication.session.records import answer_to_json
+from dpfda.testing import exact_totals
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="sessions need POSIX file locks"),
@@ -47,6 +52,8 @@ pytestmark = [
 
 GRID = np.linspace(0.0, 2.0, 21)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (60, 1))
+# What draws a session's noise.
+STATE = "dpfda.publication.session.session.ConditionalValues"
 POINTS = [0.3, 1.1, 0.35, 1.9, 0.3, 0.0, 2.0]
 
 
@@ -90,6 +97,34 @@ def kept(path: Path) -> list[int]:
     lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()[1:]]
     draws = [line["draw"]["uniforms"] for line in lines if "draw" in line]
     return [int(value, 16) for draw in draws for pair in draw.values() for value in pair]
+
+
+def total() -> tuple[int, ...]:
+    """The exact sum that a session on these curves keeps."""
+    return exact_totals(mean().prepare(CURVES).total)
+
+
+def held(thing: object) -> set[int]:
+    """All integers that a session's state holds, however deep."""
+    seen, found, left = set(), set(), [thing]
+    while left:
+        one = left.pop()
+        if isinstance(one, int):
+            found.add(one)
+        elif id(one) not in seen and not isinstance(one, type | ModuleType | FunctionType):
+            seen.add(id(one))
+            left += gc.get_referents(one)
+    return found
+
+
+def without_answers(path: Path) -> Path:
+    """The same session, whose file has lost the record of its answers and kept the bits."""
+    opened, records = journal.Journal.open(path)
+    opened.close()
+    shorter = journal.Journal.create(path.with_name("shorter"))
+    shorter.append([record for record in records if "question" not in record])
+    shorter.close()
+    return shorter.path
 
 
 # --- answers ---
@@ -145,9 +180,9 @@ def test_what_is_not_asked_is_not_drawn(asked, drawn):
 def test_standard_errors_are_the_square_roots_of_the_quadratic_form(asked):
     asked.value(0.4)
     asked.integral(0.2, 1.3)
-    frame = asked._frame
-    functions = frame.basis.evaluate([0.4])[0]
-    deviations = np.array(frame.noise.scales) * 2.0**-frame.exponent / 60 * frame.shrinkage
+    public = asked.to_json()
+    functions = CosineBasis.on_grid(5, GRID).evaluate([0.4])[0]
+    deviations = np.array(asked.noise.scales) * 2.0 ** -public["exponent"] / 60 * public["shrinkage"]
     first, second = asked.answers()
     assert first.standard_error == pytest.approx(
         float(np.linalg.norm(functions * deviations)), rel=1e-12
@@ -304,14 +339,18 @@ def test_the_number_of_units_may_be_private(path, monkeypatch, size):
     assert before == (1 if size is None else 0)
     with Session.resume(path) as session:
         assert session.value(0.5) == told
-        assert session._frame.count == (pytest.approx(60, abs=400) if size is None else 50)
+        divisor = session.to_json()["divisor"]
+    if size is None:
+        assert divisor["noisy"] / divisor["scale"] == pytest.approx(60, abs=400)
+    else:
+        assert divisor == {"kind": "public", "value": 50}
     assert len(drawn) == before + 2
 
 
 def test_units_are_averaged_first(path):
     people = np.repeat(np.arange(20), 3)
     with mean(unit="person").open_session(CURVES, path, groups=people) as session:
-        assert session._frame.count == 20
+        assert session.to_json()["divisor"] == {"kind": "public", "value": 20}
         assert "data sets that differ in one person (the number of persons is public)" in repr(session)
 
 
@@ -337,14 +376,14 @@ def test_the_export_holds_the_answers_and_nothing_secret(asked, path, tmp_path, 
     assert written["answers"][0]["question"] == {"kind": "value", "at": 0.3}
     assert written["answers"][-1]["question"]["with"] == "cosine"
     text = (tmp_path / "answers.json").read_text() + repr(asked) + repr(asked.answers())
-    secrets = [*asked._total, *drawn]
+    secrets = [*total(), *drawn]
     assert len(secrets) == 5 + 10
     for secret in secrets:
         # The sum's leading digits would do.
         assert str(abs(secret))[:9] not in text
         assert f"{abs(secret):x}"[:9] not in text
     # The file itself holds them, and says so.
-    assert f"{abs(asked._total[0]):x}" in path.read_text()
+    assert f"{abs(total()[0]):x}" in path.read_text()
     assert "SECRET" in path.read_text()
 
 
@@ -378,18 +417,17 @@ def test_a_resumed_session_goes_on_with_the_same_path(asked, path, drawn):
 
 
 def test_refined_bits_survive(path, monkeypatch, drawn):
-    monkeypatch.setattr(conditional, "INITIAL_BITS", 8)
-    monkeypatch.setattr(conditional.ConditionalValues.__init__, "__defaults__", (8,))
+    monkeypatch.setattr(STATE, partial(ConditionalValues, initial_bits=8))
     with mean().open_session(CURVES, path) as session:
         told = session.values(POINTS[:4])
     assert len(drawn) > 8
-    with Session.resume(path) as session:
-        # Without the record of answers the bits alone give the same.
-        session._answers.clear()
+    # Without the record of answers the bits alone give the same.
+    with Session.resume(without_answers(path), moved=True) as resumed:
+        assert resumed.answers() == []
         before = len(drawn)
-        assert session.values(POINTS[:4]).tolist() == told.tolist()
+        assert resumed.values(POINTS[:4]).tolist() == told.tolist()
         assert len(drawn) == before
-        assert len(session._answers) == 4
+        assert len(resumed.answers()) == 4
 
 
 def test_a_custom_kernel_is_passed_again(path):
@@ -426,8 +464,11 @@ def test_closing_destroys_the_secret_state_and_keeps_the_answers(asked, path, tm
 
 
 @pytest.mark.parametrize("call", ["write", "unlink"])
-def test_a_close_that_fails_ends_the_session_and_says_what_is_left(asked, path, monkeypatch, call):
+def test_a_close_that_fails_ends_the_session_and_says_what_is_left(
+    asked, path, monkeypatch, drawn, call
+):
     told = asked.value(0.5)
+    assert set(total()) <= held(asked)
 
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(5, "Input/output error")
@@ -439,7 +480,7 @@ def test_a_close_that_fails_ends_the_session_and_says_what_is_left(asked, path, 
             asked.close()
     with pytest.raises(SessionError, match="is closed and answers nothing more"):
         asked.value(0.7)
-    assert asked._total is asked._values is None
+    assert held(asked).isdisjoint({*total(), *drawn})
     assert asked.answers()[0].value == told
     # Each of the two is done though the other fails.
     assert path.exists() == (call == "unlink")
@@ -490,9 +531,10 @@ def test_the_secret_file_is_not_exported_over(asked, path, tmp_path):
 
 
 def test_a_session_is_composed_as_the_release_that_it_is(asked):
-    frame = asked._frame
-    assert compose([asked]) == compose([frame])
-    assert compose([asked, asked], delta="1e-5") == compose([frame, frame], delta="1e-5")
+    release = mean().fit(CURVES).release_
+    assert compose([asked]) == compose([release])
+    again = mean().fit(CURVES).release_
+    assert compose([asked, release], delta="1e-5") == compose([again, release], delta="1e-5")
 
 
 # --- one file, one writer ---
@@ -725,9 +767,6 @@ def test_death_at_every_step_never_draws_again_what_was_told(path, monkeypatch, 
                 told[point] = session.value(point)
         except Died:
             deaths += 1
-            # The operating system closes what the dead process held.
-            if session._journal._descriptor is not None:
-                session._journal.release()
         machine.die_at(math.inf, half)
         session.suspend()
         session = Session.resume(path)
@@ -739,15 +778,15 @@ def test_death_at_every_step_never_draws_again_what_was_told(path, monkeypatch, 
         before = len(drawn)
         assert {point: session.value(point) for point in told} == told
         assert len(drawn) == before
+    session.suspend()
     # By the bits alone, without the record of answers.
-    session._answers.clear()
-    before = len(drawn)
-    assert {point: session.value(point) for point in told} == told
-    assert len(drawn) == before
-    assert session._values.drawn == len(kept(path)) // 2 == 21
+    with Session.resume(without_answers(path), moved=True) as resumed:
+        before = len(drawn)
+        assert {point: resumed.value(point) for point in told} == told
+        assert len(drawn) == before
+    assert len(kept(path)) == 2 * 21
     assert deaths > 10
     assert (lost > 0) == half
-    session.suspend()
 
 
 def test_a_full_disk_stops_the_session_until_it_is_resumed(path, monkeypatch, drawn):
@@ -864,23 +903,24 @@ def test_no_record_is_longer_for_other_bits_sums_or_answers(tmp_path, monkeypatc
 
 def test_refinement_is_on_the_disk_before_it_is_used(path, monkeypatch, drawn):
     """Whether more bits are needed depends on those known; these stay if the new ones cannot be kept."""
-    monkeypatch.setattr(conditional.ConditionalValues.__init__, "__defaults__", (4,))
+    monkeypatch.setattr(STATE, partial(ConditionalValues, initial_bits=4))
+    monkeypatch.setattr(Query, "direction", lambda *_: ((1, 0, 0, 0, 0), 0))
+    with mean().open_session(CURVES, path.with_name("other")) as other:
+        other.value(0.5)
+    # The line of its first bits, whose length is the same for all bits.
+    first = len(path.with_name("other").read_bytes().splitlines(keepends=True)[1])
+    drawn.clear()
     quota = Quota(monkeypatch)
-    with mean().open_session(CURVES, path) as session:
-        first = len(journal._line(draw_to_json(session._values.reserve([(1, 0, 0, 0, 0)])[0]), b"")[0])
-        session._values = conditional.ConditionalValues(session._scales)
-        drawn.clear()
-        query = Query({"kind": "first"}, np.zeros(1), np.ones(1))
-        monkeypatch.setattr(Query, "direction", lambda *_: ((1, 0, 0, 0, 0), 0))
+    with mean().open_session(CURVES, path) as asked:
         quota.left = first + 5
         with pytest.raises(StorageError, match="No space left"):
-            session._ask([query])
+            asked.value(0.5)
     # Four bits never decide a rounding at the scales of a release.
     assert len(drawn) == 4
     assert kept(path) == drawn[:2]
     quota.left = math.inf
-    with Session.resume(path) as session:
-        session._ask([query])
+    with Session.resume(path) as resumed:
+        resumed.value(0.5)
         refined = kept(path)[2:4]
         assert [value >> 4 for value in refined] == drawn[:2]
         assert [value & 15 for value in refined] == drawn[4:6]
@@ -901,8 +941,6 @@ def frames(error: BaseException | None) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("failure", [ValueError("12345"), KeyboardInterrupt(), OSError(5, "broken")])
 def test_what_fails_after_drawing_shows_no_secret(asked, path, monkeypatch, drawn, failure):
-    total = asked._total
-
     def fail(*_: Any) -> None:
         raise failure
 
@@ -917,10 +955,10 @@ def test_what_fails_after_drawing_shows_no_secret(asked, path, monkeypatch, draw
     assert "12345" not in str(raised.value)
     seen = frames(raised.value)
     assert 0 < len(seen) < 6
-    for secret in (*total, *drawn):
+    for secret in (*total(), *drawn):
         assert not [value for local in seen for value in local.values() if str(secret) in repr(value)]
     assert not {"total", "noise", "draws", "exact", "records", "lines"} & {n for f in seen for n in f}
-    assert asked._total is asked._values is None
+    assert held(asked).isdisjoint({*total(), *drawn})
 
 
 def test_an_interruption_while_drawing_suspends(asked, path, monkeypatch, drawn):
@@ -1003,13 +1041,12 @@ def test_processes_killed_at_any_instant_answer_as_one(path):
     assert deaths >= 25
     assert len(told) > 60
     assert {point: len(values) for point, values in told.items()} == dict.fromkeys(told, 1)
-    session = Session.resume(path)
-    assert {point: {repr(session.value(float(point)))} for point in told} == told
+    with Session.resume(path) as session:
+        assert {point: {repr(session.value(float(point)))} for point in told} == told
     # And all are values of one function, determined by the 21 normals in the file.
-    session._answers.clear()
-    assert {point: {repr(session.value(float(point)))} for point in told} == told
-    assert session._values.drawn <= 21
-    session.close()
+    with Session.resume(without_answers(path), moved=True) as session:
+        assert {point: {repr(session.value(float(point)))} for point in told} == told
+        assert len(kept(session.path)) <= 2 * 21
 
 
 # --- on real curves ---
@@ -1027,7 +1064,7 @@ def test_a_thousand_queries_about_scans_of_persons(dti, tmp_path):
     points = np.linspace(0, 1, 1000)
     with made.open_session(dti["curves"], tmp_path / "fa", groups=dti["person"]) as session:
         told = session.values(points)
-        assert session._values.drawn == 93
+        assert len(kept(tmp_path / "fa")) == 2 * 93
         parts = session.integral(0, 0.4) + session.integral(0.4, 1)
         assert parts == pytest.approx(session.integral(), rel=1e-9)
         errors = [answer.standard_error for answer in session.answers()]

@@ -20,6 +20,8 @@ from dpfda.errors import StorageError
 from dpfda.numerics import exactness
 from dpfda.publication.session import conditional, session
 from dpfda.publication.session.conditional import ConditionalValues, Draw, Keep
+from dpfda.publication.session.journal import Journal
+from dpfda.releases.function import ReleasedFunction
 from statistical import FALSE_ALARM, lower_limit, normal_only_at_its_scale, upper_limit
 
 SCALES = (900_000, 1_300_000, 400_000, 700_000)
@@ -86,19 +88,22 @@ class TestLaw:
         assert rounded_normal_p_value(draws, math.sqrt(0.5)) < FALSE_ALARM
 
     def test_would_be_wrong_if_undecided_uniforms_were_drawn_anew(self):
-        draws = [Redrawing((1,), 3).value((1,))[0] for _ in range(3000)]
+        draws = [Redrawing((1,), 3).value((1,)) for _ in range(3000)]
         assert rounded_normal_p_value(draws, 1.0) < FALSE_ALARM
 
 
-class Redrawing(ConditionalValues):
+class Redrawing:
     """Draws other uniforms where more bits of the same are needed."""
 
-    def known(self, query: tuple[int, ...], keep: Keep = conditional.unkept) -> int:
-        scaled = self._scaled(query)
-        while (rounded := self._extended().rounded(scaled, self._uniforms, self._bits)) is None:
-            self._bits *= 2
-            self._uniforms = [self._fresh() for _ in self._uniforms]
-        return rounded
+    def __init__(self, scales: Sequence[int], bits: int) -> None:
+        self.scales, self.bits = scales, bits
+
+    def value(self, query: tuple[int, ...]) -> int:
+        while True:
+            rounded, draw = ConditionalValues(self.scales, self.bits).value(query)
+            if draw is not None and draw.bits == self.bits:
+                return rounded
+            self.bits *= 2
 
 
 def rounded_normal_p_value(draws: Sequence[int], deviation: float) -> float:
@@ -282,11 +287,14 @@ class NoDisk:
 
 
 def parts(tmp_path: Any, name: str, curves: np.ndarray, **parameters: Any) -> tuple[Any, ...]:
-    """Frame, sum and scales of a session, to start many from one set of data."""
+    """Frame, sum and scales of a session, from its file, to start many from one set of data."""
     made = {"epsilon": EPSILON, "delta": DELTA, "bounds": L2Ball(1.0), "mechanism": "gaussian"}
     mean = PrivateMean(basis=BASIS, **{**made, **parameters})
-    with mean.open_session(curves, tmp_path / name) as opened:
-        return opened._frame, opened._total, opened._scales
+    mean.open_session(curves, tmp_path / name).suspend()
+    opened, records = Journal.open(tmp_path / name)
+    opened.close()
+    frame = ReleasedFunction.from_json(records[0]["release"])
+    return frame, tuple(int(value, 16) for value in records[0]["total"]), frame.noise.scales
 
 
 def started(made: tuple[Any, ...]) -> Session:
@@ -304,8 +312,12 @@ class Halved(ConditionalValues):
 class Forgetful(ConditionalValues):
     """Noise that is drawn anew for every query."""
 
+    def __init__(self, scales: Sequence[int]) -> None:
+        super().__init__(scales)
+        self.scales = scales
+
     def known(self, query: tuple[int, ...], keep: Keep = conditional.unkept) -> int:
-        return ConditionalValues(self._scales).value(query)[0]
+        return ConditionalValues(self.scales).value(query)[0]
 
 
 def attack(asked: Session) -> float:
