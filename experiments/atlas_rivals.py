@@ -93,7 +93,7 @@ class CellSpline:
         return np.asarray(members / members.sum(axis=1, keepdims=True))
 
     @cached_property
-    def _contrasts(self) -> tuple[Floats, Floats, Floats]:
+    def contrasts(self) -> tuple[Floats, Floats, Floats]:
         """Variances (M-1,) of independent contrasts, forms (M, M-1), and what they tell (T, M-1)."""
         times = np.linspace(0, 1, self.points)
         least, most = np.minimum.outer(times, times), np.maximum.outer(times, times)
@@ -108,7 +108,7 @@ class CellSpline:
 
     def estimate(self, noisy: Floats, power: float) -> Floats:
         """Curves (draws, T) from noisy averages (draws, M) whose noise has this variance each."""
-        variances, forms, told = self._contrasts
+        variances, forms, told = self.contrasts
         seen = noisy @ forms
         scales = likeliest_scales(seen, variances, power)[:, None]
         curves = (seen * scales / (1 + scales * variances)) @ told.T

@@ -99,7 +99,7 @@ class TestRivals:
     @pytest.mark.parametrize("cells", [2, 30, 100])
     def test_contrasts_say_nothing_of_the_level(self, cells: int) -> None:
         # Eigenvalues of smooth kernels end at rounding: an eigenvector may not mix with the level there.
-        _, forms, _ = CellSpline(100, cells)._contrasts
+        _, forms, _ = CellSpline(100, cells).contrasts
         np.testing.assert_allclose(forms.T @ forms, np.eye(cells - 1), atol=1e-10)
         np.testing.assert_allclose(forms.sum(axis=0), 0, atol=1e-10)
 

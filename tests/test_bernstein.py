@@ -115,7 +115,7 @@ def test_linf_grid_holds_the_ball_without_overflow(radius, components):
 
 def test_linf_rows_that_arrive_outside_are_repaired_each_by_itself(monkeypatch):
     fed = np.array([[600.0, -1000.0], [999.9, 0.4], [1001.0, -3.0], [2500.0, 7.0]])
-    monkeypatch.setattr(IntegerBall, "_scaled", lambda self, mantissas, exponents: fed)
+    monkeypatch.setattr(IntegerBall, "scaled", lambda self, mantissas, exponents: fed)
     clipped = IntegerBall("linf", 1000, 0).clip(Rows(fed, np.zeros(len(fed), dtype=np.int64)))
     assert clipped.tolist() == [[600, -1000], [999, 0], [1000, -2], [0, 0]]
 

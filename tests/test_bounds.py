@@ -189,7 +189,7 @@ def test_rows_that_arrive_outside_are_repaired_each_by_itself(norm, monkeypatch)
         ([1e300, -1e300], [0, 0]),
     ]
     fed = np.array([row for row, _ in arrived])
-    monkeypatch.setattr(IntegerBall, "_scaled", lambda self, mantissas, exponents: fed)
+    monkeypatch.setattr(IntegerBall, "scaled", lambda self, mantissas, exponents: fed)
     clipped = IntegerBall(norm, 1000, 0).clip(Rows(fed, np.zeros(len(fed), dtype=np.int64)))
     assert all(inside(row, IntegerBall(norm, 1000, 0)) for row in clipped)
     assert clipped.tolist() == [wanted for _, wanted in arrived]
@@ -207,7 +207,7 @@ def test_coefficients_that_are_no_numbers_stay_inside(norm, bad):
 
 def test_halving_that_does_not_help_ends_at_zero(monkeypatch):
     fed = np.full((1, 4), 999.0)
-    monkeypatch.setattr(IntegerBall, "_scaled", lambda self, mantissas, exponents: fed)
+    monkeypatch.setattr(IntegerBall, "scaled", lambda self, mantissas, exponents: fed)
     # Its l1 norm is 3996, halved 1996: still outside.
     assert IntegerBall("l1", 1000, 0).clip(Rows(fed, np.array([0]))).tolist() == [[0, 0, 0, 0]]
     # Its l2 norm is 1998, halved 998: inside.

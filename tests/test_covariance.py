@@ -6,7 +6,7 @@ import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -563,8 +563,8 @@ class TestEstimate:
             prepared = estimator.prepare(long)
             stage = first_stage(prepared, prepared.plan.certified())
             size = prepared.plan.noise(stage.size).size
-            moments = outer_sum(prepared.total, stage, size)._matrix
-            return np.array(moments, dtype=object), prepared.plan.ball.radius
+            moments = outer_sum(prepared.total, stage, size).through(partial(np.array, dtype=object))
+            return moments, prepared.plan.ball.radius
 
         (last, radius), (first, _) = matrix(0.3), matrix(0.05)
         difference = (last - first).astype(float)

@@ -5,6 +5,7 @@ import inspect
 import json
 import pickle
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -17,6 +18,8 @@ from dpfda.errors import CustodyError, DpfdaError, ParameterError, StorageError
 from dpfda.numerics.aggregate import IntegerSum
 
 pytest.importorskip("cryptography")
+
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dpfda.publication.custody import (
     Agreement,
@@ -109,7 +112,11 @@ def test_a_total_modulo_goes_through_a_matrix_and_is_not_thresholded():
 
 
 def opened(agreement, lead, part):
-    return parts._opened(agreement, lead, agreement.card(part.custodian), part.written)
+    """The masked numbers of one part, as its coordinator can read them."""
+    key = lead.shared(agreement.card(part.custodian), agreement.digest, "envelope")
+    sealed, about = bytes.fromhex(part.written["sealed"]), agreement.digest + part.custodian.encode()
+    content, size = ChaCha20Poly1305(key).decrypt(bytes(12), sealed, about), agreement.bits // 8
+    return [int.from_bytes(content[k : k + size], "little") for k in range(0, len(content), size)]
 
 
 def test_a_part_is_uniform_whatever_the_records_and_two_are_of_fewer_than_all():
@@ -245,14 +252,14 @@ def test_keys_of_a_stranger_in_the_agreement_are_seen_by_whose_place_they_took()
         masked(agreement, Keys.make("elsewhere"), IntegerSum(4))
 
 
-def test_what_does_not_fit_together_is_refused():
+def test_what_does_not_fit_together_is_refused(tmp_path):
     own, lead, agreement = people(4)
     again = replace(agreement, summary={"bounds": [0, 2]}).signed(lead)
     # The same keys twice is what the file prevents; here it stands for a custodian who cheats.
-    twice = [copy_of(each) for each in own]
+    twice = copies_of(own[0], tmp_path, 3)
     made = all_parts(own, agreement, [[1] * 4] * 4)
-    other = masked(agreement, copy_of(twice[0]), IntegerSum(4))
-    elsewhere = masked(again, copy_of(twice[0]), IntegerSum(4))
+    other = masked(agreement, twice[1], IntegerSum(4))
+    elsewhere = masked(again, twice[2], IntegerSum(4))
     forged = Part({**other.written, "custodian": "clinic-1"})
     with pytest.raises(CustodyError, match="two different ones of clinic-0"):
         joined(agreement, lead, [*made, other])
@@ -277,16 +284,17 @@ def test_what_does_not_fit_together_is_refused():
     assert exact(joined(agreement, lead, made), 4) == ([4] * 4, 46)
 
 
-def copy_of(own):
-    """Keys before they are used."""
-    return Keys(own.card, own._exchange, own._signing)
+def copies_of(own, folder, count):
+    """Keys before they are used, as copies of their file hold them."""
+    kept = own.save(folder / own.card.name)
+    return [Keys.load(shutil.copy(kept, folder / f"copy {number}")) for number in range(count)]
 
 
 def test_nothing_secret_shows_pickles_or_draws():
     own, _, agreement = people(2)
-    part = masked(agreement, copy_of(own[0]), IntegerSum.of([271828] * 4))
+    part = masked(agreement, own[1], IntegerSum.of([271828] * 4))
     assert repr(own[0]) == "Keys('clinic-0', content secret)"
-    assert repr(part) == "Part('clinic-0', content sealed)"
+    assert repr(part) == "Part('clinic-1', content sealed)"
     with pytest.raises(CustodyError, match="cannot be pickled"):
         pickle.dumps(own[0])
     for module in (agreements, canonical, keys, parts):

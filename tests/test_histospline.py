@@ -19,13 +19,18 @@ from dpfda.bases.cells import (
     synthesise,
 )
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors import histospline
 from dpfda.mechanisms.posteriors.histospline import (
-    Smoother,
+    DESIGN_SCALE,
+    DESIGN_SIZE,
+    DESIGN_SMOOTHNESS,
+    SCALES,
+    SIZES,
+    SMOOTHNESS,
     adaptive_smoother,
     bandwidth_smoother,
     expected_error,
     mode_counts,
+    smoother_for,
 )
 
 AGES = CellGrid.from_edges([0.0, 1.0, 5.0, 20.0, 60.0, 100.0])
@@ -37,6 +42,24 @@ def values_at(coefficients: np.ndarray, position: np.ndarray) -> np.ndarray:
     letters = "abc"[: len(axes)]
     terms = ",".join(f"q{letter}" for letter in letters)
     return np.einsum(f"{terms},{letters}->q", *axes, coefficients)
+
+
+def prior(modes: int, exponent: float, scale: float, total: float) -> np.ndarray:
+    """Variances (modes,) of the coefficients; the first is known."""
+    falling = (1 + (np.arange(modes) / scale) ** 2) ** -exponent
+    falling[0] = 0.0
+    return total * falling / falling.sum()
+
+
+def posterior(
+    cells: CellGrid, variances: np.ndarray, privacy: float, size: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Matrix from what the shares differ from uniform by to the posterior mean, and their covariance."""
+    edges = (cells.edges[0] - cells.edges[0][0]) / cells.volume
+    widths = np.diff(edges)
+    averages = cell_averages(variances.size, edges) * widths[:, None]
+    covariance = averages * variances @ averages.T + np.diag(privacy + widths / size)
+    return variances[:, None] * averages.T @ np.linalg.inv(covariance), covariance
 
 
 class TestCells:
@@ -125,14 +148,25 @@ class TestSmoothers:
     def shares(self, cells: CellGrid, seed: int = 3) -> np.ndarray:
         return np.random.default_rng(seed).dirichlet(np.ones(cells.size)).reshape(cells.shape)
 
+    @pytest.mark.parametrize("cells", [CellGrid.regular(9, (0, 2)), AGES], ids=["equal", "ages"])
     @pytest.mark.parametrize(("privacy", "size"), [(1e-4, 500.0), (1e-9, 1e6)])
-    def test_equal_cells_by_the_dense_road(self, privacy: float, size: float) -> None:
-        cells = CellGrid.regular(9, (0, 2))
+    def test_the_mixture_of_posteriors_by_another_road(
+        self, cells: CellGrid, privacy: float, size: float
+    ) -> None:
         shares = self.shares(cells)
-        fast = adaptive_smoother(cells, shares, privacy, size)
-        dense = histospline._mixed_dense(cells, fast.modes[0], shares, privacy, size)
-        slow = dense @ (shares - cells.shares)
-        np.testing.assert_allclose(fast.coefficients(shares)[1:], slow[1:], atol=1e-6)
+        rest = shares - cells.shares
+        smoother = adaptive_smoother(cells, shares, privacy, size)
+        scales = np.geomspace(1, max(2, cells.size), SCALES)
+        means, likelihoods = [], []
+        for falling, scale, total in itertools.product(SMOOTHNESS, scales, SIZES):
+            variances = prior(smoother.modes[0], 0.5 + falling, scale, total)
+            matrix, covariance = posterior(cells, variances, privacy, size)
+            means.append(matrix @ rest)
+            misfit = rest @ np.linalg.solve(covariance, rest)
+            likelihoods.append(-0.5 * (np.linalg.slogdet(covariance)[1] + misfit))
+        weights = np.exp(np.array(likelihoods) - max(likelihoods))
+        slow = weights / weights.sum() @ np.array(means)
+        np.testing.assert_allclose(smoother.coefficients(shares)[1:], slow[1:], atol=1e-6)
 
     @pytest.mark.parametrize("cells", [AGES, CellGrid.regular(12, (0, 1))])
     def test_without_noise_the_cells_keep_their_shares(self, cells: CellGrid) -> None:
@@ -165,34 +199,27 @@ class TestSmoothers:
     @pytest.mark.parametrize("smoothing", ["adaptive", 0.3])
     def test_the_response_is_the_estimate(self, cells: CellGrid, smoothing: object) -> None:
         shares = self.shares(cells)
-        smoother = histospline.smoother_for(smoothing, cells, shares, 1e-4, 800.0)
+        smoother = smoother_for(smoothing, cells, shares, 1e-4, 800.0)
         position = np.random.default_rng(5).uniform(size=(7, cells.dimensions))
         direct = values_at(smoother.coefficients(shares), position)
         base = shares if cells.is_regular else shares - cells.shares
         np.testing.assert_allclose(1 + smoother.response(position) @ base.ravel(), direct, atol=1e-12)
 
-    def test_expected_error_by_simulation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_expected_error_by_simulation(self) -> None:
         """Coefficients drawn from the prior: the mean squared error is that of the formula."""
         cells, privacy, size = CellGrid.regular(12, (0, 1)), 2e-5, 2000.0
         modes = 512
-        hyper = (
-            0.5 + histospline.DESIGN_SMOOTHNESS,
-            histospline.DESIGN_SCALE,
-            histospline.DESIGN_SIZE,
-        )
-        prior = histospline._prior(np.arange(float(modes)), *hyper)
-        monkeypatch.setattr(histospline, "_hyperparameters", lambda cells: iter([hyper]))
-        factors = histospline._mixed_families(cells, (modes,), cells.shares, privacy, size)
-        smoother = Smoother(cells, (modes,), factors)
+        variances = prior(modes, 0.5 + DESIGN_SMOOTHNESS, DESIGN_SCALE, DESIGN_SIZE)
+        matrix, _ = posterior(cells, variances, privacy, size)
         generator = np.random.default_rng(6)
         averages = cell_averages(modes, np.linspace(0, 1, 13))
         errors = []
         for _ in range(2000):
-            truth = np.sqrt(prior) * generator.standard_normal(modes)
+            truth = np.sqrt(variances) * generator.standard_normal(modes)
             truth[0] = 1.0
             deviation = math.sqrt(privacy + 1 / (size * 12))
             shares = averages @ truth / 12 + deviation * generator.standard_normal(12)
-            errors.append(np.sum((smoother.coefficients(shares) - truth) ** 2))
+            errors.append(np.sum((matrix @ (shares - cells.shares) - truth)[1:] ** 2))
         found, error = np.mean(errors), np.std(errors) / math.sqrt(len(errors))
         stated = expected_error(cells, privacy, size)
         assert abs(found - stated) < 4.5 * error

@@ -589,18 +589,19 @@ def test_a_forked_process_shares_a_file_and_refuses_memory(path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_fork_waits_until_no_connection_is_open(path):
-    """A child that inherits another thread's open transaction could roll it back."""
+def test_a_fork_waits_until_no_file_is_open(path, monkeypatch):
+    """A child that inherits another thread's locked file would hold the lock, too."""
     ledger = Ledger(path).create("scans", PureDP(1))
-    inside, leave, events = threading.Event(), threading.Event(), []
+    inside, leave, events, real = threading.Event(), threading.Event(), [], disk.write_at
 
-    def hold():
-        with ledger._writing():
-            inside.set()
-            leave.wait(10)
-            events.append("closed")
+    def held(*given):
+        inside.set()
+        leave.wait(10)
+        real(*given)
+        events.append("written")
 
-    holder = threading.Thread(target=hold)
+    monkeypatch.setattr(disk, "write_at", held)
+    holder = threading.Thread(target=ledger.charge, args=("scans", PureDP("0.4"), ENTRY))
     holder.start()
     inside.wait(10)
     threading.Timer(0.3, leave.set).start()
@@ -610,7 +611,8 @@ def test_a_fork_waits_until_no_connection_is_open(path):
     events.append("forked")
     os.waitpid(child, 0)
     holder.join()
-    assert events == ["closed", "forked"]
+    # The row, and the count that covers it.
+    assert events == ["written", "written", "forked"]
 
 
 # --- races ---

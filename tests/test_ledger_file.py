@@ -166,7 +166,7 @@ def test_a_crash_before_a_rename_is_the_same_crash(path, monkeypatch):
 
 def test_a_file_renamed_while_one_waits_for_it_is_not_made_again(path, monkeypatch):
     ledger, answers = charged(path), []
-    waits, lock = threading.Event(), disk._lock
+    waits, sleep = threading.Event(), time.sleep
 
     def charge():
         try:
@@ -176,7 +176,7 @@ def test_a_file_renamed_while_one_waits_for_it_is_not_made_again(path, monkeypat
 
     # The lock is another process's as far as the thread can tell.
     with disk.locked(path, writing=True):
-        monkeypatch.setattr(disk, "_lock", lambda *given: waits.set() or lock(*given))
+        monkeypatch.setattr(disk.time, "sleep", lambda seconds: waits.set() or sleep(seconds))
         waiting = threading.Thread(target=charge)
         waiting.start()
         assert waits.wait(60)
@@ -199,7 +199,7 @@ def test_a_file_that_was_removed_under_the_lock_takes_no_charge(path, monkeypatc
 
 
 def test_an_empty_file_may_have_been_a_ledger(path, monkeypatch):
-    monkeypatch.setattr("dpfda.privacy.ledger.file._MAKING", 0.05)
+    monkeypatch.setattr("dpfda.privacy.ledger.file.MAKING", 0.05)
     path.touch()
     with pytest.raises(LedgerError, match=r"is empty\. If it never was a ledger, remove it"):
         Ledger(path).create("scans", PureDP(1))

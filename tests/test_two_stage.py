@@ -41,6 +41,7 @@ from dpfda.publication import mean_designs, means
 from dpfda.publication.radii import bin_counts
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
+from dpfda.summaries import mean as mean_module
 from dpfda.summaries import two_stage
 from dpfda.summaries.sums import Summation
 from dpfda.summaries.two_stage import TwoStages
@@ -108,10 +109,8 @@ def quick(monkeypatch, shares, epsilon):
     monkeypatch.setattr(two_stage, "expected_squares", lambda p, s, radii, g: np.array(radii) ** 2 / 9)
     monkeypatch.setattr(two_stage, "choose_radius", lambda radii, counts, *rest: int(counts.argmax()))
     monkeypatch.setattr(two_stage.StagedPlan, "differences", lambda self, first: np.ones(1))
-    request = PrivateMean._plan
-    monkeypatch.setattr(
-        PrivateMean, "_plan", lambda self, *of: replace(request(self, *of), mechanism=KNorm(1))
-    )
+    request = mean_module.mean_plan
+    monkeypatch.setattr(mean_module, "mean_plan", lambda *of: replace(request(*of), mechanism=KNorm(1)))
     parts = [PureDP(epsilon * Fraction(share)) if share else None for share in shares]
     design = {}
     monkeypatch.setattr(two_stage, "choose", lambda p: design.get(p.width) or remembered(design, p))

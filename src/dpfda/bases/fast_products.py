@@ -24,7 +24,7 @@ Product = Callable[[Floats], Floats]
 # Deviation of a grid from equal steps, relative to its length, that is taken for rounding.
 _UNEVEN = 1e-12
 # Entries of the states that one step of a product holds.
-_LARGEST_STATE = 2**25
+LARGEST_STATE = 2**25
 
 
 def gram_product(kernel: Any, grid: Floats) -> Product | None:
@@ -119,7 +119,7 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
     def product(vectors: Floats) -> Floats:
         columns = vectors.reshape(points.size, -1)
         made = np.empty_like(columns)
-        width = max(1, _LARGEST_STATE // (points.size * states))
+        width = max(1, LARGEST_STATE // (points.size * states))
         for start in range(0, columns.shape[1], width):
             part = columns[:, start : start + width]
             right = np.zeros((points.size, states, part.shape[1]))

@@ -75,10 +75,11 @@ class IntegerBall:
             )
         exponents = np.minimum(rows.exponents + self.exponent, LARGEST_EXPONENT)
         with np.errstate(all="ignore"):
-            clipped = np.trunc(self._scaled(rows.mantissas, exponents))
+            clipped = np.trunc(self.scaled(rows.mantissas, exponents))
         return repaired(clipped, self.radius, self.inside)
 
-    def _scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
+    def scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
+        """Rows brought to the ball in floats, whose rounding may leave one outside; `clip` checks."""
         if self.norm == "l1":
             return _onto_l1_ball(np.ldexp(mantissas, exponents[:, None]), float(self.radius))
         if self.norm == "linf":

@@ -41,7 +41,7 @@ from dpfda.numerics.arrays import Flags, Floats, Integers
 UNIT: Final = 2.0**-53
 _RELATIVE: Final = 1 + 2.0**-45
 _ABSOLUTE: Final = 2.0**-1000
-_LOG_ERROR: Final = 8 * UNIT
+LOG_ERROR: Final = 8 * UNIT
 _TURN_ERROR: Final = 4 * UNIT
 # Upper part of log 2 with 32 bits, and the rest.
 _LOG2_HIGH: Final = float.fromhex("0x1.62e42feep-1")
@@ -157,7 +157,7 @@ def log(x: Enclosures) -> Enclosures:
     with np.errstate(all="ignore"):
         middle = _log(x.middle)
         least = x.middle - x.radius
-        radius = np.where(least > 0, x.radius / least * _RELATIVE, np.inf) + _LOG_ERROR * np.abs(middle)
+        radius = np.where(least > 0, x.radius / least * _RELATIVE, np.inf) + LOG_ERROR * np.abs(middle)
         return Enclosures(middle, outward(radius))
 
 

@@ -66,7 +66,7 @@ class Twofold:
 
     def __mul__(self, other: object) -> Twofold:
         other = exactly(other)
-        product, error = _product(self.high, other.high)
+        product, error = exact_product(self.high, other.high)
         first, second = self.high * other.low, self.low * other.high
         cross = first + second
         rest = error + cross
@@ -232,7 +232,7 @@ def _halves(a: Floats) -> tuple[Floats, Floats]:
     return upper, a - upper
 
 
-def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def exact_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """A product of floats, and what it is off by."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)

@@ -18,7 +18,7 @@ from dpfda.privacy.ledger import AnyLedger, Reservation, named_ledger
 _REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
 _REPEATERS = tuple(f"sklearn.{name}" for name in _REPEATING)
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
-_WARNED: set[type[Warning]] = set()
+WARNED: set[type[Warning]] = set()
 _CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 
 
@@ -102,8 +102,8 @@ def _repeated() -> bool:
 
 
 def _warn_of_repetition() -> None:
-    if RepeatedReleaseWarning not in _WARNED and _repeated():
-        _WARNED.add(RepeatedReleaseWarning)
+    if RepeatedReleaseWarning not in WARNED and _repeated():
+        WARNED.add(RepeatedReleaseWarning)
         warnings.warn(
             "Each fit of a search or cross-validation is a release of the same private data, and the "
             "losses add up. Name a ledger, or tune on public data (dpfda.summaries.tuning).",
@@ -113,8 +113,8 @@ def _warn_of_repetition() -> None:
 
 
 def _warn_of_fitted_steps() -> None:
-    if FittedStepWarning not in _WARNED and (fitted := _fitted_steps()):
-        _WARNED.add(FittedStepWarning)
+    if FittedStepWarning not in WARNED and (fitted := _fitted_steps()):
+        WARNED.add(FittedStepWarning)
         warnings.warn(
             f"The steps {', '.join(fitted)} of the pipeline were fitted on private data, so that a "
             "record changes others before the summary reads them: the guarantee does not hold for that. "

@@ -220,10 +220,10 @@ def minimise(examples: Examples, loss: Loss, penalty: Fraction, tolerance: float
     if tolerance < least_tolerance(loss, penalty, components):
         raise ParameterError("tolerance", "be at least what rounding allows", repr(tolerance))
     with np.errstate(all="ignore"):
-        start = _newton(examples, loss, penalty, tolerance)
+        start = newton(examples, loss, penalty, tolerance)
         if start is None or not np.linalg.norm(start) <= 2.0 * largest_norm(loss, penalty):
             start = np.zeros(components)
-        return _descend(examples, loss, penalty, tolerance, start)
+        return descend(examples, loss, penalty, tolerance, start)
 
 
 def is_certified(gradient: Floats, point: Floats, loss: Loss, penalty: float, tolerance: float) -> bool:
@@ -263,7 +263,7 @@ def _fitted(examples: Examples, point: Floats) -> Floats:
     return np.asarray(examples.offsets + examples.rows @ point)
 
 
-def _newton(examples: Examples, loss: Loss, given: Fraction, tolerance: float) -> Floats | None:
+def newton(examples: Examples, loss: Loss, given: Fraction, tolerance: float) -> Floats | None:
     """Damped Newton steps from zero; None where they break down."""
     penalty = float(given)
     point = np.zeros(examples.rows.shape[1])
@@ -305,7 +305,7 @@ def _line_search(
     return None
 
 
-def _descend(examples: Examples, loss: Loss, given: Fraction, tolerance: float, point: Floats) -> Floats:
+def descend(examples: Examples, loss: Loss, given: Fraction, tolerance: float, point: Floats) -> Floats:
     """Gradient descent until certified; the proof that it ends is in the module's docstring."""
     penalty, step = float(given), 1.0 / float(loss.smoothness + 2 * given)
     while True:

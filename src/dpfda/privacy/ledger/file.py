@@ -26,7 +26,7 @@ from dpfda.privacy.ledger.base import AnyLedger, Rows
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
 
 # How long `create` waits for whoever is making the file, in seconds.
-_MAKING = 1.0
+MAKING = 1.0
 
 
 class _ForkGuard:
@@ -161,7 +161,7 @@ def _make(path: Path) -> bool:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
     except FileExistsError:
-        until = time.monotonic() + _MAKING
+        until = time.monotonic() + MAKING
         while path.exists() and path.stat().st_size == 0 and time.monotonic() < until:
             time.sleep(0.01)
         return False
