@@ -139,7 +139,8 @@ def test_blocks_are_no_container_and_leave_nothing_behind():
     estimator = mean()
     with pytest.raises(OSError, match="one's own"):
         estimator.fit_blocks(broken())
-    assert not hasattr(estimator, "_stream")
+    with pytest.raises(DataError, match="no block was given"):
+        estimator.finish()
     with pytest.raises(DataError, match="blocks that wait"):
         estimator.partial_fit(CURVES).fit_blocks(iter([CURVES]))
 

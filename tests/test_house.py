@@ -1,0 +1,84 @@
+"""Tests import, call and replace no private name, so that they hold for a rewritten inside, too."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+# Names of Python and of packages of others.
+FOREIGN = {
+    "_exit",  # of os
+    "_repr_html_",  # which notebooks call
+    "_rdp",  # of dp_accounting
+    "_make_np_sum",  # of opendp
+    "_NotAnArray",  # of scikit-learn
+}
+BY_NAME = ("setattr", "getattr", "hasattr", "delattr", "import_module")
+
+
+def is_private(name: str) -> bool:
+    """Whether a part of a dotted name has one leading underscore."""
+    parts = set(name.split(".")) - FOREIGN
+    return any(part.startswith("_") and part.strip("_") and part[1] != "_" for part in parts)
+
+
+def private_names(tree: ast.AST) -> Iterator[str]:
+    """Private names that a file takes from elsewhere; what it defines on its own objects is its own."""
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store) and _of_itself(node)}
+    for node in attributes:
+        if is_private(node.attr) and not (_of_itself(node) and node.attr in own):
+            yield node.attr
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from filter(is_private, [node.module or "", *(each.name for each in node.names)])
+        elif isinstance(node, ast.Import):
+            yield from filter(is_private, (each.name for each in node.names))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            yield from filter(is_private, (text for text in texts if isinstance(text, str)))
+
+
+def _of_itself(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+@pytest.mark.parametrize("path", sorted(HERE.rglob("*.py")), ids=lambda path: path.name)
+def test_no_private_name_is_used(path: Path) -> None:
+    assert sorted(private_names(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from dpfda.numerics.gridsums import _scale",
+        "from dpfda._inside import scale",
+        "import dpfda._inside",
+        "release._sum",
+        "mean()._plan(3)",
+        "monkeypatch.setattr(module, '_scale', 2)",
+        "monkeypatch.setattr('dpfda.numerics._scale', 2)",
+        "hasattr(release, '_sum')",
+        "class Sub(Base):\n    def f(self):\n        return self._sum",
+    ],
+)
+def test_a_private_name_would_be_found(line: str) -> None:
+    assert list(private_names(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "os._exit(0)",
+        "from __future__ import annotations",
+        "type(release).__init__",
+        "for _ in range(3): made(_)",
+        "monkeypatch.setattr(verbs, '__path__', [])",
+        "class Own:\n    def f(self):\n        self._sum = 1\n    def g(self):\n        return self._sum",
+    ],
+)
+def test_what_is_public_or_the_file_s_own_is_let_be(line: str) -> None:
+    assert list(private_names(ast.parse(line))) == []
