@@ -77,7 +77,7 @@ def test_a_private_name_would_be_found(line: str) -> None:
         "type(release).__init__",
         "for _ in range(3): made(_)",
         "monkeypatch.setattr(verbs, '__path__', [])",
-        "class Own:\n    def f(self):\n        self._sum = 1\n    def g(self):\n        return self._sum",
+        "class Own:\n    def f(self):\n        self._x = 1\n    def g(self):\n        return self._x",
     ],
 )
 def test_what_is_public_or_the_file_s_own_is_let_be(line: str) -> None:
