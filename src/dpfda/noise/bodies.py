@@ -43,59 +43,79 @@ ONE_BLOCK = (2,)
 
 
 @dataclass(frozen=True)
-class BoxNoise(ScaledLaw):
-    """K-norm noise of a box: density proportional to exp(-max_j |z_j| / b_j).
+class InBox(ScaledLaw):
+    """Some coordinates of K-norm noise of a box: density proportional to exp(-max_j |z_j| / b_j).
+
+    With D sides of the box and M of them here it is R U, R ~ Gamma(D + 1, 1), U uniform on the M sides:
+    given R the density of all D is constant on the box of half-widths R b_j, and the mixture at z is
+    proportional to the integral of r^-D r^D e^-r over r > max_j |z_j| / b_j. A coordinate has variance
+    b_j^2 (D + 1)(D + 2) / 3; coordinates are uncorrelated, not independent.
+    """
+
+    @property
+    def sides(self) -> int:
+        """Number D of coordinates of the box."""
+        raise NotImplementedError
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        lengths = generator.gamma(self.sides + 1.0, size=(draws, 1))
+        points = generator.uniform(-1.0, 1.0, size=(draws, self.components))
+        return np.asarray(points * lengths * self.sizes)
+
+    def variances(self) -> Floats:
+        return np.asarray(self.sizes**2 * (self.sides + 1.0) * (self.sides + 2.0) / 3)
+
+    def mixture(self) -> NoiseMixture:
+        """Close to it: a uniform coordinate is replaced by a normal one of the same variance."""
+        lengths = factor(self.components, scipy.stats.gamma(self.sides + 1))
+        block = Block(0, self.components, lengths.factors**2 / 3, lengths.logs)
+        return one_factor(self.scales, block)
+
+    def log_density(self, points: Floats) -> Floats:
+        farthest = np.max(np.abs(points) / self.sizes, axis=-1)
+        return np.asarray(tail_logs(farthest, self.sides - self.components) - farthest)
+
+    def _drawn(self) -> list[int]:
+        scales, size = self.scales, self.components
+
+        def values(a: Arithmetic[Real]) -> At[Real]:
+            # Half of a chi-square variable with 2 (D + 1) degrees of freedom.
+            length, numbers = drawing.chi_square(a, size, self.sides + 1) / 2, a.integers(scales)
+            return lambda places: numbers[places] * (length * (2 * a.uniforms(places) - 1))
+
+        return drawing.draw_array(values, size + self.sides + 1, size)
+
+    def _given(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        """What the scales give: the largest ratio over the coordinates that there are."""
+        epsilon = largest_ratio(sizes_of(self.components, norm, width), self.scales)
+        return of_pure(epsilon, ONE_BLOCK, requested)
+
+
+@dataclass(frozen=True)
+class BoxNoise(InBox):
+    """K-norm noise of a box on all of its coordinates; see `InBox`.
 
     Parameters
     ----------
     scales : tuple of int
         Half-widths b_j of the box, in grid units.
-
-    Notes
-    -----
-    It is R U with R ~ Gamma(M + 1, 1) and U uniform on the box: given R the density is constant on the
-    box of half-widths R b_j, and the mixture at z is proportional to the integral of r^-M r^M e^-r over
-    r > max_j |z_j| / b_j. A coordinate has variance b_j^2 (M + 1)(M + 2) / 3; coordinates are
-    uncorrelated, not independent.
     """
 
     law: ClassVar[str] = "k-norm-box"
 
+    @property
+    def sides(self) -> int:
+        """Number D of coordinates: all that there are."""
+        return self.components
+
     def draw(self) -> list[int]:
-        scales, size = self.scales, len(self.scales)
-
-        def values(a: Arithmetic[Real]) -> At[Real]:
-            # Half of a chi-square variable with 2 (M + 1) degrees of freedom.
-            length, numbers = drawing.chi_square(a, size, size + 1) / 2, a.integers(scales)
-            return lambda places: numbers[places] * (length * (2 * a.uniforms(places) - 1))
-
-        return drawing.draw_array(values, 2 * size + 1, size)
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        size = len(self.scales)
-        lengths = generator.gamma(size + 1.0, size=(draws, 1))
-        points = generator.uniform(-1.0, 1.0, size=(draws, size))
-        return np.asarray(points * lengths * np.asarray(self.scales, dtype=float))
-
-    def variances(self) -> Floats:
-        size = len(self.scales)
-        return np.asarray(np.asarray(self.scales, dtype=float) ** 2 * (size + 1.0) * (size + 2.0) / 3)
+        return self._drawn()
 
     def describe(self) -> str:
         return f"K-norm noise of a box on {self.components} coefficients"
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
-        epsilon = largest_ratio(sizes_of(self.components, norm, width), self.scales)
-        return of_pure(epsilon, ONE_BLOCK, requested)
-
-    def mixture(self) -> NoiseMixture:
-        """Close to it: a uniform coordinate is replaced by a normal one of the same variance."""
-        lengths = factor(self.components, scipy.stats.gamma(self.components + 1))
-        block = Block(0, self.components, lengths.factors**2 / 3, lengths.logs)
-        return one_factor(self.scales, block)
-
-    def log_density(self, points: Floats) -> Floats:
-        return np.asarray(-np.max(np.abs(points) / np.asarray(self.scales, dtype=float), axis=-1))
+        return self._given(norm, width, requested)
 
 
 @dataclass(frozen=True)
@@ -118,13 +138,12 @@ class EllipsoidNoise(ScaledLaw):
         return draw_ellipsoid(self.scales)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        size = len(self.scales)
-        lengths = np.sqrt(generator.chisquare(size + 1.0, size=(draws, 1)))
-        directions = generator.standard_normal((draws, size))
-        return np.asarray(directions * lengths * np.asarray(self.scales, dtype=float))
+        lengths = np.sqrt(generator.chisquare(self.components + 1.0, size=(draws, 1)))
+        directions = generator.standard_normal((draws, self.components))
+        return np.asarray(directions * lengths * self.sizes)
 
     def variances(self) -> Floats:
-        return np.asarray(np.asarray(self.scales, dtype=float) ** 2 * (len(self.scales) + 1.0))
+        return np.asarray(self.sizes**2 * (self.components + 1.0))
 
     def describe(self) -> str:
         return f"K-norm noise of an ellipsoid on {self.components} coefficients"
@@ -141,7 +160,7 @@ class EllipsoidNoise(ScaledLaw):
         return one_factor(self.scales, factor(self.components, scipy.stats.chi2(self.components + 1)))
 
     def log_density(self, points: Floats) -> Floats:
-        return -np.asarray(np.linalg.norm(points / np.asarray(self.scales, dtype=float), axis=-1))
+        return -np.asarray(np.linalg.norm(points / self.sizes, axis=-1))
 
 
 def body_noise(norm: BodyNorm, width: Sequence[int], guarantee: Guarantee) -> BoxNoise | EllipsoidNoise:
@@ -167,3 +186,23 @@ def body_noise(norm: BodyNorm, width: Sequence[int], guarantee: Guarantee) -> Bo
         length = pure_budget(guarantee, ONE_BLOCK)
     scales = tuple(max(1, math.ceil(w / length)) for w in width)
     return BoxNoise(scales) if norm == "box" else EllipsoidNoise(scales)
+
+
+def tail_logs(at: Floats, others: int, integrals: int = 0) -> Floats:
+    """Log of e^a times the density of a part of a box, or its integral from a on, up to one factor.
+
+    With k other coordinates the density at a is the upper incomplete gamma function of k + 1,
+    k! e^-a sum_(j <= k) a^j / j!. Its integral has the factors k + 1 - j in that sum.
+
+    Parameters
+    ----------
+    at : array
+        Distances a, nonnegative, in half-widths of the box.
+    others : int
+        Number k of coordinates of the box that are not of the part.
+    integrals : {0, 1}
+    """
+    j = np.arange(others + 1.0)
+    logs = scipy.special.xlogy(j, np.asarray(at)[..., None]) - scipy.special.gammaln(j + 1)
+    logs += integrals * np.log(others + 1 - j) + scipy.special.gammaln(others + 1)
+    return np.asarray(scipy.special.logsumexp(logs, axis=-1))

@@ -66,11 +66,10 @@ class GaussianNoise(ScaledLaw):
         return drawing.draw_array(values, size + size % 2, size)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        scales = np.asarray(self.scales, dtype=float)
-        return np.asarray(generator.standard_normal((draws, self.components)) * scales)
+        return np.asarray(generator.standard_normal((draws, self.components)) * self.sizes)
 
     def variances(self) -> Floats:
-        return np.asarray(self.scales, dtype=float) ** 2
+        return np.asarray(self.sizes**2)
 
     def describe(self) -> str:
         return f"Gaussian noise on {self.components} coefficients"
@@ -96,7 +95,7 @@ class GaussianNoise(ScaledLaw):
         return one_factor(self.scales, Block(0, self.components, np.ones(1), np.zeros(1)))
 
     def log_density(self, points: Floats) -> Floats:
-        return np.asarray(-np.sum((points / np.asarray(self.scales, dtype=float)) ** 2, axis=-1) / 2)
+        return np.asarray(-np.sum((points / self.sizes) ** 2, axis=-1) / 2)
 
 
 def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction:

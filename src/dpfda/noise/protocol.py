@@ -127,6 +127,11 @@ class ScaledLaw(VectorLaw):
         """Number of coefficients."""
         return len(self.scales)
 
+    @property
+    def sizes(self) -> Floats:
+        """The scales in floats."""
+        return np.asarray(self.scales, dtype=np.float64)
+
 
 def check_positive(name: str, values: tuple[int, ...]) -> None:
     """Refuse scales and sizes that are not positive integers."""

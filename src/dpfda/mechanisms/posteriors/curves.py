@@ -48,8 +48,8 @@ from dpfda.mechanisms.posteriors.components import (
     mixed_mean,
     weights_of,
 )
-from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
-from dpfda.noise.box_parts import tail_logs
+from dpfda.noise import NoiseLaw
+from dpfda.noise.bodies import InBox, tail_logs
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -321,13 +321,12 @@ class CurvePosterior:
         """
         model = self.model
         noise = model.noise
-        if model.prior.version < 2 or not isinstance(noise, BoxNoise | BoxPartNoise):
+        if model.prior.version < 2 or not isinstance(noise, InBox):
             return None
         seen = model.seen.sum(axis=1)
         if np.ptp(seen) > ALIKE * seen.max():
             return None
-        size = noise.whole if isinstance(noise, BoxPartNoise) else noise.components
-        evidence, level = constant_evidence(self.noisy / seen, 1 / float(seen.mean()), size)
+        evidence, level = constant_evidence(self.noisy / seen, 1 / float(seen.mean()), noise.sides)
         return evidence, 0.5 + level
 
     @property
