@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from flint import arb
@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from dpfda.numerics import enclosures, exactness, twofold
 from dpfda.numerics.arrays import Flags, Integers
-from dpfda.numerics.enclosures import Enclosures
+from dpfda.numerics.enclosures import Enclosed
 from dpfda.numerics.errors import DpfdaError
 from dpfda.numerics.exactness import GUARD_BITS, INITIAL_BITS, nearest_integer, precision, uniform_ball
-from dpfda.numerics.twofold import Twofold
 
 Places = Integers
 # Fresh bits for each of some uniforms, as non-negative integers.
@@ -40,23 +39,7 @@ FEWEST_IN_FLOATS = 16
 WORTHWHILE = 1 / 8
 
 
-class Enclosed(Protocol):
-    """Real numbers in an array, each known by an enclosure; a divisor must be positive."""
-
-    def __getitem__(self, places: Any, /) -> Self: ...
-    def __add__(self, other: object, /) -> Self: ...
-    def __sub__(self, other: object, /) -> Self: ...
-    def __mul__(self, other: object, /) -> Self: ...
-    def __truediv__(self, other: object, /) -> Self: ...
-    def __radd__(self, other: object, /) -> Self: ...
-    def __rsub__(self, other: object, /) -> Self: ...
-    def __rmul__(self, other: object, /) -> Self: ...
-    def __rtruediv__(self, other: object, /) -> Self: ...
-    def sum(self, axis: int) -> Self: ...
-
-
 Real = TypeVar("Real", bound=Enclosed)
-InFloats = TypeVar("InFloats", Enclosures, Twofold)
 Value_co = TypeVar("Value_co", covariant=True)
 # What is enclosed at the places that are asked for.
 At = Callable[[Places], Real]
@@ -68,13 +51,10 @@ class Indexed(Protocol[Value_co]):
     def __getitem__(self, places: Places, /) -> Value_co: ...
 
 
-class Arithmetic(Protocol[Real]):
+class Functions(Protocol[Real]):
     """Functions of real numbers in arrays: in enclosures by floats, or of any precision."""
 
-    def uniforms(self, places: Places) -> Real:
-        """The uniform variables at these places."""
-
-    def integers(self, values: Sequence[int]) -> Indexed[Real]:
+    def integers(self, values: Sequence[int], /) -> Indexed[Real]:
         """Integers of any size, to be indexed by places."""
 
     def log(self, x: Real, /) -> Real:
@@ -89,7 +69,14 @@ class Arithmetic(Protocol[Real]):
     def sum_of_logs(self, parts: Iterable[Real], /) -> Real:
         """Sum of the logarithms of numbers in (0, 1], a part of them at a time."""
 
-    def where(self, chosen: Flags, x: Real, y: Real) -> Real:
+
+class Arithmetic(Functions[Real], Protocol[Real]):
+    """Functions, and the uniform variables that they are taken of."""
+
+    def uniforms(self, places: Places, /) -> Real:
+        """The uniform variables at these places."""
+
+    def where(self, chosen: Flags, x: Real, y: Real, /) -> Real:
         """Elements of x where chosen, else of y."""
 
 
@@ -99,38 +86,13 @@ class Values(Protocol):
     def __call__(self, a: Arithmetic[Real], /) -> At[Real]: ...
 
 
-class _Floats:
-    """Float enclosures of the uniforms whose first bits these are."""
+class _InFloats(Generic[Real]):
+    """The functions of a module, and the uniforms as numbers that it encloses."""
 
-    def __init__(self, words: NDArray[np.uint64], bits: int) -> None:
-        self._words, self._bits = words, bits
-
-    def uniforms(self, places: Places) -> Enclosures:
-        return enclosures.uniforms(self._words[places], self._bits)
-
-    integers = staticmethod(enclosures.integers)
-    log = staticmethod(enclosures.log)
-    sqrt = staticmethod(enclosures.sqrt)
-    turns = staticmethod(enclosures.turns)
-    sum_of_logs = staticmethod(enclosures.sum_of_logs)
-    where = staticmethod(enclosures.where)
-
-
-class _Twofolds:
-    """Sums of two floats that enclose the uniforms by 64 bits more than they began with."""
-
-    def __init__(self, known: _Known) -> None:
-        self._known = known
-
-    def uniforms(self, places: Places) -> Twofold:
-        return twofold.uniforms(*self._known.words(places), self._known.bits)
-
-    integers = staticmethod(twofold.integers)
-    log = staticmethod(twofold.log)
-    sqrt = staticmethod(twofold.sqrt)
-    turns = staticmethod(twofold.turns)
-    sum_of_logs = staticmethod(twofold.sum_of_logs)
-    where = staticmethod(twofold.where)
+    def __init__(self, functions: Functions[Real], uniforms: Callable[[Places], Real]) -> None:
+        self.uniforms, self.integers, self.where = uniforms, functions.integers, enclosures.where
+        self.log, self.sqrt, self.turns = functions.log, functions.sqrt, functions.turns
+        self.sum_of_logs = functions.sum_of_logs
 
 
 class _Enclosures:
@@ -265,11 +227,13 @@ def draw_array(
     known = _Known(uniforms, initial_bits, source)
     integers, undecided = np.zeros(outputs, dtype=np.int64), np.arange(outputs)
     if initial_bits <= WORD:
-        floats = _Floats(np.asarray(known.first, np.uint64), initial_bits)
+        first = np.asarray(known.first, np.uint64)
+        floats = _InFloats(enclosures, lambda at: enclosures.uniforms(first[at], initial_bits))
         undecided = _in_floats(values, floats, integers, undecided, at_once)
         if undecided.size:
+            pairs = _InFloats(twofold, lambda at: twofold.uniforms(*known.words(at), known.bits))
             with precision(INITIAL_BITS + GUARD_BITS):
-                undecided = _in_floats(values, _Twofolds(known), integers, undecided, at_once)
+                undecided = _in_floats(values, pairs, integers, undecided, at_once)
     drawn = integers.tolist()
     bits = max(INITIAL_BITS, initial_bits)
     while undecided.size:
@@ -283,7 +247,7 @@ def draw_array(
 
 
 def _in_floats(
-    values: Values, a: Arithmetic[InFloats], integers: Integers, places: Places, at_once: int
+    values: Values, a: Arithmetic[Real], integers: Integers, places: Places, at_once: int
 ) -> Places:
     """Set the integers at these places that enclosures determine; gives the places of the others."""
     left = np.ones(places.size, dtype=bool)

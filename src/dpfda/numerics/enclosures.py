@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,49 @@ def outward(radius: Any) -> Any:
     return radius * _RELATIVE + _ABSOLUTE
 
 
+class Enclosed(Protocol):
+    """Real numbers in an array, each known by an enclosure; a divisor must be positive.
+
+    A class of them is a dataclass of arrays; what is turned round or taken from others is written here.
+    """
+
+    # So that NumPy leaves products with arrays to these classes.
+    __array_ufunc__: ClassVar[None] = None
+
+    def _of(self, value: object, /) -> Self:
+        """A value as numbers of this class."""
+
+    def __neg__(self) -> Self: ...
+    def __add__(self, other: object, /) -> Self: ...
+    def __mul__(self, other: object, /) -> Self: ...
+    def __truediv__(self, other: object, /) -> Self: ...
+    def sum(self, axis: int) -> Self: ...
+    def nearest(self) -> tuple[Integers, Flags]: ...
+
+    def __getitem__(self, places: Any, /) -> Self:
+        return type(self)(*(part[places] for part in vars(self).values()))
+
+    def __sub__(self, other: object, /) -> Self:
+        return self + (-self._of(other))
+
+    def __radd__(self, other: object, /) -> Self:
+        return self + other
+
+    def __rmul__(self, other: object, /) -> Self:
+        return self * other
+
+    def __rsub__(self, other: object, /) -> Self:
+        return self._of(other) - self
+
+    def __rtruediv__(self, other: object, /) -> Self:
+        return self._of(other) / self
+
+
+Real = TypeVar("Real", bound=Enclosed)
+
+
 @dataclass(frozen=True, eq=False)
-class Enclosures:
+class Enclosures(Enclosed):
     """Real numbers x_j with |x_j - middle_j| <= radius_j; radius infinite or NaN where nothing is known.
 
     Parameters
@@ -72,11 +113,8 @@ class Enclosures:
     middle: Floats
     radius: Floats
 
-    # So that NumPy leaves products with arrays to this class.
-    __array_ufunc__ = None
-
-    def __getitem__(self, places: Any) -> Enclosures:
-        return Enclosures(self.middle[places], self.radius[places])
+    def _of(self, value: object, /) -> Enclosures:
+        return enclosed(value)
 
     def __neg__(self) -> Enclosures:
         return Enclosures(-self.middle, self.radius)
@@ -85,9 +123,6 @@ class Enclosures:
         other = enclosed(other)
         middle = self.middle + other.middle
         return Enclosures(middle, outward(self.radius + other.radius + UNIT * np.abs(middle)))
-
-    def __sub__(self, other: object) -> Enclosures:
-        return self + (-enclosed(other))
 
     def __mul__(self, other: object) -> Enclosures:
         other = enclosed(other)
@@ -105,14 +140,6 @@ class Enclosures:
         carried = (self.radius + np.abs(middle) * other.radius * _RELATIVE) / least
         radius = np.where(least > 0, carried + 2 * UNIT * np.abs(middle), np.inf)
         return Enclosures(middle, outward(radius))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __rsub__(self, other: object) -> Enclosures:
-        return enclosed(other) - self
-
-    def __rtruediv__(self, other: object) -> Enclosures:
-        return enclosed(other) / self
 
     def sum(self, axis: int) -> Enclosures:
         """Sums along an axis, added up in any order."""
@@ -213,9 +240,10 @@ def _logs_of_products(x: Enclosures) -> Enclosures:
     return log(Enclosures(product, outward(radius)))
 
 
-def where(chosen: Flags, x: Enclosures, y: Enclosures) -> Enclosures:
+def where(chosen: Flags, x: Real, y: Real) -> Real:
     """Elements of x where chosen, else of y."""
-    return Enclosures(np.where(chosen, x.middle, y.middle), np.where(chosen, x.radius, y.radius))
+    pairs = zip(vars(x).values(), vars(y).values(), strict=True)
+    return type(x)(*(np.where(chosen, mine, other) for mine, other in pairs))
 
 
 def _log(x: Floats) -> Floats:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -24,14 +25,14 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.enclosures import UNIT, outward
+from dpfda.numerics.enclosures import UNIT, Enclosed, outward
 
 _SPLITTER: Final = 2.0**27 + 1
 _UNDERFLOW: Final = 2.0**-799
 
 
 @dataclass(frozen=True, eq=False)
-class Twofold:
+class Twofold(Enclosed):
     """Real numbers x_j with |x_j - high_j - low_j| <= radius_j; infinite or NaN where nothing is known.
 
     Parameters
@@ -44,11 +45,8 @@ class Twofold:
     low: Floats
     radius: Floats
 
-    # So that NumPy leaves products with arrays to this class.
-    __array_ufunc__ = None
-
-    def __getitem__(self, places: Any) -> Twofold:
-        return Twofold(self.high[places], self.low[places], self.radius[places])
+    def _of(self, value: object, /) -> Twofold:
+        return exactly(value)
 
     def __neg__(self) -> Twofold:
         return Twofold(-self.high, -self.low, self.radius)
@@ -60,9 +58,6 @@ class Twofold:
         rest = error + lower
         rounded = UNIT * (np.abs(lower) + np.abs(rest))
         return Twofold(*_sum(total, rest), outward(self.radius + other.radius + rounded))
-
-    def __sub__(self, other: object) -> Twofold:
-        return self + (-exactly(other))
 
     def __mul__(self, other: object) -> Twofold:
         other = exactly(other)
@@ -80,21 +75,10 @@ class Twofold:
     def __truediv__(self, other: object) -> Twofold:
         return _from_balls(balls(self) / balls(exactly(other)))
 
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __rsub__(self, other: object) -> Twofold:
-        return exactly(other) - self
-
-    def __rtruediv__(self, other: object) -> Twofold:
-        return exactly(other) / self
-
     def sum(self, axis: int) -> Twofold:
         """Sums along an axis."""
-        high, low, radius = (np.moveaxis(part, axis, 0) for part in (self.high, self.low, self.radius))
-        total = Twofold(high[0], low[0], radius[0])
-        for place in range(1, len(high)):
-            total = total + Twofold(high[place], low[place], radius[place])
-        return total
+        lines = Twofold(*(np.moveaxis(part, axis, 0) for part in (self.high, self.low, self.radius)))
+        return reduce(Twofold.__add__, (lines[place] for place in range(len(lines.high))))
 
     def nearest(self) -> tuple[Integers, Flags]:
         """Nearest integers (n,), and which of them (n,) the enclosures determine."""
@@ -168,12 +152,6 @@ def turns(x: Twofold) -> tuple[Twofold, Twofold]:
     return _from_balls(cosines), _from_balls(sines)
 
 
-def where(chosen: Flags, x: Twofold, y: Twofold) -> Twofold:
-    """Elements of x where chosen, else of y."""
-    pairs = ((x.high, y.high), (x.low, y.low), (x.radius, y.radius))
-    return Twofold(*(np.where(chosen, mine, other) for mine, other in pairs))
-
-
 _log, _sqrt = np.frompyfunc(arb.log, 1, 1), np.frompyfunc(arb.sqrt, 1, 1)
 sines_and_cosines: Callable[[Any], Any] = np.frompyfunc(lambda x: (2 * x).sin_cos_pi(), 1, 2)
 _ball = np.frompyfunc(lambda high, low, radius: arb(high) + arb(low) + arb(0, radius), 3, 1)
@@ -185,8 +163,7 @@ def balls(x: Twofold) -> Any:
 
 
 def _from_balls(found: Any) -> Twofold:
-    parts = _parts(found)
-    high, low, radius = (np.asarray(part, dtype=np.float64) for part in parts)
+    high, low, radius = (np.asarray(part, dtype=np.float64) for part in _parts(found))
     return Twofold(high, low, outward(radius))
 
 
