@@ -8,6 +8,7 @@ not show, and the compiled loop (extra `fast`) and NumPy give the same integers 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpfda.numerics import compiled
 from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,8 +28,10 @@ BITS = 30
 ROWS_AT_ONCE = 2**22
 # A row's squares are added up in this many lanes: a fixed order that processors can do in parallel.
 LANES = 32
+# Short rows are put together to so many numbers.
+WIDE = 1024
 # Numbers that NumPy works on at a time, so that they stay in the processor's cache.
-NUMBERS_AT_ONCE = 2**15
+NUMBERS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +129,7 @@ def integers(values: NDArray[Any], rule: GridRule) -> Integers:
     A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector: the center.
     """
     with np.errstate(all="ignore"):
-        return _rows(values, rule, np.empty((2, values.size)))[0].astype(np.int64)
+        return BlockSum(rule, len(values), len(values)).integers(values)[0].astype(np.int64)
 
 
 def grid_sum(
@@ -162,72 +166,122 @@ def grid_sum(
 
 
 def _blocked(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
-    totals, unusable = np.zeros(rule.center.size), 0
-    step = max(1, NUMBERS_AT_ONCE // rule.center.size)
-    # Memory that is new to the process costs several times as much as what is done in it.
-    spare = np.empty((2, min(step, values.shape[0]) * rule.center.size))
-    with np.errstate(all="ignore"):
-        for start in range(0, values.shape[0], step):
-            part, bad = _rows(values[start : start + step], rule, spare)
-            totals += part.sum(axis=0)
-            unusable += bad
-    return totals, unusable
+    made, unusable = BlockSum(rule, len(values)), 0
+    with np.errstate(all="ignore"), one_thread() if len(values) > made.step else nullcontext():
+        for start in range(0, len(values), made.step):
+            unusable += made.add(values[start : start + made.step]).size
+    return made.totals, unusable
 
 
-def _rows(values: NDArray[Any], rule: GridRule | SideBySide, spare: Floats) -> tuple[Floats, int]:
-    """Integers in float64, in spare memory, and how many records were not usable."""
-    rows = values if values.dtype == np.float64 else doubles(values)
-    spare = spare[:, : rows.size]
-    if rule.shrinks:
-        # In the order of columns, as `lane_sums` takes it.
-        made, squares = spare.reshape(2, *rows.shape[::-1]).swapaxes(1, 2)
-        _shrink(rows, rule, made, squares)
-    else:
-        made = spare[0].reshape(rows.shape)
-        centered = np.subtract(rows, rule.center, out=made) if rule.center.any() else rows
-        np.multiply(centered, rule.scale, out=made)
-        np.rint(made, out=made)
-    np.minimum(made, rule.half_widths, out=made)
-    np.maximum(made, -rule.half_widths, out=made)
-    # A sum is finite only if all of its terms are.
-    if np.isfinite(rows.sum()):
-        return made, 0
-    unusable = ~np.isfinite(rows).all(axis=1)
-    made[unusable] = 0.0
-    return made, int(np.count_nonzero(unusable))
+class BlockSum:
+    """Adds up integers of records by NumPy, block by block, in memory that is used for each again.
+
+    Whoever calls it ignores floating-point warnings, which tell something of values, and adds at most
+    2^22 records.
+
+    Parameters
+    ----------
+    rule : GridRule or SideBySide
+        Public.
+    records : int
+        How many there are.
+    step : int, optional
+        How many records are taken at a time, at most; by default what stays in the processor's cache.
+    """
+
+    def __init__(self, rule: GridRule | SideBySide, records: int, step: int | None = None) -> None:
+        points = rule.center.size
+        # So many rows are taken as one, for what differs from point to point: long loops are faster.
+        self._times = max(1, WIDE // points)
+        some = NUMBERS_AT_ONCE // points
+        self.step = step or max(1, some - some % self._times)
+        self.totals = np.zeros(points)
+        self._rule, self._ones = rule, np.ones(max(points, self.step))
+        self._high, self._weights = (
+            np.tile(each, self._times) for each in (rule.half_widths, rule.weights)
+        )
+        self._low = -self._high
+        # Memory that is new to the process costs several times as much as what is done in it.
+        self._spare = np.empty((3 if rule.shrinks else 1, min(self.step, records) * points))
+
+    def add(self, values: NDArray[Any]) -> Integers:
+        """Add a block (n, m) of any real type; returns the places of unusable records, not added."""
+        made, unusable = self.integers(values)
+        # Integers below 2^53: exact in any order, so BLAS may take its own.
+        self.totals += self._ones[: len(made)] @ made
+        return unusable
+
+    def integers(self, values: NDArray[Any]) -> tuple[Floats, Integers]:
+        """Integers of a block, held in float64, and the places of unusable records: zeros there."""
+        made, rule = self._spare[0, : values.size].reshape(values.shape), self._rule
+        rows = values if values.dtype == np.float64 else doubles(values, made)
+        # Finite only if all terms are. Of all that could come first this fetches rows fastest.
+        finite = rule.shrinks or np.isfinite(rows.sum())
+        if rule.center.any():
+            rows = np.subtract(rows, rule.center, out=made)
+        np.multiply(rows, rule.scale, out=made)
+        lengths = self._shrink(values, made) if rule.shrinks else None
+        if lengths is None:
+            lengths = self._ones[:1] if finite else made @ self._ones[: rule.center.size]
+            np.rint(made, out=made)
+        self._by_point(np.minimum, made, self._high)
+        self._by_point(np.maximum, made, self._low)
+        unusable = np.flatnonzero(~np.isfinite(lengths))
+        if unusable.size:
+            unusable = unusable[~np.isfinite(doubles(values[unusable])).all(axis=1)]
+            made[unusable] = 0.0
+        return made, unusable
+
+    def _shrink(self, values: NDArray[Any], scaled: Floats) -> Floats:
+        """Shrink rows in grid units and round them toward zero; returns their squared lengths."""
+        rule, size = self._rule, scaled.size
+        squares = np.multiply(scaled, scaled, out=self._spare[1, :size].reshape(scaled.shape))
+        self._by_point(np.multiply, squares, self._weights)
+        lengths = lane_sums(squares, self._spare[2, :size].reshape(scaled.shape[::-1]))
+        factors = np.where(lengths > rule.limit * rule.limit, rule.limit / np.sqrt(lengths), 1.0)
+        huge = np.flatnonzero(~np.isfinite(lengths))
+        if huge.size:
+            # Their squares overflow: first they are divided by a power of two, to entries of at most 1.
+            chosen = doubles(values[huge])
+            exponents = np.frexp(np.max(np.abs(chosen), axis=1))[1]
+            scaled[huge] = np.ldexp(chosen, -exponents[:, None])
+            factors[huge] = rule.limit / np.sqrt(square_lengths(scaled[huge], rule.weights))
+        scaled *= factors[:, None]
+        np.trunc(scaled, out=scaled)
+        return lengths
+
+    def _by_point(self, function: np.ufunc, rows: Floats, numbers: Floats) -> None:
+        """Put what a function makes of rows and of public numbers (m,), tiled, in place of the rows."""
+        whole = len(rows) - len(rows) % self._times
+        wide, rest = rows[:whole].reshape(-1, numbers.size), rows[whole:]
+        function(wide, numbers, out=wide)
+        if rest.size:
+            function(rest, numbers[: rows.shape[1]], out=rest)
 
 
-def _shrink(rows: Floats, rule: GridRule | SideBySide, scaled: Floats, spare: Floats) -> None:
-    """Put into `scaled` the rows in grid units, shrunk and rounded toward zero."""
-    np.multiply(rows, rule.scale, out=scaled)
-    squares = square_lengths(scaled, rule.weights, spare)
-    huge = ~np.isfinite(squares)
-    if huge.any():
-        # Their squares overflow: they are first divided by a power of two, to entries of at most one.
-        chosen = rows[huge]
-        exponents = np.frexp(np.max(np.abs(chosen), axis=1))[1]
-        scaled[huge] = np.ldexp(chosen, -exponents[:, None])
-        squares[huge] = square_lengths(scaled[huge], rule.weights)
-    factors = np.where(huge | (squares > rule.limit * rule.limit), rule.limit / np.sqrt(squares), 1.0)
-    scaled *= factors[:, None]
-    np.trunc(scaled, out=scaled)
-
-
-def square_lengths(rows: Floats, weights: Floats, spare: Floats | None = None) -> Floats:
+def square_lengths(rows: Floats, weights: Floats) -> Floats:
     """Sums of w_k y_k^2, each in the fixed order of `lane_sums`."""
-    squares = np.multiply(rows, rows, out=spare)
+    squares = np.multiply(rows, rows)
     squares *= weights
     return lane_sums(squares)
 
 
-def lane_sums(rows: Floats) -> Floats:
-    """Sums of each row in a fixed order: column k is added to lane k mod 32, then lanes are paired."""
+def lane_sums(rows: Floats, spare: Floats | None = None) -> Floats:
+    """Sums of each row in a fixed order: column k is added to lane k mod 32, then lanes are paired.
+
+    Where spare memory (m, n) is given, the sums lie in it.
+    """
+    points, count = rows.shape[::-1]
     # Column by column, each contiguous, which processors do several times faster.
-    columns, lanes = np.ascontiguousarray(rows.T), np.zeros((LANES, rows.shape[0]))
-    for start in range(0, len(columns), LANES):
+    columns = np.empty((points, count)) if spare is None else spare
+    np.copyto(columns, rows.T)
+    if points < LANES:
+        columns = np.concatenate([columns, np.zeros((LANES - points, count))])
+    lanes, half = columns[:LANES], LANES // 2
+    for start in range(LANES, points, LANES):
         part = columns[start : start + LANES]
         lanes[: len(part)] += part
-    while len(lanes) > 1:
-        half = len(lanes) // 2
-        lanes = lanes[:half] + lanes[half:]
+    while half:
+        np.add(lanes[:half], lanes[half : 2 * half], out=lanes[:half])
+        half //= 2
     return np.asarray(lanes[0])

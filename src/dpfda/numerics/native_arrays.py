@@ -27,13 +27,15 @@ def is_native(dtype: object) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= WIDEST
 
 
-def doubles(values: NDArray[Any]) -> Floats:
+def doubles(values: NDArray[Any], out: Floats | None = None) -> Floats:
     """Copy of a native array as float64; infinite where an integer is of 2^53 or more in size.
 
-    Whoever adds records up takes those that are not finite for unusable.
+    Whoever adds records up takes those that are not finite for unusable. The copy is put into `out`,
+    where that is given.
     """
+    numbers = np.empty(values.shape) if out is None else out
     with np.errstate(all="ignore"):
-        numbers = values.astype(np.float64, order="C")
+        np.copyto(numbers, values)
     if values.dtype.kind in "iu" and values.dtype.itemsize == WIDEST:
         # Rounding is monotone and 2^53 is a double: no integer crosses the limit by it.
         numbers[np.abs(numbers) >= TOO_LARGE] = np.inf
