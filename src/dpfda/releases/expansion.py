@@ -90,7 +90,7 @@ class Expansion(Banded):
         if self.hierarchy is None:
             coefficients = self._synthesized(self.shrinkage * self._measured)
         elif isinstance(self.hierarchy, CurvePrior):
-            coefficients = self.curve_model.coefficients(self._measured, self.basis.analysis)
+            coefficients = self.widths.posterior.coefficients(self.basis.analysis)
         elif isinstance(self.hierarchy, ImagePrior):
             coefficients = self._image_model(self.hierarchy).coefficients(self._measured)
         else:

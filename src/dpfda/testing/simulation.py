@@ -118,7 +118,7 @@ def released_coefficients(design: Design, means: Floats, step: float, basis: Any
             design.hierarchy, basis.grid_points, basis.analysis, design.noise, step, design.counts > 0
         )
         analysis = basis.analysis[:, : design.functions]
-        return np.array([model.coefficients(row, analysis) for row in means])
+        return np.array([model.posterior(row).coefficients(analysis) for row in means])
     if isinstance(design.hierarchy, ImagePrior):
         released = basis.truncate(design.functions)
         image = ImageModel.of(design.hierarchy, released, design.noise, step)

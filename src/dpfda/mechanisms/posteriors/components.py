@@ -6,9 +6,11 @@ belong to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -36,36 +38,71 @@ class Part:
     Parameters
     ----------
     kind : str
-    root : array (N, K)
-    inside : array (M, K)
-        What is seen of the root.
+    functions : array (N, K)
+        The root; or what the root is functions times `spread` of.
+    seen : array (M, K)
+        What is seen of the functions.
     values, vectors : array (M,), array (M, M)
         Eigenvalues and eigenvectors of `inside` @ `inside`'.
     spread : array (K,), optional
-        Where the root is functions that several components share, times these: they.
+        Where several components share the functions: the deviations of this one.
     """
 
     kind: str
-    root: Floats
-    inside: Floats
+    functions: Floats
+    seen: Floats
     values: Floats
     vectors: Floats
     spread: Floats | None = None
 
     @classmethod
-    def of(cls, kind: str, root: Floats, inside: Floats, spread: Floats | None = None) -> Part:
+    def of(cls, kind: str, functions: Floats, seen: Floats, spread: Floats | None = None) -> Part:
         """Factorise."""
+        inside = seen if spread is None else seen * spread
         values, vectors = np.linalg.eigh(inside @ inside.T)
-        return cls(kind, root, inside, np.maximum(values, 0.0), vectors, spread)
+        return cls(kind, functions, seen, np.maximum(values, 0.0), vectors, spread)
+
+    @property
+    def root(self) -> Floats:
+        """Root (N, K) of the covariance of curves."""
+        return self.functions if self.spread is None else self.functions * self.spread
+
+    @property
+    def inside(self) -> Floats:
+        """What is seen (M, K) of the root."""
+        return self.seen if self.spread is None else self.seen * self.spread
 
     @cached_property
     def back(self) -> Floats:
         """Takes rotated observations to curves: (N, M). Worth its time for many releases alone."""
         return np.asarray(self.root @ (self.inside.T @ self.vectors))
 
-    def curve(self, rotated: Floats) -> Floats:
-        """The curve (N,) that `back` makes of rotated observations (M,)."""
-        return np.asarray(self.root @ (self.inside.T @ (self.vectors @ rotated)))
+    @cached_property
+    def power(self) -> Floats:
+        """Variances (S, M) of rotated observations at each scale."""
+        return np.asarray(1 + SCALES[:, None] * self.values)
+
+    @cached_property
+    def gains(self) -> Floats:
+        """What the mean takes (S, M) of rotated observations at each scale."""
+        return np.asarray(SCALES[:, None] / self.power)
+
+    @cached_property
+    def logs(self) -> Floats:
+        """Half the log determinant (S,) of `power`."""
+        return np.asarray(0.5 * np.log(self.power).sum(axis=1))
+
+    def loadings(self, rotated: Floats) -> Floats:
+        """Loadings (K,) on the functions of the curve that `back` makes of observations (M,)."""
+        loadings = (self.vectors @ rotated) @ self.seen
+        return np.asarray(loadings if self.spread is None else loadings * self.spread**2)
+
+    def fit(self, center: Floats, public: bool, measured: Floats) -> Fit:
+        """The component given what was measured (M,), less what is seen of the centre."""
+        kept = SCALES.size if public or self.kind == "local" else KEPT
+        rotated = measured @ self.vectors
+        squares = (0.5 / self.power[:kept]) @ rotated**2
+        return Fit(self, center, public, rotated, SCALES[:kept], -self.logs[:kept] - squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +113,17 @@ class Fit:
     center: Floats
     public: bool
     rotated: Floats
-    power: Floats
     scales: Floats
     evidence: Floats
+
+    @property
+    def power(self) -> Floats:
+        """Variances (S, M) of rotated observations at each scale."""
+        return self.part.power[: self.scales.size]
+
+    def kept(self, weight: Floats) -> Floats:
+        """What is kept (M,) of the rotated observations under weights (S,) of the scales."""
+        return np.asarray((weight @ self.part.gains[: self.scales.size]) * self.rotated)
 
 
 def component_variances(functions: int) -> list[tuple[str, Floats]]:
@@ -126,11 +171,20 @@ def smooth_roots(times: Floats, functions: int) -> list[Floats]:
 
 def weights_of(fits: list[Fit], prior: Mapping[str, float], public: float = PUBLIC) -> list[Floats]:
     """Posterior probability of each scale of each fit, under prior weights of the kinds."""
-    logs = log_weights(fits, prior, public)
-    top = max(float(log.max()) for log in logs)
-    weights = [np.exp(log - top) for log in logs]
-    total = sum(float(weight.sum()) for weight in weights)
-    return [weight / total for weight in weights]
+    return normalised(log_weights(fits, prior, public))[0]
+
+
+def normalised(logs: list[Floats]) -> tuple[list[Floats], float]:
+    """Weights of sum one from their logarithms, and the logarithm of what their sum was."""
+    weights = np.concatenate(logs)
+    top = float(weights.max())
+    weights = np.exp(weights - top)
+    total = float(weights.sum())
+    weights /= total
+    ends = accumulate(log.size for log in logs)
+    return [weights[end - log.size : end] for log, end in zip(logs, ends, strict=True)], top + math.log(
+        total
+    )
 
 
 def log_weights(fits: list[Fit], prior: Mapping[str, float], public: float) -> list[Floats]:
@@ -141,17 +195,24 @@ def log_weights(fits: list[Fit], prior: Mapping[str, float], public: float) -> l
     for fit in fits:
         weight = prior.get(fit.part.kind, 0.0)
         weight *= share * KEPT / fit.scales.size if fit.public else 1.0
-        logs.append(np.log(weight) + fit.evidence if weight > 0 else np.full(fit.scales.size, -np.inf))
+        logs.append(fit.evidence + (math.log(weight) if weight > 0 else -math.inf))
     return logs
 
 
-def mixed_mean(fits: list[Fit]) -> Floats:
-    """Posterior mean (N,) over components and scales, under the weights for the line."""
+def mixed_mean(fits: list[Fit], weights: list[Floats] | None = None) -> Floats:
+    """Posterior mean (N,) over components and scales of these weights, by default those for the line."""
     mean = np.zeros_like(fits[0].center)
-    for fit, weight in zip(fits, weights_of(fits, LINE), strict=True):
-        if weight.sum() > NEGLIGIBLE:
-            gains = weight @ (fit.scales[:, None] / fit.power)
-            mean += weight.sum() * fit.center + fit.part.curve(gains * fit.rotated)
+    # Loadings on functions that several components share are added up, by the functions.
+    shared: dict[int, tuple[Floats, Floats]] = {}
+    for fit, weight in zip(fits, weights or weights_of(fits, LINE), strict=True):
+        total = float(weight.sum())
+        if total > NEGLIGIBLE:
+            mean += total * fit.center
+            loadings, functions = fit.part.loadings(fit.kept(weight)), fit.part.functions
+            before = shared.get(id(functions))
+            shared[id(functions)] = functions, loadings if before is None else before[1] + loadings
+    for functions, loadings in shared.values():
+        mean += functions @ loadings
     return mean
 
 

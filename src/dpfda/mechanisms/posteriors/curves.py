@@ -25,6 +25,7 @@ The line is the posterior mean, clipped to the bounds. Its band is `dpfda.mechan
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -38,7 +39,6 @@ from dpfda.mechanisms.posteriors.components import (
     LINE,
     NEGLIGIBLE,
     PUBLIC,
-    SCALES,
     Fit,
     Part,
     component_variances,
@@ -46,6 +46,7 @@ from dpfda.mechanisms.posteriors.components import (
     local_root,
     log_weights,
     mixed_mean,
+    normalised,
     weights_of,
 )
 from dpfda.noise import NoiseLaw
@@ -53,6 +54,7 @@ from dpfda.noise.bodies import InBox, tail_logs
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.remembered import remembered
 
 # That of a constant, for each cell: near-constant shapes explain it nearly as well, and the more so the
 # more cells there are.
@@ -60,6 +62,8 @@ CONSTANT = 3.0
 # Of longer grids so many points carry the curve, linear between them; up to here every function counts.
 LARGEST_GRID = 600
 ALL_FUNCTIONS = 200
+# Factors for at most so many cells are kept for releases that come after.
+MOST_SHARED = 256
 # Cells that see a level alike do so up to the rounding of the noise's scales.
 ALIKE = 1e-3
 
@@ -193,20 +197,12 @@ class CurveModel:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """Components that do not look at the release."""
+        """Components that do not look at the release: public, so that releases alike share them."""
         functions, seen = self.functions
-        points, ratio = self.times.size, self.identity
-        made, vectors = [], functions / np.sqrt(points)
-        for kind, variances in component_variances(functions.shape[1]):
-            deviations = np.sqrt(variances)
-            root, inside = functions * deviations, seen * deviations
-            if ratio is None:
-                made.append(Part.of(kind, root, inside, deviations))
-            else:
-                # Every point is seen with the same noise: the functions are the eigenvectors.
-                values = ratio**2 * points * variances
-                made.append(Part(kind, root, inside, values, vectors, deviations))
-        return tuple(made)
+        ratio, times = self.identity, self.times
+        if ratio is None and self.resolution > MOST_SHARED:
+            return factorised(times, functions.shape[1], seen, None)
+        return shared_parts(times, functions.shape[1], seen, ratio)
 
     @property
     def identity(self) -> float | None:
@@ -227,17 +223,16 @@ class CurveModel:
         For studies of the expected error: what the local component and a constant gain is left out.
         """
         center = self.centers[0]
-        scaled, scales = noisy / self.deviations - self.seen @ (center - 0.5), SCALES[:KEPT]
+        scaled = noisy / self.deviations - self.seen @ (center - 0.5)
         ratio = self.identity
         shared = None if ratio is None else scaled @ self.parts[0].vectors
         logs = np.empty((len(noisy), len(self.parts), KEPT))
         gains, turned = [], []
         for place, part in enumerate(self.parts):
-            power = 1 + scales[:, None] * part.values
             turned.append(scaled @ part.vectors if shared is None else shared)
-            logs[:, place] = np.log(LINE[part.kind]) - 0.5 * np.log(power).sum(axis=1)
-            logs[:, place] -= turned[-1] ** 2 @ (0.5 / power).T
-            gains.append(scales[:, None] / power)
+            logs[:, place] = np.log(LINE[part.kind]) - part.logs[:KEPT]
+            logs[:, place] -= turned[-1] ** 2 @ (0.5 / part.power[:KEPT]).T
+            gains.append(part.gains[:KEPT])
         logs -= logs.max(axis=(1, 2))[:, None, None]
         weights = np.exp(logs, out=logs)
         weights /= weights.sum(axis=(1, 2))[:, None, None]
@@ -250,12 +245,6 @@ class CurveModel:
             means = means @ self.parts[0].vectors.T
         means += center
         return means if self.lift is None else np.asarray(means @ self.lift.T)
-
-    @one_thread()
-    def coefficients(self, noisy: Floats, analysis: Floats) -> Floats:
-        """Coefficients (K,) of the posterior mean, not clipped, minus the middle of the bounds."""
-        mean = self.on_grid(self.posterior(noisy).mean)
-        return np.asarray(((mean - 0.5) * self.prior.width) @ analysis)
 
     def on_grid(self, curve: Floats) -> Floats:
         """Values on the grid from those at the carrying points."""
@@ -279,34 +268,56 @@ class CurvePosterior:
     @cached_property
     def fits(self) -> list[Fit]:
         """Every component around every centre; the local one last."""
-        first = [
-            self._fit(part, center, place > 0)
-            for place, center in enumerate(self.model.centers)
+        model = self.model
+        root = local_root(self._before[0], model.times, model.resolution)
+        local = Part.of("local", root, model.seen @ root)
+        return [*self._first, local.fit(model.centers[0], False, self._measured(model.centers[0]))]
+
+    @cached_property
+    def _first(self) -> list[Fit]:
+        """Components that do not look at the release."""
+        centers = [(center, self._measured(center)) for center in self.model.centers]
+        return [
+            part.fit(center, place > 0, measured)
+            for place, (center, measured) in enumerate(centers)
             for part in self.model.parts
         ]
-        root = local_root(mixed_mean(first), self.model.times, self.model.resolution)
-        local = Part.of("local", root, self.model.seen @ root)
-        return [*first, self._fit(local, self.model.centers[0], False)]
 
-    def _fit(self, part: Part, center: Floats, public: bool) -> Fit:
-        rotated = (self.noisy - self.model.seen @ (center - 0.5)) @ part.vectors
-        scales = SCALES if public or part.kind == "local" else SCALES[:KEPT]
-        power = 1 + scales[:, None] * part.values
-        evidence = -0.5 * (np.log(power).sum(axis=1) + (rotated**2 / power).sum(axis=1))
-        return Fit(part, center, public, rotated, power, scales, evidence)
+    def _measured(self, center: Floats) -> Floats:
+        """What was measured, less what is seen of a centre."""
+        return np.asarray(self.noisy - self.model.seen @ (center - 0.5))
+
+    @cached_property
+    def _before(self) -> tuple[Floats, float]:
+        """Mean (N,) and log evidence of the components that do not look at the release."""
+        weights, evidence = normalised(log_weights(self._first, LINE, PUBLIC))
+        return mixed_mean(self._first, weights), evidence
+
+    @cached_property
+    def _after(self) -> tuple[Floats, float]:
+        """The same with the local one, which does not change what they weigh among each other."""
+        local = self.fits[-1:]
+        weights, alone = normalised(log_weights(local, LINE, PUBLIC))
+        mean, before = self._before
+        evidence = float(np.logaddexp(before, alone))
+        share = math.exp(alone - evidence)
+        return (1 - share) * mean + share * mixed_mean(local, weights), evidence
 
     @cached_property
     def mean(self) -> Floats:
         """Posterior mean (N,) at the carrying points, in shares of the distance between the bounds."""
-        mean = mixed_mean(self.fits)
-        if self.constant is None:
+        (mean, others), constant = self._after, self.constant
+        if constant is None:
             return mean
-        evidence, level = self.constant
-        weight = np.log(CONSTANT * self.noisy.size) + evidence
-        share = scipy.special.expit(
-            weight - scipy.special.logsumexp(np.concatenate(log_weights(self.fits, LINE, PUBLIC)))
-        )
+        evidence, level = constant
+        share = scipy.special.expit(np.log(CONSTANT * self.noisy.size) + evidence - others)
         return np.asarray((1 - share) * mean + share * level)
+
+    @one_thread()
+    def coefficients(self, analysis: Floats) -> Floats:
+        """Coefficients (K,) of the posterior mean, not clipped, minus the middle of the bounds."""
+        mean = self.model.on_grid(self.mean)
+        return np.asarray(((mean - 0.5) * self.model.prior.width) @ analysis)
 
     @property
     def constant(self) -> tuple[float, float] | None:
@@ -332,8 +343,7 @@ class CurvePosterior:
     @property
     def evidence(self) -> float:
         """Log density of the release, up to a constant, under the mixture for the line."""
-        found = scipy.special.logsumexp(np.concatenate(log_weights(self.fits, LINE, PUBLIC)))
-        return float(found - np.log(self.model.deviations).sum())
+        return float(self._after[1] - np.log(self.model.deviations).sum())
 
     @property
     def response(self) -> Floats:
@@ -341,7 +351,7 @@ class CurvePosterior:
         made = np.zeros((self.model.times.size, self.noisy.size))
         for fit, weight in zip(self.fits, weights_of(self.fits, LINE), strict=True):
             if weight.sum() > NEGLIGIBLE:
-                gains = weight @ (fit.scales[:, None] / fit.power)
+                gains = weight @ fit.part.gains[: fit.scales.size]
                 made += fit.part.root @ (
                     fit.part.inside.T @ ((fit.part.vectors * gains) @ fit.part.vectors.T)
                 )
@@ -351,6 +361,30 @@ class CurvePosterior:
     def line(self) -> Floats:
         """The mean, clipped to the bounds."""
         return np.clip(self.mean, 0.0, 1.0)
+
+
+def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> tuple[Part, ...]:
+    """Components on `count` functions at times (N,), of which `seen` (M, K) is seen.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        As `CurveModel.identity`.
+    """
+    functions = eigenfunctions(times.tobytes())[0][:, :count]
+    made, vectors = [], functions / np.sqrt(times.size)
+    for kind, variances in component_variances(count):
+        spread = np.sqrt(variances)
+        if ratio is None:
+            made.append(Part.of(kind, functions, seen, spread))
+        else:
+            # Every point is seen with the same noise: the functions are the eigenvectors.
+            values = ratio**2 * times.size * variances
+            made.append(Part(kind, functions, seen, values, vectors, spread))
+    return tuple(made)
+
+
+shared_parts = remembered(8)(factorised)
 
 
 def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:

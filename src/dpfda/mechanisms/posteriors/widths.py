@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,8 @@ FACTOR = 1.05
 FEWEST_DRAWS, MOST_DRAWS = 600, 4000
 # Deviations are looked at in so many points; widths are linear between them.
 POINTS = 200
+# So many normals at most are kept.
+MOST_KEPT = 2**20
 LEAST_LEVEL = 0.9
 # Where rough components have this much of the evidence and second differences of cell averages are so
 # many times those of the noise, the mean is rougher than ordinary ones.
@@ -134,10 +137,10 @@ class Widths:
         rows: Integers | slice,
     ) -> tuple[Floats, Floats]:
         """Curves (draws, k) that the mean may be, and relative errors (draws, 1) of the count."""
-        generator = np.random.Generator(np.random.Philox(key=key))
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, round(20 / (1 - level))))
         weights = weights_of(self.posterior.fits, prior, public)
-        curves, beside = _deviations(self.posterior, generator, weights, draws, rows)
+        curves, beside = _deviations(self.posterior, key, weights, draws, rows)
+        generator = np.random.Generator(np.random.Philox(key=[key, 2]))
         if key:
             # They come component by component: in another order they are independent of others.
             order = generator.permutation(draws)
@@ -252,7 +255,7 @@ def bending(line: Floats, count: int) -> Floats:
 
 def _deviations(
     posterior: CurvePosterior,
-    generator: np.random.Generator,
+    key: int,
     weights: list[Floats],
     draws: int,
     rows: Integers | slice,
@@ -261,33 +264,41 @@ def _deviations(
 
     Beside them the coordinates of that noise (draws, 0 or 1) that are not of what was measured.
     """
-    flat = np.concatenate(weights)
+    generator = np.random.Generator(np.random.Philox(key=key))
+    flat, model = np.concatenate(weights), posterior.model
     # Systematic: components come as often as their weights say, not by chance.
     places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)
-    chosen, start, free, row = np.searchsorted(np.cumsum(flat), places), 0, [], 0
-    shared = np.empty((draws, posterior.model.functions[0].shape[1]))
-    for fit in posterior.fits:
-        inside = chosen[(chosen >= start) & (chosen < start + fit.scales.size)] - start
-        start += fit.scales.size
-        if inside.size:
-            # Those of components that share functions go to one array, with which all are made at once.
-            normals = np.empty((inside.size, fit.part.root.shape[1]))
-            if fit.part.spread is not None:
-                normals = shared[row : row + inside.size]
-                row += inside.size
-            generator.standard_normal(out=normals)
-            free.append(
-                Free(fit, inside, normals, posterior.model.noise.simulate(generator, inside.size))
-            )
+    chosen = np.searchsorted(np.cumsum(flat), places)
+    noise = model.noise.simulate(generator, draws)
+    normals = standard_normals(key, draws, posterior.fits[-1].part.functions.shape[1])
+    ends = np.cumsum([0, *(weight.size for weight in weights)])
+    bounds, free = np.searchsorted(chosen, ends), []
+    for fit, begun, start, stop in zip(posterior.fits, ends, bounds, bounds[1:], strict=False):
+        if start < stop:
+            part = slice(start, stop)
+            drawn = normals[part, : fit.part.functions.shape[1]]
+            free.append(Free(fit, chosen[part] - begun, drawn, noise[part, : model.resolution]))
     # The local component, which has functions of its own, comes last.
-    curves = _given_alike(posterior.model, free, shared[:row], rows)
-    curves += [_given(posterior.model, each, rows) for each in free if each.fit.part.spread is None]
-    besides = [each.noise[:, posterior.model.resolution :] for each in free]
-    return np.concatenate(curves), np.concatenate(besides)
+    curves = [_given_alike(model, [each for each in free if each.fit.part.spread is not None], rows)]
+    curves += [_given(model, each, rows) for each in free if each.fit.part.spread is None]
+    return np.concatenate(curves), noise[:, model.resolution :]
+
+
+def standard_normals(key: int, draws: int, count: int) -> Floats:
+    """Normals (draws, count) of a fixed key, read-only: alike for all releases, and so kept for them."""
+    return (_kept_normals if draws * count <= MOST_KEPT else _normals)(key, draws, count)
+
+
+def _normals(key: int, draws: int, count: int) -> Floats:
+    generator = np.random.Generator(np.random.Philox(key=[key, 1]))
+    return frozen(generator.standard_normal((draws, count)))
+
+
+_kept_normals = lru_cache(maxsize=8)(_normals)
 
 
 class Free(NamedTuple):
-    """Free draws of a component's normals (draws, K) and of noise, at one of its scales each."""
+    """Free draws of a component's normals (draws, K) and of noise (draws, M); scales by draw."""
 
     fit: Fit
     scales: Integers
@@ -299,52 +310,48 @@ class Free(NamedTuple):
         """Variances (draws, 1)."""
         return self.fit.scales[self.scales][:, None]
 
+    @property
+    def loadings(self) -> Floats:
+        """Those (draws, K) on the component's functions."""
+        spread, roots = self.fit.part.spread, np.sqrt(self.sizes)
+        return np.asarray(self.normals * (roots if spread is None else roots * spread))
+
     def missed(self, measured: Floats) -> Floats:
         """What curves that are measured so (draws, M) miss of the release, to be added to them."""
         part = self.fit.part
         rotated = (self.fit.rotated - measured @ part.vectors) * self.sizes
-        return np.asarray((rotated / self.fit.power[self.scales]) @ part.vectors.T)
+        return np.asarray((rotated / part.power[self.scales]) @ part.vectors.T)
 
 
 def _given(model: CurveModel, free: Free, rows: Integers | slice) -> Floats:
     """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
     part = free.fit.part
-    noise = free.noise[:, : model.resolution] * (model.step / model.deviations)
-    normals = np.sqrt(free.sizes) * free.normals
-    corrected = normals + free.missed(normals @ part.inside.T + noise) @ part.inside
-    return np.asarray(corrected @ part.root[rows].T + free.fit.center[rows])
+    loadings = free.loadings
+    measured = loadings @ part.seen.T + free.noise * (model.step / model.deviations)
+    loadings += free.missed(measured) @ part.seen
+    return np.asarray(loadings @ part.functions[rows].T + free.fit.center[rows])
 
 
-def _given_alike(
-    model: CurveModel, free: Sequence[Free], coefficients: Floats, rows: Integers | slice
-) -> list[Floats]:
-    """`_given` of those components that share functions: all are taken to curves in one product.
-
-    Their normals are rows of `coefficients`, one after another, and become those of the functions.
-    """
+def _given_alike(model: CurveModel, alike: Sequence[Free], rows: Integers | slice) -> Floats:
+    """`_given` of those components that share functions: all are taken to curves in one product."""
     functions, seen = model.functions
-    alike = [each for each in free if each.fit.part.spread is not None]
-    for each in alike:
-        np.multiply(each.normals, np.sqrt(each.sizes) * each.fit.part.spread, out=each.normals)
-    measured = coefficients @ seen.T
-    start = 0
-    for each in alike:
-        part = measured[start : start + each.scales.size]
-        part += each.noise[:, : model.resolution] * (model.step / model.deviations)
-        part[:] = each.missed(part)
-        start += each.scales.size
-    missed = measured @ seen
-    start = 0
-    for each in alike:
-        spread = each.fit.part.spread
-        assert spread is not None  # noqa: S101
-        each.normals[:] += missed[start : start + each.scales.size] * spread**2
-        start += each.scales.size
-    curves, start = coefficients @ functions[rows].T, 0
-    for each in alike:
-        curves[start : start + each.scales.size] += each.fit.center[rows]
-        start += each.scales.size
-    return [curves]
+    ends = np.cumsum([0, *(each.scales.size for each in alike)])
+    parts = [slice(*each) for each in pairwise(ends)]
+    loadings = np.empty((ends[-1], functions.shape[1]))
+    for each, part in zip(alike, parts, strict=True):
+        loadings[part] = each.loadings
+    missed = loadings @ seen.T
+    for each, part in zip(alike, parts, strict=True):
+        missed[part] = each.missed(missed[part] + each.noise * (model.step / model.deviations))
+    corrected = missed @ seen
+    for each, part in zip(alike, parts, strict=True):
+        assert each.fit.part.spread is not None  # noqa: S101
+        corrected[part] *= each.fit.part.spread**2
+    loadings += corrected
+    curves = loadings @ functions[rows].T
+    for each, part in zip(alike, parts, strict=True):
+        curves[part] += each.fit.center[rows]
+    return np.asarray(curves)
 
 
 def spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:
