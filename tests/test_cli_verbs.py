@@ -103,7 +103,10 @@ def test_a_verb_that_publishes_is_one_declaration(with_files, tmp_path):
     ("homes", "made"),
     [
         (("dpfda.summaries.mean:PrivateMean",), PrivateMean(1)),
-        (("dpfda.summaries.density:PrivateDensity",), PrivateDensity(1)),
+        (
+            ("dpfda.summaries.density:PrivateDensity", "dpfda.summaries.mean:PrivateMean"),
+            PrivateDensity(1),
+        ),
     ],
 )
 def test_parameters_are_read_without_importing_the_estimator(homes, made):

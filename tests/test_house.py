@@ -1,4 +1,4 @@
-"""Tests import, call and replace no private name, so that they hold for a rewritten inside, too."""
+"""Habits that hold of all files: tests use no private name, classes are not explained at length."""
 
 import ast
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+PACKAGE = HERE.parent / "src" / "dpfda"
 # Names of Python and of packages of others.
 FOREIGN = {
     "_exit",  # of os
@@ -82,3 +83,11 @@ def test_a_private_name_would_be_found(line: str) -> None:
 )
 def test_what_is_public_or_the_file_s_own_is_let_be(line: str) -> None:
     assert list(private_names(ast.parse(line))) == []
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_a_class_says_what_it_does_in_sixty_lines_and_leaves_proofs_to_the_pages(path: Path) -> None:
+    classes = (
+        n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.ClassDef)
+    )
+    assert {n.name for n in classes if (ast.get_docstring(n) or "").count("\n") >= 60} == set()

@@ -57,48 +57,31 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     """Classifier under differential privacy: support vector machine and relatives.
 
     The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
-    penalty |b|^2. It is released as a whole function of the inputs, with noise by one of five solvers.
-    For more than two classes there is one function a class, under one budget, and the largest decides.
+    penalty |b|^2, and is released whole; of more than two classes each has one, and the largest decides.
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss, positive.
-    delta : float
-        Failure mass; 0 means pure differential privacy.
-    rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon: the descent's normal noise, or that on
-        the sums for the square loss.
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`; rho not for the objective solver.
     bounds : (lower, upper)
-        Public bounds of the inputs, numbers or one number a column, in their units; inputs are clipped
-        to them. No default: from knowledge of the measurement, never from these data.
+        Public bounds of the inputs, one number or one a column, in their units; never from these data.
     classes : (first, second, ...) or "from-y"
         The public classes; of two, the decision function is positive for the second. A record of any
-        other class is refused or, under ``invalid="repair"``, replaced by a fixed public element.
-        "from-y" declares that the set of labels in y is public knowledge.
+        other is unusable (`reading`). "from-y" declares that the set of labels in y is public.
     loss : "auto", "hinge", "logistic", "squared", "hinge:0.5" or Loss
-        The hinge has its corner rounded by an arc, whose length may follow the word: it differs from
-        max(0, 1 - y f) by at most half of that. A smooth loss is what noise in the objective needs.
-        "auto" is logistic where there is a delta, else the hinge; for more than two classes the square
-        where n epsilon is large.
+        The hinge's corner is rounded by an arc, whose length may follow. "auto" is logistic where there
+        is a delta, else the hinge; for more than two classes the square where n epsilon is large.
     solver : {"auto", "objective", "output", "sums", "means", "gradient"} or Solving
-        Noise in the objective (hinge, logistic), on the minimiser (all losses), on the sums of
-        phi phi^T and y phi (squared), on the sums of phi in each class (hinge), or in each step of a
-        descent (all losses, with a delta). "auto" is "gradient" for the logistic loss where there is a
-        delta and "sums" for the square loss; else "objective", or "output" where there is a delta and
-        many features, or "means" for more than two classes, for which there are "sums", "means" and
-        "gradient" alone. See `dpfda.summaries.solvers` for what each guarantees. With a
-        penalty, in a `dpfda.summaries.machine_plan.Solving`.
+        Where the noise goes: `dpfda.summaries.solvers` says what each guarantees, the page on kernel
+        machines what "auto" takes. With a penalty, in a `dpfda.summaries.machine_plan.Solving`.
     features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
         "auto" is "grid" on one or two inputs; on more "quadratic" where n epsilon is large for their
-        number, else "linear". With a kernel, the number of features
-        and a seed in a `dpfda.summaries.machine_plan.Features`; see `dpfda.records.features` for the
-        maps: `LinearFeatures.of_curves` takes curves and images.
+        number, else "linear". With a kernel, number and seed in `dpfda.summaries.machine_plan.Features`;
+        a map of `dpfda.records.features`: `LinearFeatures.of_curves` takes curves and images.
     domain : Domain, optional
         Its labels: public words for plots, "domain" and "value", with units.
     unit : str or PrivacyUnit, optional
-        What to call the privacy unit in the release; "record" or "group" by default. One unit may be
-        replaced by another, their number being public; or added or removed, with a `public_size`.
+        Who is protected. One unit may be replaced by another; added or removed with a `public_size`.
     reading : Reading, optional
         Whether unusable records are refused, or count as a record without features and with target 0.
     ledger : ledger.of(dataset), optional
@@ -110,17 +93,14 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         The published decision function.
     classes_ : array (2,) or (C,)
         The public classes.
-    n_features_in_ : int
-        Number of input columns.
-    feature_names_in_ : array of str
-        Column labels, where X is a data frame whose labels are all text. Public.
+    n_features_in_, feature_names_in_
+        As in scikit-learn: the number of input columns, and their labels. Public.
 
     Notes
     -----
-    **Guarantee.** Pure epsilon (delta = 0) or (epsilon, delta), for data sets that differ in one unit
-    (a record, or all records with one label of `groups`, whose losses are averaged). The proof of each
-    solver is in `dpfda.summaries.solvers`; inexact minimisation and all rounding are part of it. `X`,
-    `y` and `groups` are private, everything else is public, the number of units included.
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, for data sets that differ in one
+    unit (a record, or all of one label of `groups`, whose losses are averaged). Proofs, with inexact
+    minimisation and all rounding, are in `dpfda.summaries.solvers`. `X`, `y`, `groups` are private.
 
     References
     ----------

@@ -33,45 +33,33 @@ from dpfda.summaries.settings import Reading
 class PrivateDensity(Estimator):
     """Probability density on an interval, a rectangle or a box, under differential privacy.
 
-    By default each person is counted in one of M public cells, noise is added to the counts, and the
-    noisy counts are smoothed and made a proper density; all after the noise is free. With
-    ``mechanism="kernel"`` the papers' kernel estimate is released instead.
+    Noise is added to the numbers of persons in public cells, and the noisy counts are smoothed and made
+    a proper density, at no further cost.
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss, positive.
-    delta : float
-        Failure mass; 0 means pure differential privacy.
-    rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given. The
-        noise is then Gaussian where that is best.
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
     domain : (a, b), one to three pairs (a, b), or Domain
         Public ends of the domain, in the units of the data; with words in a `dpfda.Domain`. No default:
         the span of the data is private. Points outside go to the nearest cell.
     mechanism : "histogram", "kernel" or DensityKernel
-        See Notes.
+        Noise on counts, or the papers' kernel estimate.
     cells : int or sequence of d int, optional
-        Number of cells along each axis. By default the number with the least expected error, from public
-        numbers (size, epsilon, dimension).
+        Number of cells along each axis; by default that of least expected error, from public numbers.
     noise : {"auto", "laplace", "gaussian"}
-        On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, which for
-        counts is nearly always Laplace, and then no delta is spent.
+        On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, nearly
+        always Laplace, and then no delta is spent.
     scale : "auto", "linear", "log", "zoom", array or callable
         On an interval: what cells are equal on. "linear": the domain itself. "log", public points of the
         axis between two of which lie equally many cells, or a public increasing function: no cost.
-        "zoom": even around an interval with about three fifths of the units, which is chosen privately
-        for a part of epsilon, logarithmic far from it; the domain itself, where that interval is wide
-        (`dpfda.mechanisms.design.zoom`). By default "zoom"
-        where n epsilon is at least 500 and neither cells nor a bandwidth are given; else "linear".
+        "zoom": even around where most units are, an interval chosen privately for a part of epsilon, and
+        logarithmic far from it; by default where n epsilon is at least 500 and cells are not given.
     bandwidth : "adaptive", "monotone" or float, optional
-        How the noisy counts are smoothed, at no cost: by weights found from the noisy counts themselves;
-        the same, then a monotone distribution function through the cells' shares; or with a public
-        bandwidth (standard deviation of a normal density, in the units of the axes). By default
-        "adaptive", for tables on an interval "monotone".
+        How the noisy counts are smoothed: by weights found from these; so, and then monotone through the
+        cells' shares (for tables); or with a public bandwidth, a deviation in the units of the axes.
     unit : str or PrivacyUnit, optional
-        Who is protected, as in `dpfda.PrivateMean`. Under add/remove a public size is needed for the
-        choice of cells or bandwidth, unless `cells` is given (and for the kernel estimate, always).
+        Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
         Whether unusable points are refused, or left out: `dpfda.Reading`.
     ledger : ledger.of(dataset), optional
@@ -89,13 +77,8 @@ class PrivateDensity(Estimator):
     **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one point, or all
     points of one label of `groups`, whose shares of the cells are at most one in all, or one person
     counted in a table. Laplace noise of scale 2 / epsilon persons (1 / epsilon under add/remove) on each
-    cell gives pure epsilon, however many cells there are; after a zoom, what that left of it. Proofs: on
-    the page on densities and in `dpfda.mechanisms.design.shares`; of the zoom in
-    `dpfda.mechanisms.design.zoom`; of the kernel estimate in `dpfda.summaries.density_kernel`.
-
-    Everything after the noisy integers is post-processing: smoothing, projection, quantiles, draws.
-    But for the zoom, the number and place of cells come from public numbers. `X`, `counts` and `groups`
-    are private.
+    cell gives pure epsilon, however many cells there are. Proofs, also of the zoom and the kernel
+    estimate, are on the page on densities. `X`, `counts` and `groups` are private.
 
     References
     ----------
@@ -108,13 +91,6 @@ class PrivateDensity(Estimator):
     >>> density = PrivateDensity(epsilon=1, domain=(0, 100), unit="person").fit(ages)
     >>> density.release_([20.0, 60.0]).shape
     (2,)
-
-    Deaths by age, in thousands, between public edges:
-
-    >>> deaths, edges = [4612.439, 599.401, 2040.3], [0, 5, 15, 100]
-    >>> density = PrivateDensity(epsilon=1, unit="person").fit_counts(deaths, edges, multiplier=1000)
-    >>> round(density.release_.integral(0, 100), 12)
-    1.0
     """
 
     def __init__(

@@ -70,9 +70,8 @@ class Strategy(MatrixNoise):
 class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMoments):  # type: ignore[misc]
     """Functional principal components under differential privacy.
 
-    Two strategies. A covariance's noise (the default) releases the covariance function (see
-    `dpfda.PrivateCovariance`) and takes its eigenfunctions: one release, as many components as stand out
-    of the noise. ``mechanism="exponential"`` draws the leading directions one by one by the exponential
+    By default the covariance function is released (`dpfda.PrivateCovariance`) and its eigenfunctions are
+    taken. ``mechanism="exponential"`` draws the leading directions one by one by the exponential
     mechanism and then releases the small covariance within their span.
 
     Parameters
@@ -112,13 +111,9 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
 
     Notes
     -----
-    **Guarantee.** That of `dpfda.PrivateCovariance`. With "exponential", pure epsilon for the
-    directions, drawn one at a time with a part of the budget each: `dpfda.publication.covariances` and
-    `dpfda.noise.subspaces` have the proof and the exact sampler. The variances along them are a
-    covariance of size k in the frame that is public by then. Budgets add up; the ledger is charged once.
-
-    How long the sampler takes depends on the private sum: an observer of running times learns something
-    that is not accounted for.
+    **Guarantee.** That of `dpfda.PrivateCovariance`. With "exponential", pure epsilon, of which each
+    direction takes a part and the variances along them the rest (proof: page on covariances). How long
+    its sampler takes depends on the private sum: running times tell something unaccounted for.
 
     References
     ----------

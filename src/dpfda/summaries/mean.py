@@ -65,9 +65,8 @@ class PrivateMean(InBlocks):
     """Mean curve under differential privacy.
 
     Each record (or, with `groups`, the average of each person's records) is clipped to a public bound
-    and rounded to integers, on the grid or as coefficients in a public basis. The integers are added up
-    exactly, and exact noise is added to the sum of the coefficients, or of values over cells of the
-    grid. What is released is a function on the whole domain.
+    and rounded to integers, these are added up exactly, and exact noise is added to the sum. What is
+    released is a function on the whole domain. `X` and `groups` are private, parameters public.
 
     Parameters
     ----------
@@ -76,52 +75,41 @@ class PrivateMean(InBlocks):
     delta : float
         Failure mass; 0 means pure differential privacy.
     rho : float, optional
-        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given. The
-        noise is then Gaussian where that is best.
+        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given.
     bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
-        Public bound on a record, in the units of the data, enforced by clipping. No default: it must
-        come from knowledge of the measurement, never from these data.
+        Public bound on a record, in the units of the data, enforced by clipping. No default: it comes
+        from knowledge of the measurement, never from these data.
     basis : kernel, text such as "matern:10%:1.5", or Basis, optional
-        Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain), whose
-        eigenfunctions are the basis: it says how rough the mean may be. By default a sum of Matern
-        kernels that stands for the public mixture of shapes and scales (`dpfda.mechanisms.design`). Or a
-        basis made beforehand, instead of kernel, grid, ends and quadrature.
+        Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
+        rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
     mechanism : "auto", name, mechanism object or TwoStages
-        "auto" is the one with the least expected error; see `dpfda.mechanisms`. `TwoStages` of
+        "auto" is that of least expected error; see `dpfda.mechanisms`. `TwoStages` of
         `dpfda.summaries.two_stage` releases a rough mean first, then the difference from it.
     prior : array (m,) or (C, m), callable, release, or a list of them
-        Public curves that the mean may be near to: last year's mean, another hospital's release, a
-        function. For the default with bounds on values. Never made from these data.
+        Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
-        Share of the budget, at most a half, that is spent on the variance function of the records. For
-        curves between bounds; the release then knows how far its band for the population reaches.
+        Share of the budget, at most a half, for the records' variance and so for the population's band.
     domain : (a, b) or Domain, optional
         Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
     unit : str or PrivacyUnit, optional
         What to call the one who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
     reading : Reading, optional
-        What happens to missing and unusable values, and whether curves are standardised:
-        `dpfda.Reading`.
+        What happens to missing and unusable values, and whether curves are standardised.
     ledger : ledger.of(dataset), optional
-        Charged before noise is drawn. A name alone is that of a data set in the ledger which the
-        environment names.
+        Charged before noise is drawn. A name alone: in the ledger that the environment names.
 
     Attributes
     ----------
     release_ : ReleasedFunction
         The published mean curve; a `ReleasedPooledMean` where observations were pooled.
-    n_features_in_ : int
-        Number of grid points.
-    feature_names_in_ : array of str
-        Column labels, where X is a data frame whose labels are all text. Public, like the grid.
+    n_features_in_, feature_names_in_
+        As in scikit-learn: the number of grid points, and their labels. Public, like the grid.
 
     Notes
     -----
-    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, for neighbouring data sets as
-    stated by `neighbours`, one unit being one record, or one label of `groups`. The integers that get
-    noise move between them by a vector of the set 2C (replace) or C (add/remove), C a ball, box or
-    ellipsoid of integers that holds what one unit adds: proofs on the page on privacy. Everything after
-    the noisy integers is post-processing. Parameters are public. `X` and `groups` are private.
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one record, or one
+    label of `groups`. The integers that get noise differ between neighbours by a vector of 2C (replace)
+    or C (add/remove), C a set of integers that holds what one unit adds: proofs on the page on privacy.
 
     References
     ----------

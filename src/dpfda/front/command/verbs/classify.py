@@ -8,7 +8,10 @@ VERB = machine(
     name="classify",
     words="Publish a decision function of columns of a private file under differential privacy; for "
     "more than two classes one for each, under one budget.",
-    estimators=("dpfda.summaries.classification:PrivateKernelClassifier",),
+    estimators=(
+        "dpfda.summaries.classification:PrivateKernelClassifier",
+        "dpfda.summaries.mean:PrivateMean",
+    ),
     plans=("dpfda plan classify --curves 1000 --epsilon 1 --input age:18:90 --classes 0,1",),
     examples=(
         "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0,1 "

@@ -10,7 +10,7 @@ from dpfda.front.command.rows import Points
 VERB = Publication(
     name="density",
     words="Publish the density of points, or of counts of persons, under differential privacy.",
-    estimators=("dpfda.summaries.density:PrivateDensity",),
+    estimators=("dpfda.summaries.density:PrivateDensity", "dpfda.summaries.mean:PrivateMean"),
     reader=Points(),
     without=("missing", "standardize"),
     options=(
