@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -123,7 +124,8 @@ class Cells:
         count = whole(count, "cells", 1, most, f"be from 1 to {most} grid points")
         matrix = _sums(most, count)
         noise = _noise(problem, cube, matrix)
-        forms, prior, power = _scene(problem, cube, matrix, noise)
+        forms, prior = matrix @ cube.functions, _prior(problem)
+        power = noise.variances() * (math.ldexp(1.0, -cube.exponent) / problem.size) ** 2
         synthesis = _conditional(forms, prior, power + _outside(prior, cube, matrix))
         measurement = Measurement(matrix, cube.exponent, synthesis)
         parameters = {"cells": len(matrix)}
@@ -175,18 +177,18 @@ def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
     """
     if design.measurement is None or problem.cube is None:
         raise ParameterError("design", "measure values on the grid", design.mechanism)
-    forms, _, power = _scene(problem, problem.cube, design.measurement.matrix, design.noise)
-    return forms, power / (problem.ball.radius * problem.ball.step) ** 2
+    forms = design.measurement.matrix @ problem.cube.functions
+    return forms, design.noise.variances() * (design.step(problem) / problem.radius) ** 2
 
 
-def _labels(points: int, count: int) -> Integers:
-    """Cell of each grid point: neighbours together, in numbers as equal as they go; no cell is empty."""
+def cell_labels(points: int, count: int) -> Integers:
+    """Cell (points,) of each grid point: neighbours together, as even as they go, none empty."""
     return np.asarray((2 * np.arange(points) + 1) * count // (2 * points), dtype=np.int64)
 
 
 def _sums(points: int, count: int) -> Integers:
     """Matrix (M, m) that adds up the points of each cell."""
-    return np.equal.outer(np.arange(count), _labels(points, count)).astype(np.int64)
+    return np.equal.outer(np.arange(count), cell_labels(points, count)).astype(np.int64)
 
 
 def _noise(problem: Problem, cube: Cube, matrix: Integers) -> NoiseLaw:
@@ -195,18 +197,8 @@ def _noise(problem: Problem, cube: Cube, matrix: Integers) -> NoiseLaw:
     return body_noise("box", widths, problem.guarantee)
 
 
-def _scene(
-    problem: Problem, cube: Cube, matrix: Integers, noise: NoiseLaw
-) -> tuple[Floats, Floats, Floats]:
-    """Forms T (M, K), prior variances (K,) and noise variances (M,) of means, in units of the data."""
-    forms = matrix @ cube.functions
-    prior = _prior(problem)
-    power = noise.variances() * (math.ldexp(1.0, -cube.exponent) / problem.size) ** 2
-    return forms, prior, power
-
-
 def _prior(problem: Problem) -> Floats:
-    return np.asarray(problem.prior * (problem.ball.radius * problem.ball.step) ** 2)
+    return np.asarray(problem.prior * problem.radius**2)
 
 
 def _outside(prior: Floats, cube: Cube, matrix: Integers) -> Floats:
@@ -228,7 +220,7 @@ def _conditional(forms: Floats, prior: Floats, power: Floats) -> Floats:
 
 def _risk(problem: Problem, cube: Cube, count: int) -> float:
     """Expected squared error tr(P - P T' (T P T' + V)^(-1) T P), before scales are rounded up."""
-    starts = np.searchsorted(_labels(cube.weights.size, count), np.arange(count))
+    starts = np.searchsorted(cell_labels(cube.weights.size, count), np.arange(count))
     forms = np.add.reduceat(cube.functions, starts, axis=0)
     widths = problem.neighbours.differences(1) * np.add.reduceat(cube.half_widths, starts).astype(float)
     epsilon = float(pure_budget(problem.guarantee, (2,)))
@@ -242,12 +234,10 @@ def _risk(problem: Problem, cube: Cube, count: int) -> float:
 
 def _best(problem: Problem, cube: Cube) -> int:
     """Number of cells with the least risk: found among growing numbers, then among those between."""
-    known: dict[int, float] = {}
 
+    @cache
     def risk(count: int) -> float:
-        if count not in known:
-            known[count] = _risk(problem, cube, count)
-        return known[count]
+        return _risk(problem, cube, count)
 
     largest = min(cube.weights.size, LARGEST)
     counts = [1]
@@ -255,10 +245,5 @@ def _best(problem: Problem, cube: Cube) -> int:
         counts.append(min(largest, max(counts[-1] + 1, math.floor(counts[-1] * GROWTH))))
     place = int(np.argmin([risk(count) for count in counts]))
     low, high = counts[max(place - 1, 0)], counts[min(place + 1, len(counts) - 1)]
-    return _least(risk, low, high)
-
-
-def _least(risk: Callable[[int], float], low: int, high: int) -> int:
-    """The best whole number from low to high, by at most a few dozen evaluations."""
-    step = max(1, (high - low) // 24)
-    return min(range(low, high + 1, step), key=risk)
+    # By at most a few dozen evaluations.
+    return min(range(low, high + 1, max(1, (high - low) // 24)), key=risk)

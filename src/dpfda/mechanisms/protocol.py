@@ -19,7 +19,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 # Grid units per unit counted, where the number of units is private.
 COUNT_SCALE = 2**20
@@ -74,6 +74,18 @@ class Problem:
     def width(self) -> int:
         """That norm, by which neighbouring integer sums differ at most."""
         return self.neighbours.differences(self.ball.radius)
+
+    @property
+    def radius(self) -> float:
+        """Radius of that ball in units of the data, times the root of the domain's."""
+        return self.ball.radius * self.ball.step
+
+    @property
+    def pure(self) -> Problem:
+        """The problem for noise that leaves the delta of an approximate guarantee to others."""
+        if not isinstance(self.guarantee, ApproximateDP):
+            return self
+        return replace(self, guarantee=PureDP(self.guarantee.epsilon))
 
     @property
     def body(self) -> tuple[BodyNorm, tuple[int, ...]] | None:
@@ -271,6 +283,10 @@ class Design:
     def exponent(self, problem: Problem) -> int:
         """The integers that get noise are in units of 2^-exponent."""
         return problem.ball.exponent if self.measurement is None else self.measurement.exponent
+
+    def step(self, problem: Problem) -> float:
+        """One unit of what gets noise, over the number of units, in units of the data."""
+        return math.ldexp(1.0, -self.exponent(problem)) / problem.size
 
     def coefficients(self, means: Floats) -> Floats:
         """Coefficients (..., functions) from means (..., components) of what gets noise, shrunk."""

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.noise.approximate import block_scale, estimated_ratios
-from dpfda.noise.differences import exact_shape, scaled_up, sizes_of, squares
+from dpfda.noise.differences import checked_shape, exact_shape, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
 from dpfda.noise.protocol import (
     AnyNorm,
@@ -43,7 +43,6 @@ from dpfda.noise.protocol import (
     Width,
     check_positive,
 )
-from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
@@ -59,7 +58,7 @@ from dpfda.privacy.composition import (
     pure_rho,
 )
 from dpfda.privacy.composition.block_profile import block_delta
-from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
+from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 # Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.
@@ -376,10 +375,7 @@ def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
         return guarantee.epsilon
     if isinstance(guarantee, ZeroConcentratedDP):
         cost, rho = block_rho(block_sizes), guarantee.rho
-        ceiling = rho + 2
-        while cost(ceiling) <= rho:
-            ceiling *= 2
-        return largest(lambda epsilon: cost(epsilon) <= rho, ceiling)
+        return turning(lambda epsilon: cost(epsilon) <= rho, rho + 2)[0]
     raise RefusedMechanismError(
         "mechanism",
         "suit the guarantee",

@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.noise.protocol import AnyNorm, Width
-from dpfda.noise.search import checked_shape
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.privacy.composition.rounding import root_at_least
 
@@ -48,6 +49,26 @@ def root_sum(sizes: Sequence[int], scales: Sequence[int]) -> Fraction:
 def squares(ratios: Sequence[Fraction]) -> Fraction:
     """Sum of squares."""
     return sum((ratio**2 for ratio in ratios), Fraction(0))
+
+
+def checked_shape(relative: ArrayLike) -> Floats:
+    """Relative scales with a smallest one of 1.
+
+    Raises
+    ------
+    ParameterError
+        If they are not positive and finite, or too far apart for floats.
+    """
+    shape = np.asarray(relative, dtype=np.float64)
+    sound = shape.size > 0 and bool(np.all(np.isfinite(shape) & (shape > 0)))
+    if sound:
+        with np.errstate(over="ignore"):
+            shape = shape / shape.min()
+    if not sound or shape.max() > 1e150:
+        raise ParameterError(
+            "relative scales", "be positive, finite and within a factor 1e150", "other values"
+        )
+    return shape
 
 
 def exact_shape(relative: ArrayLike) -> list[Fraction]:

@@ -39,13 +39,12 @@ from dpfda.noise.protocol import (
     check_positive,
     refuse_linf,
 )
-from dpfda.noise.search import largest
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta
-from dpfda.privacy.composition.rounding import PRECISION
+from dpfda.privacy.composition.rounding import PRECISION, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 # Ratio of neighbouring cell ends of V^2. A cell overstates mu by half of this, relatively.
@@ -264,10 +263,7 @@ def _largest_ratio(components: int, guarantee: Guarantee, mixing: str, degrees: 
         if mixing == "laplace":
             raise _never(components)
         epsilon = guarantee.epsilon
-        ceiling = Fraction(4)
-        while t_loss(degrees, components, ceiling) <= epsilon:
-            ceiling *= 4
-        return largest(lambda r: t_loss(degrees, components, r) <= epsilon, ceiling)
+        return turning(lambda r: t_loss(degrees, components, r) <= epsilon)[0]
     if isinstance(guarantee, ApproximateDP):
         if guarantee.delta < SMALLEST_DELTA:
             raise ParameterError("delta", "be at least 1e-60 for elliptical noise", f"{guarantee}")

@@ -21,7 +21,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm
-from dpfda.noise.differences import exact_shape, largest_ratio, root_sum, scaled_up, sizes_of, squares
+from dpfda.noise.differences import (
+    checked_shape,
+    exact_shape,
+    largest_ratio,
+    root_sum,
+    scaled_up,
+    sizes_of,
+    squares,
+)
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
 from dpfda.noise.protocol import (
     AnyNorm,
@@ -30,15 +38,14 @@ from dpfda.noise.protocol import (
     refuse_linf,
     unsuited,
 )
-from dpfda.noise.search import checked_shape, largest
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.numerics.rationals import readable
+from dpfda.numerics.rationals import readable, root_at_most
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
-from dpfda.privacy.composition.rounding import PRECISION, root_at_least
+from dpfda.privacy.composition.rounding import PRECISION, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 SMALLEST_DELTA = Fraction(1, 10**300)
@@ -127,15 +134,14 @@ def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction
         )
     if isinstance(guarantee, ZeroConcentratedDP):
         # rho = mu^2 / 2.
-        grid = 2**60
-        return Fraction(math.isqrt(int(2 * guarantee.rho * grid**2)), grid)
+        return root_at_most(2 * guarantee.rho, 60)
     if calibration == "classical":
         return _classical_ratio(guarantee)
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if delta < SMALLEST_DELTA:
         raise ParameterError("delta", "be at least 1e-300 for Gaussian noise", f"{guarantee}")
     ceiling = 1 + 2 * Fraction(math.isqrt(int(2 * epsilon) + 1) + 1) + 40
-    return largest(lambda mu: gaussian_delta(epsilon, mu) <= delta, ceiling)
+    return turning(lambda mu: gaussian_delta(epsilon, mu) <= delta, ceiling)[0]
 
 
 def _classical_ratio(guarantee: ApproximateDP) -> Fraction:

@@ -39,6 +39,27 @@ def exact(value: Any, parameter: str) -> Fraction:
         raise ParameterError(parameter, "be a finite number", repr(value)) from None
 
 
+def positive(value: Any, parameter: str, remedy: str = "") -> Fraction:
+    """Read a number above 0."""
+    number = exact(value, parameter)
+    if number <= 0:
+        raise ParameterError(parameter, "be positive", readable(number), remedy)
+    return number
+
+
+def below_one(value: Any, parameter: str, remedy: str = "") -> Fraction:
+    """Read a number between 0 and 1, and neither."""
+    number = exact(value, parameter)
+    if not 0 < number < 1:
+        raise ParameterError(parameter, "lie strictly between 0 and 1", readable(number), remedy)
+    return number
+
+
+def root_at_most(value: Fraction, bits: int) -> Fraction:
+    """The largest multiple of 2^-bits that is no larger than a square root."""
+    return Fraction(math.isqrt(int(value * 4**bits)), 2**bits)
+
+
 def rational(written: object) -> Fraction:
     """An exact number from 'p' or 'p/q' as files hold it, with at most as many digits as Python reads.
 

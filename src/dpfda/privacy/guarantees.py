@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.rationals import below_one, exact, positive, readable, root_at_most
 
 
 class Neighbours(StrEnum):
@@ -48,11 +47,7 @@ class PureDP:
     terms: ClassVar[tuple[str, ...]] = ("epsilon",)
 
     def __post_init__(self) -> None:
-        epsilon = exact(self.epsilon, "epsilon")
-        if epsilon <= 0:
-            raise ParameterError(
-                "epsilon", "be positive", readable(epsilon), "Smaller epsilon is more private."
-            )
+        epsilon = positive(self.epsilon, "epsilon", "Smaller epsilon is more private.")
         object.__setattr__(self, "epsilon", epsilon)
 
     def __str__(self) -> str:
@@ -70,12 +65,7 @@ class ApproximateDP:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", PureDP(self.epsilon).epsilon)
-        delta = exact(self.delta, "delta")
-        if not 0 < delta < 1:
-            raise ParameterError(
-                "delta", "lie strictly between 0 and 1", readable(delta), "Use delta=0 for pure."
-            )
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", below_one(self.delta, "delta", "Use delta=0 for pure."))
 
     def __str__(self) -> str:
         return f"({readable(self.epsilon)}, {readable(self.delta)})-differential privacy"
@@ -90,10 +80,7 @@ class ZeroConcentratedDP:
     terms: ClassVar[tuple[str, ...]] = ("rho",)
 
     def __post_init__(self) -> None:
-        rho = exact(self.rho, "rho")
-        if rho <= 0:
-            raise ParameterError("rho", "be positive", readable(rho))
-        object.__setattr__(self, "rho", rho)
+        object.__setattr__(self, "rho", positive(self.rho, "rho"))
 
     def __str__(self) -> str:
         return f"{readable(self.rho)}-zero-concentrated differential privacy"
@@ -148,9 +135,7 @@ def split(guarantee: Guarantee, share: Fraction) -> tuple[PureDP, Guarantee]:
     """
     if isinstance(guarantee, ZeroConcentratedDP):
         # The largest dyadic e1 with e1^2 / 2 <= share * rho.
-        budget = share * guarantee.rho
-        grid = 2**40
-        part = Fraction(math.isqrt(int(2 * budget * grid**2)), grid)
+        part = root_at_most(2 * share * guarantee.rho, 40)
         return PureDP(part), ZeroConcentratedDP(guarantee.rho - part**2 / 2)
     part = guarantee.epsilon * share
     rest = guarantee.epsilon - part

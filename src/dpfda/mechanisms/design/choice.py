@@ -21,6 +21,7 @@ from dpfda.mechanisms import (
     mechanisms,
     read_mechanism,
 )
+from dpfda.mechanisms.cells import measured_forms
 from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design, line_power
 from dpfda.mechanisms.posteriors import mixture_of
@@ -30,7 +31,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.rationals import readable
 from dpfda.numerics.remembered import remembered
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP
 
 WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
 
@@ -79,10 +80,8 @@ def choose(problem: Problem, mechanism: Any = "auto") -> Design:
 
 def _candidates(problem: Problem) -> Iterator[tuple[Design, float]]:
     """Designs of all mechanisms that offer some, and the factors by which their errors count."""
-    views = [(problem, 1.0)]
-    if isinstance(problem.guarantee, ApproximateDP):
-        pure = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
-        views = [(problem, WORTH_A_DELTA), (pure, 1.0)]
+    pure = problem.pure
+    views = [(problem, 1.0)] if pure is problem else [(problem, WORTH_A_DELTA), (pure, 1.0)]
     kinds = mechanisms().values()
     offering: list[CandidateMechanism] = [kind() for kind in kinds if hasattr(kind, "candidates")]
     for mechanism, (view, handicap) in itertools.product(offering, views):
@@ -134,24 +133,11 @@ def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:
     """
     if design.thresholds or design.functions > LARGEST or mixture_of(design.noise) is None:
         return None
-    square = (problem.ball.radius * problem.ball.step) ** 2
-    prior = (problem.mixture or _around(problem)).truncate(design.functions).times(square)
+    prior = (problem.mixture or _around(problem)).truncate(design.functions)
+    prior = prior.times(problem.radius**2)
     if design.measurement is None:
         return Hierarchy(prior)
     return Hierarchy(prior, measured_forms(problem, design)[0][:, : design.functions])
-
-
-def measured_forms(problem: Problem, design: Design) -> tuple[Floats, Floats]:
-    """Forms (M, K) of the coefficients that are measured on the grid, and their noise variances (M,).
-
-    In units of the data, and variances relative to the squared radius.
-    """
-    if design.measurement is None or problem.cube is None:
-        raise ParameterError("design", "measure values on the grid", design.mechanism)
-    forms = design.measurement.matrix @ problem.cube.functions
-    step = math.ldexp(1.0, -design.measurement.exponent) / problem.size
-    radius = problem.ball.radius * problem.ball.step
-    return forms, design.noise.variances() * (step / radius) ** 2
 
 
 def _around(problem: Problem) -> Prior:

@@ -20,7 +20,6 @@ from dataclasses import replace
 
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design, Problem
 from dpfda.noise import BoxNoise, pure_budget
-from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 
 def with_count(problem: Problem, design: Design) -> Design:
@@ -34,9 +33,6 @@ def with_count(problem: Problem, design: Design) -> Design:
     """
     if design.measurement is None or not isinstance(design.noise, BoxNoise):
         return design
-    guarantee = problem.guarantee
-    if isinstance(guarantee, ApproximateDP):
-        # Box noise is pure, and leaves the delta to others.
-        guarantee = PureDP(guarantee.epsilon)
-    scale = math.ceil(COUNT_SCALE / pure_budget(guarantee, (2,)))
+    # Box noise is pure, and leaves the delta to others.
+    scale = math.ceil(COUNT_SCALE / pure_budget(problem.pure.guarantee, (2,)))
     return replace(design, noise=BoxNoise((*design.noise.scales, scale)), counts=COUNT_SCALE)

@@ -82,7 +82,7 @@ def expected_error(
     rough : CountNoise, optional
         Noise of the count before, for a design that a private number of units is a part of.
     """
-    scale = (problem.ball.radius * problem.ball.step) ** 2
+    scale = problem.radius**2
     norms = basis.square_norms[: design.functions]
     if isinstance(design.hierarchy, CurvePrior):
         bias, noise = _of_lines(problem, design, design.hierarchy, basis, draws, rough)
@@ -104,7 +104,7 @@ def made_up_sums(
 
     Where what is measured says nothing of such means, they are zero.
     """
-    unit = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    unit = design.step(problem)
     generator = np.random.Generator(np.random.Philox(key=1))
     if isinstance(design.hierarchy, CurvePrior):
         prior, grid = design.hierarchy, basis.grid_points
@@ -117,7 +117,7 @@ def made_up_sums(
     if design.measurement is not None and forms is None:
         return np.zeros((draws, design.components))
     drawn = problem.belief.draw(generator, draws)[0][:, : design.functions]
-    coefficients = drawn * (problem.ball.radius * problem.ball.step)
+    coefficients = drawn * problem.radius
     return np.asarray((coefficients if forms is None else coefficients @ forms.T) / unit)
 
 
@@ -157,11 +157,11 @@ def _simulated(problem: Problem, design: Design, draws: int) -> tuple[float, flo
     # Many blocks take long, and have errors of many independent parts.
     draws = min(draws, max(FEWEST_DRAWS, draws * MANY_BLOCKS // len(mixture.blocks)))
     generator = np.random.Generator(np.random.Philox(key=0))
-    square = (problem.ball.radius * problem.ball.step) ** 2
+    square = problem.radius**2
     drawn, rows = problem.belief.draw(generator, draws)
     means = drawn[:, : design.functions] * np.sqrt(square)
     variances = problem.belief.variances[:, : design.functions] * square
-    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    step = design.step(problem)
     power = design.noise.variances() * step**2
     posterior = Posterior(hierarchy, mixture.scaled(step))
     forms = hierarchy.forms
@@ -193,7 +193,7 @@ def _of_lines(
     Means are those of the smooth components around a level of their own. The local component is left
     out: it gains a few hundredths on real curves and nothing here.
     """
-    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    step = design.step(problem)
     counted = design.counts > 0
     model = CurveModel.of(prior, basis.grid_points, basis.analysis, design.noise, step, counted)
     generator = np.random.Generator(np.random.Philox(key=0))
@@ -214,7 +214,7 @@ def _of_lines(
 
 def _image_model(problem: Problem, design: Design, basis: Any) -> ImageModel:
     assert isinstance(design.hierarchy, ImagePrior)  # noqa: S101
-    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    step = design.step(problem)
     return ImageModel.of(design.hierarchy, basis.truncate(design.functions), design.noise, step)
 
 
@@ -231,7 +231,7 @@ def _images(
 def _of_images(model: ImageModel, design: Design, problem: Problem, draws: int) -> tuple[float, float]:
     """Bias and noise of the mean of images between bounds, in squared units of the data."""
     generator = np.random.Generator(np.random.Philox(key=0))
-    step = math.ldexp(1.0, -design.exponent(problem)) / problem.size
+    step = design.step(problem)
     root = model.prior.width * math.sqrt(model.basis.volume)
     total, noise = [], []
     for mean, coarse in _images(model, generator, min(draws, IMAGES)):

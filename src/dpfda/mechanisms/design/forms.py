@@ -38,6 +38,7 @@ from itertools import combinations
 import numpy as np
 import scipy
 
+from dpfda.mechanisms.cells import cell_labels
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
@@ -125,9 +126,8 @@ class Forms:
 
     @cached_property
     def labels(self) -> Integers:
-        """Fine cell (m,) of each grid point: as `dpfda.mechanisms.Cells` has them."""
-        points = self.half_widths.size
-        return np.asarray((2 * np.arange(points) + 1) * self.cells // (2 * points), dtype=np.int64)
+        """Fine cell (m,) of each grid point."""
+        return cell_labels(self.half_widths.size, self.cells)
 
     def over_cells(self, values: Floats) -> Floats:
         """Sums (cells,) of values (m,) over the fine cells."""

@@ -88,9 +88,7 @@ def image_design(problem: Problem) -> Design | None:
     """The design where images are bounded value by value; None for anything else."""
     if problem.images is None or problem.cube is None:
         return None
-    pure = problem
-    if isinstance(problem.guarantee, ApproximateDP):
-        pure = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+    pure = problem.pure
     epsilon = float(pure_budget(pure.guarantee, (2,)))
     strength = 2 * problem.size * epsilon / problem.neighbours.differences(1)
     box = _on_cells(pure, image_cells(problem.images.shape, strength))

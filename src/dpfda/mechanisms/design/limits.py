@@ -95,7 +95,7 @@ def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
     variances, chances = _rows(problem, prior)
     step = problem.width / (float(problem.ball.radius) * problem.size)
     risks = [rule(variances, chances, budget / step**2) for rule, budget in _rules(problem)]
-    return min(risks) * (problem.ball.radius * problem.ball.step) ** 2
+    return min(risks) * problem.radius**2
 
 
 def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | None:
@@ -111,7 +111,7 @@ def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | 
     bounds = _ziv_zakai(variances, step, _error_chances(problem))
     if isinstance(problem.guarantee, ZeroConcentratedDP):
         bounds = np.maximum(bounds, _bobrovsky_zakai(variances, step, float(problem.guarantee.rho)))
-    return float(chances @ bounds.sum(axis=1)) * (problem.ball.radius * problem.ball.step) ** 2
+    return float(chances @ bounds.sum(axis=1)) * problem.radius**2
 
 
 def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:
@@ -136,13 +136,13 @@ def _rules(problem: Problem) -> list[tuple[Callable[[Floats, Floats, float], flo
 
 def _reach(problem: Problem) -> Floats:
     """Largest I_jj (K,) relative to that of the trace over the ball around the cube."""
-    cube, ball = problem.cube, problem.ball
+    cube = problem.cube
     assert cube is not None  # noqa: S101
     widths = np.array(cube.half_widths, dtype=float) * 2.0**-cube.exponent
     # Rows of the basis on the grid; a coefficient that the problem lacks is not needed.
     values = np.abs(np.asarray(cube.functions, dtype=float))
     largest = np.max(values / widths[:, None], axis=0)
-    return np.asarray((largest * ball.radius * ball.step) ** 2)
+    return np.asarray((largest * problem.radius) ** 2)
 
 
 def _each(variances: Floats, chances: Floats, information: float | Floats) -> float:

@@ -33,7 +33,6 @@ from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.posteriors.curves import LARGEST_GRID
 from dpfda.noise import pure_budget
-from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 
 CELLS, POWER, LENGTH, LESS, FEWEST = 0.82, 0.5, 0.25, 2, 3
@@ -77,9 +76,7 @@ def line_design(problem: Problem) -> Design | None:
 
 def weighed(problem: Problem) -> Iterator[tuple[Design, float]]:
     """Candidates, with the noise variance per function that they count with."""
-    pure = problem
-    if isinstance(problem.guarantee, ApproximateDP):
-        pure = replace(problem, guarantee=PureDP(problem.guarantee.epsilon))
+    pure = problem.pure
     count = _cells(pure)
     designs = [Cells(count).design(pure)]
     if isinstance(problem.guarantee, ApproximateDP):
@@ -102,9 +99,9 @@ def line_power(problem: Problem, design: Design) -> float:
     assert problem.curves is not None and problem.cube is not None  # noqa: S101, PT018
     variances = design.noise.variances()
     if design.measurement is not None:
-        sums = np.bincount(_labels(design), weights=problem.curves.width)
-        step = 2.0 ** -design.exponent(problem) / problem.size
-        return float(np.mean(variances * (step / sums) ** 2)) / design.components
+        labels = np.argmax(design.measurement.matrix, axis=0)
+        sums = np.bincount(labels, weights=problem.curves.width)
+        return float(np.mean(variances * (design.step(problem) / sums) ** 2)) / design.components
     handicap = WORTH_A_TAIL if _cells(problem) == problem.cube.weights.size else WORTH_A_DELTA
     # The bounds are a width apart.
     square = float(problem.cube.weights @ problem.curves.width**2)
@@ -114,17 +111,9 @@ def line_power(problem: Problem, design: Design) -> float:
 def _cells(problem: Problem) -> int:
     """Number of cells under box noise of the problem's epsilon."""
     assert problem.cube is not None  # noqa: S101
-    guarantee = problem.guarantee
-    if isinstance(guarantee, ApproximateDP):
-        guarantee = PureDP(guarantee.epsilon)
-    strength = 2 * problem.size * float(pure_budget(guarantee, (2,)))
+    strength = 2 * problem.size * float(pure_budget(problem.pure.guarantee, (2,)))
     return number_of_cells(problem.cube.weights.size, strength / problem.neighbours.differences(1))
 
 
 def _block(problem: Problem, cells: int) -> int:
     return min(problem.variances.size, max(FUNCTIONS, 2 * cells))
-
-
-def _labels(design: Design) -> Integers:
-    assert design.measurement is not None  # noqa: S101
-    return np.asarray(np.argmax(design.measurement.matrix, axis=0))

@@ -59,6 +59,7 @@ from dpfda.mechanisms.design.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.exactness import BitSource
+from dpfda.numerics.rationals import root_at_most
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 # Levels are multiples of one over this.
@@ -185,8 +186,7 @@ def range_of(guarantee: Guarantee) -> Fraction:
     """The largest range of losses within a guarantee: epsilon, or the root of 8 rho."""
     if not isinstance(guarantee, ZeroConcentratedDP):
         return guarantee.epsilon
-    fine = 2**40
-    return Fraction(math.isqrt(int(8 * guarantee.rho * fine**2)), fine)
+    return root_at_most(8 * guarantee.rho, 40)
 
 
 def charged(guarantee: Guarantee) -> Guarantee:
@@ -223,6 +223,3 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
     count = len(law.levels)
     logarithm = math.log(math.comb(law.places + count - 1, count)) - math.log1p(-level)
     return Fraction(math.ceil(logarithm / float(law.rate)) + 2, 2 * DENOMINATOR * UNIT)
-
-
-__all__ = ["QuantileLaw", "charged", "range_of", "rank_bound", "spreads"]

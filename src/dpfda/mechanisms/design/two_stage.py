@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
 from dpfda.bounds import IntegerBall
 from dpfda.mechanisms import Design, Problem
-from dpfda.mechanisms.design.choice import choose, measured_forms, typical_error
+from dpfda.mechanisms.cells import measured_forms
+from dpfda.mechanisms.design.choice import choose, typical_error
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, PureDP, split
@@ -128,7 +129,7 @@ def share_stages(problem: Problem, spread: float | None) -> StageShares:
     What clipping costs is taken to be half of the average excess for an exponential law of distances;
     its square is added to that of the typical error.
     """
-    one = typical_error(problem, choose(problem)) * _radius(problem)
+    one = typical_error(problem, choose(problem)) * problem.radius
     plans = [plan for share in SHARES for plan in _tried(problem, share, spread, one)]
     if spread is not None:
         return min(plans, key=lambda plan: plan.two)
@@ -142,12 +143,12 @@ def share_stages(problem: Problem, spread: float | None) -> StageShares:
 def _tried(problem: Problem, share: Fraction, spread: float | None, one: float) -> list[StageShares]:
     first, rest = split(problem.guarantee, share)
     selection = None
-    spreads = [spread] if spread is not None else [s * _radius(problem) for s in ASSUMED_SPREADS]
+    spreads = [spread] if spread is not None else [s * problem.radius for s in ASSUMED_SPREADS]
     if spread is None:
         selection, rest = split(rest, SELECTION_SHARE)
     rough = replace(problem, guarantee=first)
     known = whole_prior(problem)
-    rows = unknown_variances(rough, choose(rough), known.variances) * _radius(problem) ** 2
+    rows = unknown_variances(rough, choose(rough), known.variances) * problem.radius**2
     missing = float(known.chances @ rows.sum(axis=1))
     made = []
     belief = Prior(rows, np.ones(1), known.chances[:, None])
@@ -157,7 +158,7 @@ def _tried(problem: Problem, share: Fraction, spread: float | None, one: float) 
             radius = math.hypot(wider * width, ALLOWANCE * math.sqrt(missing))
             later = residual_problem(problem, belief, radius, rest)
             lost = ALIGNED * width * math.exp(-TAIL * wider) / TAIL
-            two = math.hypot(typical_error(later, choose(later)) * _radius(later), lost)
+            two = math.hypot(typical_error(later, choose(later)) * later.radius, lost)
             tried.append(StageShares(first, selection, rest, share, wider * width, one, two))
         made.append(min(tried, key=lambda plan: plan.two))
     return made
@@ -219,10 +220,9 @@ def unknown_after(problem: Problem, design: Design, noisy: Floats, coefficients:
         In squared units of the data.
     """
     forms, power = _forms(problem, design)
-    radius = _radius(problem)
     known = whole_prior(problem)
-    seen, released = noisy / radius, np.zeros(problem.variances.size)
-    released[: coefficients.size] = coefficients / radius
+    seen, released = noisy / problem.radius, np.zeros(problem.variances.size)
+    released[: coefficients.size] = coefficients / problem.radius
     logs, squares = [], []
     for row in known.variances:
         crossed = forms * row
@@ -234,7 +234,7 @@ def unknown_after(problem: Problem, design: Design, noisy: Floats, coefficients:
     with np.errstate(divide="ignore"):
         weights = np.array(logs) + np.log(known.chances)
     weights = np.exp(weights - weights.max())
-    return np.asarray(weights @ np.array(squares) / weights.sum()) * radius**2
+    return np.asarray(weights @ np.array(squares) / weights.sum()) * problem.radius**2
 
 
 def residual_problem(problem: Problem, belief: Prior, radius: float, guarantee: Guarantee) -> Problem:
@@ -334,9 +334,5 @@ def expected_squares(
     errors = []
     for radius in radii:
         later = residual_problem(problem, Prior.of(squares), float(radius), guarantee)
-        errors.append((typical_error(later, choose(later)) * _radius(later)) ** 2)
+        errors.append((typical_error(later, choose(later)) * later.radius) ** 2)
     return errors
-
-
-def _radius(problem: Problem) -> float:
-    return problem.ball.radius * problem.ball.step

@@ -61,7 +61,7 @@ from dpfda.privacy.composition.losses import (
     PureLoss,
     RangeLoss,
 )
-from dpfda.privacy.composition.rounding import PRECISION, at_least, narrowed
+from dpfda.privacy.composition.rounding import PRECISION, at_least, narrowed, turning
 
 # Blocks of fewer or more dimensions are charged as Laplace noise of their loss.
 LEAST_DIMENSION = 3
@@ -82,12 +82,7 @@ def gaussian_limit(epsilon: Fraction, delta: Fraction) -> Fraction:
     def within(square: Fraction) -> bool:
         return gaussian_delta(epsilon, _root(square)) <= delta
 
-    high = Fraction(1)
-    while within(high):
-        high *= 2
-    while not within(high / 2):
-        high /= 2
-    return narrowed(within, high / 2, high)[0]
+    return turning(within)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,14 @@ import scipy
 from flint import arb
 
 from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, narrowed, root_at_least
+from dpfda.privacy.composition.rounding import (
+    PRECISION,
+    SMALLEST,
+    at_least,
+    narrowed,
+    root_at_least,
+    turning,
+)
 from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
 
 # Between these, floats find epsilon; beyond, bisection does.
@@ -124,14 +131,9 @@ def gaussian_rho(guarantee: ApproximateDP | ZeroConcentratedDP) -> Fraction:
         return guarantee.rho
     epsilon, delta = guarantee.epsilon, guarantee.delta
 
-    def covers(mu: Fraction) -> bool:
+    def short(mu: Fraction) -> bool:
         with precision(PRECISION):
-            return upper_end(-_profile(epsilon, mu)) <= -delta
+            return upper_end(-_profile(epsilon, mu)) > -delta
 
-    high = Fraction(1)
-    while not covers(high):
-        high *= 2
-    while covers(high / 2):
-        high /= 2
-    _, enough = narrowed(lambda mu: not covers(mu), high / 2, high)
+    _, enough = turning(short)
     return at_least(enough**2 / 2)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.rationals import below_one, positive
 from dpfda.privacy.composition.rounding import PRECISION, at_least
 
 # A number in a stored loss has at most so many digits above and below the bar.
 DIGITS = 4000
 LARGEST_DIMENSION = 10**9
+_Check = Callable[[object, str], Fraction | int]
 # Every loss by its kind, as files name it.
 LOSSES: dict[str, type[KnownLoss]] = {}
 
@@ -67,11 +68,8 @@ class KnownLoss:
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            check = _dimension if field.name == "dimension" else _below_one
-            if field.name in ("epsilon", "rho"):
-                check = _positive
-            object.__setattr__(self, field.name, check(value, field.name))
+            check: _Check = _CHECKS.get(field.name, below_one)
+            object.__setattr__(self, field.name, check(getattr(self, field.name), field.name))
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= 0:
@@ -99,20 +97,6 @@ class KnownLoss:
         return cls(**{name: _read(written[name], name) for name in names})
 
 
-def _positive(value: object, name: str) -> Fraction:
-    number = exact(value, name)
-    if number <= 0:
-        raise ParameterError(name, "be positive", readable(number))
-    return number
-
-
-def _below_one(value: object, name: str) -> Fraction:
-    number = exact(value, name)
-    if not 0 < number < 1:
-        raise ParameterError(name, "lie strictly between 0 and 1", readable(number))
-    return number
-
-
 def _dimension(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_DIMENSION:
         raise ParameterError(name, f"be an integer from 1 to {LARGEST_DIMENSION}", "another")
@@ -128,3 +112,9 @@ def _read(value: object, name: str) -> Any:
 
 
 _EXACT = re.compile(rf"[0-9]{{1,{DIGITS}}}(/[0-9]{{1,{DIGITS}}})?")
+# What a number must be, by its name; any other is below one.
+_CHECKS: dict[str, _Check] = {
+    "dimension": _dimension,
+    "epsilon": positive,
+    "rho": positive,
+}

@@ -62,6 +62,21 @@ def narrowed(
     return low, high
 
 
+def turning(
+    holds: Callable[[Fraction], bool], start: Fraction = Fraction(1)
+) -> tuple[Fraction, Fraction]:
+    """As `narrowed`, for a predicate that is true of small positive numbers: its ends are looked for.
+
+    They are a doubling apart, of numbers that are a power of two times `start`.
+    """
+    high = start
+    while holds(high):
+        high *= 2
+    while not holds(high / 2):
+        high /= 2
+    return narrowed(holds, high / 2, high)
+
+
 def log_of(value: Fraction) -> float:
     """Natural logarithm in floats, also where the number itself is beyond them."""
     return math.log(value.numerator) - math.log(value.denominator)
