@@ -577,11 +577,15 @@ class TestGroups:
 
 def test_the_road_is_chosen_from_public_numbers():
     small, large = ApproximateDP(1, "1e-6"), ApproximateDP(8, "1e-6")
-    assert default_solver(LOSSES["squared"], 10, 100, PureDP(1)) == "sums"
-    assert default_solver(LOSSES["hinge"], 500, 100, PureDP(1)) == "objective"
-    assert default_solver(LOSSES["hinge"], 20, 100, small) == "objective"
-    assert default_solver(LOSSES["logistic"], 100, 100, small) == "output"
-    assert default_solver(LOSSES["logistic"], 10, 100, large) == "objective"
+    for loss, components, budget, expected in (
+        ("squared", 10, PureDP(1), "sums"),
+        ("hinge", 500, PureDP(1), "objective"),
+        ("hinge", 20, small, "objective"),
+        ("logistic", 100, small, "output"),
+        ("logistic", 10, large, "objective"),
+    ):
+        given = Terms(components, 100, LOSSES[loss], Fraction(1), budget, False)
+        assert default_solver(given) == expected
 
 
 class TestAudit:
@@ -636,8 +640,9 @@ class TestAudit:
 def test_default_penalties_can_be_used_everywhere(name, units, guarantee):
     loss = LOSSES[name]
     for solver in (OutputSolver, SumsSolver if loss.lipschitz is None else ObjectiveSolver):
-        penalty = default_penalty(solver.name, loss, 12, units, guarantee)
-        made = solver(Terms(12, units, loss, Fraction(penalty), guarantee, True))
+        given = Terms(12, units, loss, Fraction(1), guarantee, True)
+        penalty = default_penalty(solver.name, given)
+        made = solver(replace(given, penalty=Fraction(penalty)))
         assert made.noise.components == (13 * 14 // 2 if made.name == "sums" else 12)
         if not isinstance(made, SumsSolver):
             assert made.width > 0

@@ -165,6 +165,19 @@ def test_a_private_number_of_units_is_in_no_plan_of_fit():
         assert str(some) == str(fewer)
 
 
+def test_a_plan_expects_the_number_that_it_is_made_for_where_that_is_private():
+    kept = {"neighbours": "add-remove"}
+    for estimator in (
+        PrivateMean(1.0, bounds=(0, 1), **kept),
+        PrivateCovariance(1.0, bounds=(0, 1), **kept),
+        PrivateDensity(1.0, domain=(0, 1), cells=8, **kept),
+    ):
+        plan = estimator.plan(400)
+        assert plan.size is None
+        assert plan.n == 400
+        assert plan.error > plan.at(n=4000).error > 0
+
+
 def test_an_expected_error_is_the_one_that_releases_have():
     plan = PLANNED["mean"].at(n=500, epsilon=0.5)
     estimator = PrivateMean(0.5, **LAPLACE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +26,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
-from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, Plan, check, recomputed
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, check, recomputed
+from dpfda.publication.again import PlanAgain
 from dpfda.publication.radii import RadiusChoice
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
@@ -151,7 +152,7 @@ class SubspaceShares:
 
 
 @dataclass(frozen=True, eq=False)
-class CovariancePlan(Plan):
+class CovariancePlan(PlanAgain):
     """Plan of a covariance, or of components by either strategy.
 
     Parameters
@@ -180,8 +181,6 @@ class CovariancePlan(Plan):
         Where components are drawn by the exponential mechanism.
     sought : str
         What is published.
-    again : callable, optional
-        Makes the plan for another guarantee and number of units.
     expected_size : int, optional
         Number of units to expect, where it is private.
     """
@@ -201,8 +200,6 @@ class CovariancePlan(Plan):
     mean: MeanPlan | None = None
     subspace: SubspaceShares | None = None
     sought: str = "covariance"
-    again: Callable[[Guarantee, int], CovariancePlan] | None = None
-    expected_size: int | None = None
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -64,8 +64,6 @@ class Plan(ABC):
     size: int | None
     bounded: Mapping[str, object]
     about: Mapping[str, object]
-    # Makes the plan for another guarantee and number of units.
-    again: Callable[[Guarantee, int], Any] | None = None
     # A number of units to expect, where it is private.
     expected_size: int | None = None
     # Whether expected errors are those of few simulated releases, and of fewer where it is to be quick.
@@ -193,10 +191,8 @@ class Plan(ABC):
         return self.remade(guarantee or self.guarantee, units)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
-        """The plan for another guarantee and number of units."""
-        assert self.again is not None  # noqa: S101
-        made: Self = self.again(guarantee, n)
-        return made
+        """The plan for another guarantee and number of units; see `dpfda.publication.again`."""
+        raise NotImplementedError
 
     def least_epsilon(
         self, error: float | None = None, band: float | None = None, level: float = LEVEL

@@ -11,8 +11,8 @@ from dpfda.noise import AnyNorm, NoiseLaw, Width, cost_of
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import recomputed
-from dpfda.publication.plan import Plan
 
 
 class Table(ABC):
@@ -50,7 +50,7 @@ class Table(ABC):
         return math.ldexp(math.sqrt(float(self.law.variances()[0])), -self.exponent)
 
 
-class TablePlan(Plan):
+class TablePlan(PlanAgain):
     """Plan of a summary that is one table with noise, which is charged as a whole."""
 
     table: Table

@@ -209,6 +209,16 @@ def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: 
     return numbered(read_keys(cells, "groups", invalid))
 
 
+def units_of(
+    groups: object, records: int, invalid: str = "refuse", in_order: bool = True
+) -> tuple[Integers | None, int]:
+    """Numbers of the units as `unit_codes` gives them, None where records are units; and how many."""
+    if groups is None:
+        return None, records
+    codes = unit_codes(groups, records, invalid, in_order)
+    return codes, int(codes.max(initial=-1)) + 1
+
+
 def _ranked(labels: Cells) -> Integers:
     """Numbers of whole numbers in increasing order: without a look at each by itself."""
     if np.all(labels[1:] >= labels[:-1]):

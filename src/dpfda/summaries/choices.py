@@ -67,7 +67,7 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
         If there are fewer than two.
     """
     given = unit.public_size
-    neighbours = Neighbours.parse(unit.neighbours)
+    neighbours = unit.relation
     if neighbours is Neighbours.REPLACE_ONE and given is not None:
         raise ParameterError(
             "public_size",
@@ -98,12 +98,11 @@ def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None
     """
     designed = public_size(settings.unit, count, settings.reading.invalid)
     designed = count if planned and designed is not None else designed
-    private = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
-    return (None if private else designed), designed
+    return (None if settings.unit.private else designed), designed
 
 
-def size_of_cells(designed: int | None) -> int:
-    """The public size that a number of cells is chosen for.
+def stated_size(designed: int | None, parameter: str) -> int:
+    """The public size that a parameter, such as a number of cells, is chosen for.
 
     Raises
     ------
@@ -112,7 +111,8 @@ def size_of_cells(designed: int | None) -> int:
     """
     if designed is None:
         words = "be given under add/remove neighbours, where the number of units is private"
-        raise ParameterError("cells", words, "None", "Or give public_size, such as the size planned.")
+        remedy = "Or give public_size, a public number such as the size planned."
+        raise ParameterError(parameter, words, "None", remedy)
     return designed
 
 

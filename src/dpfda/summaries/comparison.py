@@ -221,7 +221,7 @@ class PrivateComparison(Estimator):
         if self.levels is None:
             words = "be given where the records lie in several places"
             raise ParameterError("levels", words, "None", "Name the groups.")
-        levels = read_levels(self.levels, [], None, Neighbours.parse(settings.unit.neighbours))
+        levels = read_levels(self.levels, [], None, settings.unit.relation)
         names_of_levels(levels)
         plan = self._planned(basis, dict.fromkeys(levels, 2), settings, groups)
         return PooledComparison.of(settings, plan, tuple(map(label_key, levels)))
@@ -265,7 +265,7 @@ class PrivateComparison(Estimator):
             # What y calls the groups, where no other word is stated: the label of a column.
             words = {"group": named} | dict(settings.domain.labels or {})
             settings = replace(settings, domain=settings.domain.but(labels=words))
-        reading, neighbours = settings.reading, Neighbours.parse(settings.unit.neighbours)
+        reading, neighbours = settings.reading, settings.unit.relation
         # One basis for all, from the public side of X: it may not depend on who is in a group.
         values, basis, groups = read_curves(settings, self.basis, X, groups)
         if isinstance(values, LongCurves) and values is not X:
@@ -306,9 +306,9 @@ class PrivateComparison(Estimator):
 
     def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
         """Sizes of groups that are public: how many there are, or divisors."""
-        if Neighbours.parse(self.settings.unit.neighbours) is Neighbours.REPLACE_ONE:
-            return [*counts]
-        return [size for size in sizes if size is not None]
+        if self.settings.unit.private:
+            return [size for size in sizes if size is not None]
+        return [*counts]
 
     def _reader(self, size: int | None, mechanism: Any, basis: Basis, domain: Domain) -> PrivateMean:
         """The mean of one group."""

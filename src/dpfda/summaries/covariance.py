@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar, Required, Self, TypedDict
 
 import numpy as np
@@ -16,8 +15,9 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import MeanPlan, Prepared, charge, check, publish
+from dpfda.publication.again import planner
 from dpfda.publication.covariances import release_covariance, released_count
 from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
@@ -110,8 +110,7 @@ class SecondMoments(Estimator):
     def _deviations(self) -> Deviations:
         settings = self.settings
         asked = Deviations(self.bounds, Center.of(self.center), settings.reading.standardize)
-        add_remove = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
-        if asked.word == "pairs" and add_remove:
+        if asked.word == "pairs" and settings.unit.private:
             raise ParameterError(
                 "center",
                 "not be 'pairs' under add/remove neighbours",
@@ -131,16 +130,10 @@ class SecondMoments(Estimator):
         settings: Settings,
         planned: bool = False,
     ) -> CovariancePlan:
-        unit = settings.unit.name or ("record" if groups is None else "group")
         return covariance_plan(
-            guarantee,
-            count,
-            settings=settings,
-            asked=asked,
-            basis=basis,
-            unit=unit,
-            **self._sought(),
-        )
+            guarantee, count, settings=settings, asked=asked, basis=basis,
+            unit=settings.unit.called(groups), planned=planned, **self._sought(),
+        )  # fmt: skip
 
     def _sought(self) -> Sought:
         """Strategy, and what is sought, for `covariance_plan`."""
@@ -284,6 +277,7 @@ class PrivateCovariance(SecondMoments):
         return {"strategy": MatrixNoise.of(self.mechanism)}
 
 
+@planner
 def covariance_plan(
     guarantee: Guarantee,
     count: int,
@@ -320,10 +314,9 @@ def covariance_plan(
     ParameterError, RefusedMechanismError
         If something cannot be given.
     """
-    size, expected = public_size(settings.unit, count, settings.reading.invalid), None
-    if planned:
-        size, expected = (None if size is None else count), count
-    units, neighbours = size, Neighbours.parse(settings.unit.neighbours)
+    size = public_size(settings.unit, count, settings.reading.invalid)
+    size = count if planned and size is not None else size
+    units, neighbours = size, settings.unit.relation
     settled = asked.settled(guarantee, size, neighbours, scores=summary == "principal components")
     counted, size = size is None, size // 2 if size and settled.word == "pairs" else size
     SymmetricTensorBasis(basis)
@@ -347,11 +340,6 @@ def covariance_plan(
         basis, radius, shares, neighbours, noisy.law, strategy.functions,
         size, unit, settled.described(radius), about, noisy.shrinkage == "prior", center, mean, subspace,
         summary,
-        partial(
-            covariance_plan, settings=settings, asked=asked, basis=basis, unit=unit, strategy=strategy,
-            summary=summary, components=components, planned=True,
-        ),
-        expected,
     )  # fmt: skip
     plan.check()
     if subspace is None and components is not None and size is not None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
@@ -271,7 +270,7 @@ def _pooled(agreement: Agreement) -> PooledSum:
 
 def _size(estimator: Estimator, custodians: Sequence[Card]) -> int | None:
     """The public number of all units; None where it is private."""
-    private = Neighbours.parse(estimator.settings.unit.neighbours) is Neighbours.ADD_REMOVE
+    private = estimator.settings.unit.private
     wrong = [card.name for card in custodians if (card.units is None) is not private]
     if wrong:
         words = "have no number of units under add/remove neighbours, where it is private"

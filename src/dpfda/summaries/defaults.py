@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,16 +20,19 @@ from dpfda.privacy.guarantees import (
 )
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import (
-    Budget,
     GradientSolver,
     MeansSolver,
+    MinimisingSolver,
     ObjectiveSolver,
     OutputSolver,
+    Solver,
     SumsSolver,
     Terms,
 )
 
-SOLVERS = {s.name: s for s in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)}
+SOLVERS: dict[str, type[Solver]] = {
+    kind.name: kind for kind in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)
+}
 
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7
@@ -118,22 +122,16 @@ def default_products(
     return min(round(PRODUCTS[1] * root), MOST_PRODUCTS), PRODUCTS[0] * root
 
 
-def default_loss(solver: str, functions: int, components: int, signal: float) -> str:
+def default_loss(solver: str, terms: Terms) -> str:
     """Loss of classes where none is named: the hinge, or the square where it serves several better."""
     if solver == "sums":
         return "squared"
-    worth = signal / functions * math.sqrt(components + 1) > SUMS_SIGNAL
+    signal, functions = terms.units * epsilon_of(terms.guarantee), terms.functions
+    worth = signal / functions * math.sqrt(terms.components + 1) > SUMS_SIGNAL
     return "squared" if solver == "auto" and functions > 1 and worth else "hinge"
 
 
-def default_solver(
-    loss: Loss,
-    components: int,
-    units: int,
-    guarantee: Budget,
-    functions: int | None = 1,
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> str:
+def default_solver(terms: Terms, regression: bool = False) -> str:
     """The sums for the square loss, the means for several classes with another one.
 
     Else the objective, or the output where normal noise is small.
@@ -143,27 +141,18 @@ def default_solver(
     with K. On public data the output is better from a ratio of about 1.7 of the two on. Under add/remove
     neighbours a solver is taken that noises sums, where there is one for the loss.
     """
-    if loss.lipschitz is None:
+    if terms.loss.lipschitz is None:
         return "sums"
-    added = neighbours is Neighbours.ADD_REMOVE
-    if added and functions is None and isinstance(guarantee, ApproximateDP):
+    added = terms.neighbours is Neighbours.ADD_REMOVE
+    if added and regression and isinstance(terms.guarantee, ApproximateDP):
         return GradientSolver.name
-    if (functions or 1) > 1 or (added and loss.name == "hinge"):
+    if terms.functions > 1 or (added and terms.loss.name == "hinge"):
         return "means"
-    output = OutputSolver(Terms(components, units, loss, Fraction(1), guarantee, False))
-    normal = math.sqrt(float(output.noise.variances()[0])) / output.width
-    block = math.sqrt(components + 1) / epsilon_of(guarantee)
-    return "output" if normal * OUTPUT_ADVANTAGE < block else "objective"
+    block = math.sqrt(terms.components + 1) / epsilon_of(terms.guarantee)
+    return "output" if _output_ratio(_trial(terms)) * OUTPUT_ADVANTAGE < block else "objective"
 
 
-def default_penalty(
-    solver: str,
-    loss: Loss,
-    components: int,
-    units: int,
-    guarantee: Budget,
-    functions: int = 1,
-) -> float:
+def default_penalty(solver: str, terms: Terms) -> float:
     """Penalty from public numbers: a multiple of the noise's size.
 
     With one K-norm block at epsilon, a gradient that moves by 2 M / n gets noise of deviation
@@ -176,40 +165,46 @@ def default_penalty(
     if solver == "gradient":
         # Noise moves a coefficient by about time / (n mu), mu the width over the deviation of all steps
         # together: at this time, 1 / (2 penalty), by about two, whatever n and epsilon.
-        ratio = 1.0 if isinstance(guarantee, PureDP) else float(gaussian_ratio(guarantee))
-        return float(np.clip(1 / (4 * units * ratio), 1e-6, 1e8))
-    penalty = _noise_penalty(solver, loss, components, units, guarantee, functions)
+        pure = isinstance(terms.guarantee, PureDP)
+        ratio = 1.0 if pure else float(gaussian_ratio(terms.guarantee))
+        return _within(1 / (4 * terms.units * ratio))
+    penalty = _within(_noise_penalty(solver, _trial(terms)))
     # With very many units the rounding of floats would cost more noise than a larger penalty.
     while penalty < LARGEST_PENALTY:
-        terms = Terms(components, units, loss, Fraction(penalty), guarantee, False, functions)
-        made: Any = SOLVERS[solver](terms)
-        if isinstance(made, SumsSolver) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
+        made = SOLVERS[solver](replace(_trial(terms), penalty=Fraction(penalty)))
+        if not isinstance(made, MinimisingSolver) or made.cost_of_inexactness <= LARGEST_INEXACTNESS:
             break
         penalty *= 1.25
     return penalty
 
 
-def _noise_penalty(
-    solver: str,
-    loss: Loss,
-    components: int,
-    units: int,
-    guarantee: Budget,
-    functions: int,
-) -> float:
+def _noise_penalty(solver: str, trial: Terms) -> float:
+    loss, units, components = trial.loss, trial.units, trial.components
     steep = 2.0 if loss.lipschitz is None else float(loss.lipschitz)
-    epsilon = epsilon_of(guarantee)
-    trial = Terms(components, units, loss, Fraction(1), guarantee, False, functions)
     if solver == "sums":
-        deviation = SumsSolver(trial).deviation
-        return float(np.clip(SUMS_PENALTY * 2 * math.sqrt(components) * deviation / units, 1e-6, 1e8))
+        return SUMS_PENALTY * 2 * math.sqrt(components) * SumsSolver(trial).deviation / units
     if solver == "output":
-        output = OutputSolver(trial)
-        ratio = math.sqrt(float(output.noise.variances()[0])) / output.width
+        ratio = _output_ratio(trial)
         if loss.lipschitz is None:
             # Its sensitivity is of order penalty^(-3/2).
-            return float(np.clip((SQUARED_PENALTY * ratio / units) ** (2 / 3), 1e-6, 1e8))
-        return float(np.clip(OUTPUT_PENALTY * steep * ratio / units, 1e-6, 1e8))
+            return math.pow(SQUARED_PENALTY * ratio / units, 2 / 3)
+        return OUTPUT_PENALTY * steep * ratio / units
+    signal = units * epsilon_of(trial.guarantee)
     multiple = HINGE_PENALTY if loss.name == "hinge" else OBJECTIVE_PENALTY
-    block = multiple * steep * math.sqrt(components + 1) / (units * epsilon)
-    return float(np.clip(max(block, 1.5 * float(loss.smoothness) / (units * epsilon)), 1e-6, 1e8))
+    block = multiple * steep * math.sqrt(components + 1) / signal
+    return max(block, 1.5 * float(loss.smoothness) / signal)
+
+
+def _trial(terms: Terms) -> Terms:
+    """The terms at penalty one, for units of one record that are replaced, as all rules are for."""
+    return replace(terms, penalty=Fraction(1), grouped=False, neighbours=Neighbours.REPLACE_ONE)
+
+
+def _output_ratio(trial: Terms) -> float:
+    """Deviation of the output's noise over its width."""
+    output = OutputSolver(trial)
+    return math.sqrt(float(output.noise.variances()[0])) / output.width
+
+
+def _within(penalty: float) -> float:
+    return float(np.clip(penalty, 1e-6, 1e8))

@@ -14,11 +14,11 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask, rows_of
 from dpfda.records.frames import cells_handed
-from dpfda.records.labels import unit_codes
+from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
 from dpfda.summaries.arguments import Columns, Labels, Noise, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices
@@ -205,13 +205,12 @@ class PrivateDensity(Estimator):
         self._checked()
         X, groups = cells_handed(X, groups)[:2]
         points, usable = points_from_array(X, dimensions, invalid)
-        codes = None if groups is None else unit_codes(groups, len(points), invalid)
-        units = len(points) if codes is None else int(codes.max(initial=-1)) + 1
+        codes, units = units_of(groups, len(points), invalid)
         plan = self._plan(units, groups)
-        units_of = PlacedPoints(points, usable, codes, EXPONENT)
+        placed = PlacedPoints(points, usable, codes, EXPONENT)
         if plan.zoom is not None:
-            return Prepared(plan, units_of)
-        return Prepared(plan, IntegerSum.of(plan.total(units_of.shares(plan.placed))))
+            return Prepared(plan, placed)
+        return Prepared(plan, IntegerSum.of(plan.total(placed.shares(plan.placed))))
 
     def pooled(self, n: int, columns: Columns | None = None) -> PooledDensity:
         """The histogram as several holders add it up, for n units of all of them; see `PooledSum`."""
@@ -226,8 +225,7 @@ class PrivateDensity(Estimator):
             words = "be 'histogram' where the points lie in several places"
             raise ParameterError("mechanism", words, shown(self.mechanism))
         unit = self.settings.unit
-        public = Neighbours.parse(unit.neighbours) is Neighbours.REPLACE_ONE
-        if (n if public else unit.public_size) is None and self.cells is None:
+        if (unit.public_size if unit.private else n) is None and self.cells is None:
             words = "be given where the number of units is not known beforehand"
             raise ParameterError("cells", words, "None", "Or give public_size, where it is private.")
         if isinstance(self.scale, str) and self.scale == "zoom":
@@ -280,7 +278,7 @@ class PrivateDensity(Estimator):
             cells=self.cells if table is None else table,
             noise=self.noise,
             smoothing=smoothing if self.bandwidth is None else self.bandwidth,
-            unit=self.settings.unit.name or ("record" if groups is None else "group"),
+            unit=self.settings.unit.called(groups),
             kernel=self._kernel(),
             planned=planned,
             scale="linear" if automatic and not whole else self.scale,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,13 @@ from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
-from dpfda.publication import Plan, Prepared, publish_integers, recomputed, stamp
+from dpfda.publication import Prepared, publish_integers, recomputed, stamp
 from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.zooms import publish_zoomed
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
-from dpfda.summaries.choices import public_size
+from dpfda.summaries.choices import public_size, stated_size
 from dpfda.summaries.density_kernel import DensityKernel, Elements
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
@@ -38,7 +38,7 @@ SHORTEST = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
-class DensityPlan(Plan):
+class DensityPlan(PlanAgain):
     """Plan of a density.
 
     Parameters
@@ -62,10 +62,6 @@ class DensityPlan(Plan):
     kernel : DensityKernel, optional
         Of the kernel estimate, with its elements.
     elements : Elements, optional
-    again : callable, optional
-        Makes the plan for another guarantee and number of units.
-    expected_size : int, optional
-        Number of units to expect, where it is private.
     public_scale : Scale, optional
         A public one, on which cells are equal.
     zoom : Zoom, optional
@@ -87,8 +83,6 @@ class DensityPlan(Plan):
     about: Mapping[str, object]
     kernel: DensityKernel | None = None
     elements: Elements | None = None
-    again: Callable[[Guarantee, int], DensityPlan] | None = None
-    expected_size: int | None = None
     public_scale: Scale | None = None
     zoom: Zoom | None = None
     unplaced: NoiseLaw | None = None
@@ -244,6 +238,7 @@ class DensityPlan(Plan):
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 
+@planner
 def density_plan(
     guarantee: Guarantee,
     count: int,
@@ -278,11 +273,7 @@ def density_plan(
     ParameterError
         If a public number is missing or unusable.
     """
-    again = partial(
-        density_plan, settings=settings, cells=cells, noise=noise, smoothing=smoothing, unit=unit,
-        kernel=kernel, planned=True, scale=scale,
-    )  # fmt: skip
-    neighbours = Neighbours.parse(settings.unit.neighbours)
+    neighbours = settings.unit.relation
     if neighbours is Neighbours.ADD_REMOVE:
         size, given = None, settings.unit.public_size
         designed = None if given is None else whole(given, "public_size", words="be a positive integer")
@@ -301,15 +292,14 @@ def density_plan(
             words = "be 'auto' or 'linear' but for a histogram on an interval without a bandwidth"
             raise ParameterError("scale", words, shown(scale))
         if isinstance(scale, str) and scale == "zoom":
-            known_size = _known(designed, "scale")
-            zoom, rest = zoom_for(domain[0], known_size, guarantee, neighbours)
+            zoom, rest = zoom_for(domain[0], stated_size(designed, "scale"), guarantee, neighbours)
         else:
             made = read_scale(scale, domain)
         if cells is None and kernel is not None:
             cells = kernel.grid(domain, len(domain))
         else:
             if cells is None:
-                number = _known(designed, "cells")
+                number = stated_size(designed, "cells")
                 cells = choose_cells(number, len(domain), rest, neighbours, noise)
             cells = CellGrid.regular(cells, domain if made is None and zoom is None else (0.0, 1.0))
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
@@ -319,13 +309,13 @@ def density_plan(
         law, charged, norm, width = share_noise(cells.size, rest, neighbours, noise)
         unplaced = _unplaced(zoom, charged, cells.size, neighbours)
     else:
-        elements = kernel.elements(cells, _known(designed, "public_size"))
+        elements = kernel.elements(cells, stated_size(designed, "public_size"))
         norm, width = elements.norm, elements.width(neighbours) << EXPONENT
         charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)
         law = elements.law(width, charged)
     return DensityPlan(
         cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
-        elements, again, count if planned else None, made, zoom, unplaced,
+        elements, made, zoom, unplaced,
     )  # fmt: skip
 
 
@@ -359,14 +349,3 @@ def check_lengths(domain_range: object) -> None:
         if not b - a > SHORTEST * max(abs(a), abs(b)):
             words, found = "be longer than 2^-40 of its larger end", f"({a!r}, {b!r})"
             raise ParameterError("domain", words, found, "Subtract a public number from all points.")
-
-
-def _known(designed: int | None, parameter: str) -> int:
-    if designed is None:
-        raise ParameterError(
-            parameter,
-            "be given under add/remove neighbours, where the number of units is private",
-            "None",
-            "Or give public_size, a public number such as the size planned.",
-        )
-    return designed

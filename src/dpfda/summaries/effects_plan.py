@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,13 +19,14 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import stamp
 from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.again import planner
 from dpfda.publication.corners import EXPONENT, CornerTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.functional_regression import ReleasedFunctionalRegression
-from dpfda.summaries.choices import size_of_cells, sizes_for
+from dpfda.summaries.choices import sizes_for, stated_size
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
 
@@ -55,10 +55,6 @@ class EffectsPlan(TablePlan):
     total : int or None
         The same where every unit counts for one.
     about : mapping
-    again : callable, optional
-        Makes the plan for another guarantee and number of units.
-    expected_size : int, optional
-        Number of units to expect, where it is private.
     """
 
     table: CornerTable
@@ -70,8 +66,6 @@ class EffectsPlan(TablePlan):
     size: int | None
     total: int | None
     about: Mapping[str, object]
-    again: Callable[[Guarantee, int], EffectsPlan] | None = None
-    expected_size: int | None = None
     simulated: ClassVar[bool] = True
 
     @property
@@ -151,6 +145,7 @@ class EffectsPlan(TablePlan):
         return made
 
 
+@planner
 def effects_plan(
     guarantee: Guarantee,
     count: int,
@@ -189,16 +184,11 @@ def effects_plan(
     ParameterError
         If a public number is missing or unusable.
     """
-    again = partial(
-        effects_plan, settings=settings, basis=basis, bound=bound, corners=corners, cells=cells,
-        noise=noise, unit=unit, planned=True,
-    )  # fmt: skip
-    neighbours, grid = Neighbours.parse(settings.unit.neighbours), flat_grid(basis)
+    grid = flat_grid(basis)
     size, designed = sizes_for(settings, count, planned)
-    bound.curves_on(grid)
+    lower, upper = bound.curves_on(grid)
 
     def table_of(wanted: int, columns: int) -> CornerTable:
-        lower, upper = bound.curves_on(grid)
         words = {
             "summary": SUMMARY,
             "bound": f"values from {lower.min():g} to {upper.max():g}; covariates {corners.describe()}",
@@ -206,15 +196,13 @@ def effects_plan(
         }
         tuning = {"name": "corners", "corners": corners.size, "cells": wanted}
         return CornerTable(
-            corners.size, columns, guarantee, neighbours, unit, noise, words=words, tuning=tuning
+            corners.size, columns, guarantee, settings.unit.relation, unit, noise, words, tuning
         )
 
     beside = 1 + len(corners.numbers)
     if cells is None:
-        strength = (
-            size_of_cells(designed) * USUAL / table_of(TRIAL, TRIAL).deviation / math.sqrt(corners.size)
-        )
-        chosen = number_of_cells(grid.size, strength)
+        noisier = table_of(TRIAL, TRIAL).deviation * math.sqrt(corners.size)
+        chosen = number_of_cells(grid.size, stated_size(designed, "cells") * USUAL / noisier)
     else:
         chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")
     labels = (2 * np.arange(grid.size) + 1) * chosen // (2 * grid.size)
@@ -222,6 +210,5 @@ def effects_plan(
     return EffectsPlan(
         table_of(chosen, beside + chosen), corners, grid, basis.domain_range, bound,
         tuple(np.bincount(labels).tolist()), size,
-        size if settings.reading.invalid == "refuse" else None, about, again,
-        count if planned else None,
+        size if settings.reading.invalid == "refuse" else None, about,
     )  # fmt: skip

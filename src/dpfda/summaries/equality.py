@@ -10,7 +10,6 @@ from dpfda.mechanisms.design.forms import ANY, LOOKS
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.summaries.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices
@@ -162,7 +161,7 @@ class PrivateEqualityTest(Estimator):
         """What sums the records of each group over fine cells; its noise is never drawn."""
         check_choices(self)
         choice(self.look_for, "look_for", LOOKS)
-        if Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE:
+        if settings.unit.private:
             raise ParameterError(
                 "neighbours", "be 'replace-one' for a test of equality, whose groups have public sizes",
                 "'add-remove'", "Or use PrivateComparison, whose release has a test.",

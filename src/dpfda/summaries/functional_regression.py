@@ -262,7 +262,7 @@ class PrivateFunctionalRegression(Estimator):
             corners=self._corners(),
             cells=self.cells,
             noise=self.noise,
-            unit=settings.unit.name or ("record" if groups is None else "group"),
+            unit=settings.unit.called(groups),
             planned=planned,
         )
 

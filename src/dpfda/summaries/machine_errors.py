@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.records.features import FeatureMap, embedded
 from dpfda.releases.weights import deviations
-from dpfda.summaries.solvers import GradientSolver, ObjectiveSolver, Solver
+from dpfda.summaries.solvers import GradientSolver, ObjectiveSolver, Solver, SummingSolver
 
 # Inputs that are made up, spread evenly, and the wave that targets follow along the first of them.
 INPUTS, AMPLITUDE = 400, 0.5
@@ -49,11 +46,10 @@ def noise_at_inputs(
         return None
     made = np.random.Generator(np.random.Philox(key=0)).random((INPUTS, inputs))
     rows, noisy = embedded(features, solver.ball, made), tuple[int, ...]()
-    summing: Any = solver
-    if hasattr(solver, "contributions"):
+    if isinstance(solver, SummingSolver):
         targets = AMPLITUDE * np.cos(2 * np.pi * made[:, 0])
         targets = np.where(targets < 0, -1.0, 1.0) if half is None else targets
-        sums = summing.contributions(rows, targets).astype(np.float64).mean(axis=0)
+        sums = solver.contributions(rows, targets).astype(np.float64).mean(axis=0)
         noisy = tuple(int(x) for x in np.rint(sums * solver.terms.units))
     spread = solver.spread(noisy)
     if spread is None:
@@ -70,8 +66,7 @@ def _damped(solver: Solver, at: Floats, spread: float) -> Floats:
     values, vectors = np.linalg.eigh(curvature * (at.T @ at) / len(at))
     values = np.maximum(values, 0.0)
     if isinstance(solver, ObjectiveSolver):
-        last = math.ldexp(math.sqrt(float(solver.noise.variances()[0])), -solver.exponent)
-        ridge = 2 * float(solver.terms.penalty)
+        last, ridge = solver.deviation, 2 * float(solver.terms.penalty)
         powers = ((spread - last) * ridge / (values + ridge)) ** 2 + last**2
     elif isinstance(solver, GradientSolver):
         powers = spread**2 * _kept(solver, values) / _kept(solver, np.zeros(1))

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
 from dpfda.bases.kernels import parse_kernel
-from dpfda.noise import KNormNoise, NoiseLaw, cost_of
+from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
-from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import Plan, recomputed, stamp
-from dpfda.publication.perturbed import MINIMISER, OBJECTIVE
+from dpfda.publication import stamp
+from dpfda.publication.again import PlanAgain, planner
 from dpfda.records.features import (
     FeatureMap,
     FourierFeatures,
@@ -41,12 +42,12 @@ from dpfda.summaries.defaults import (
     default_solver,
     default_waves,
     descends,
-    epsilon_of,
 )
+from dpfda.summaries.labels import read_labels
 from dpfda.summaries.machine_errors import noise_at_inputs
 from dpfda.summaries.minimiser import Loss, read_loss
-from dpfda.summaries.settings import Gathered
-from dpfda.summaries.solvers import Budget, ObjectiveSolver, Solver, Terms, check_penalty
+from dpfda.summaries.settings import Gathered, Settings
+from dpfda.summaries.solvers import Budget, Solver, Terms, check_penalty
 
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
 # What is known of the noise in the function, by the solver.
@@ -139,7 +140,7 @@ class Parts(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class MachinePlan(Plan):
+class MachinePlan(PlanAgain):
     """Plan of a regression or classification function.
 
     Parameters
@@ -153,8 +154,6 @@ class MachinePlan(Plan):
     about : mapping
     classes : tuple
         Public classes; empty where there are none, or they are not stated yet.
-    again : callable, optional
-        Makes the plan for another guarantee and number of units.
     half : float or None
         Half of the distance between the bounds of a regression's target; None of a classification.
     """
@@ -166,7 +165,6 @@ class MachinePlan(Plan):
     unit: str
     about: Mapping[str, object]
     classes: tuple[object, ...]
-    again: Callable[[Guarantee, int], MachinePlan] | None = None
     half: float | None = None
     bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
@@ -202,11 +200,7 @@ class MachinePlan(Plan):
         return super().entry() | {"summary": f"{self.solver.terms.loss.name} kernel machine"}
 
     def costs(self) -> dict[str, Cost]:
-        solver = self.solver
-        first, part = solver.shares if isinstance(solver, ObjectiveSolver) else (None, self.guarantee)
-        achieved = recomputed(solver.noise, getattr(solver, "norm", "l2"), solver.width, part)
-        cost = cost_of(solver.noise, achieved, part)
-        return {WHOLE: cost} if first is None else {OBJECTIVE: Cost(first), MINIMISER: cost}
+        return self.solver.costs()
 
     # What to expect.
 
@@ -267,34 +261,34 @@ class MachinePlan(Plan):
         }
 
 
+@planner
 def machine_plan(
     guarantee: Budget,
     units: int,
     *,
+    settings: Settings,
     loss: Loss,
     inputs: InputBox,
     features: Any,
-    solver: str,
-    penalty: Any,
-    unit: str,
+    solving: Solving,
     grouped: bool,
     classes: tuple[object, ...],
     functions: int | None,
-    about: Mapping[str, object],
-    neighbours: Neighbours,
     half: float | None = None,
 ) -> MachinePlan:
     """The plan of a machine.
 
     Parameters
     ----------
-    guarantee, inputs, unit, classes, about, neighbours
+    guarantee, inputs, classes
         As in `MachinePlan`.
     units : int
         Number of privacy units.
+    settings : Settings
     loss : Loss
-    features, solver, penalty
+    features
         As an estimator takes them.
+    solving : Solving
     grouped : bool
         Whether a unit may have several records.
     functions : int or None
@@ -307,18 +301,19 @@ def machine_plan(
     ParameterError
         If features, solver or penalty are unusable.
     """
-    again: Any = partial(
-        machine_plan, loss=loss, inputs=inputs, features=features, solver=solver, penalty=penalty,
-        unit=unit, grouped=grouped, classes=classes, functions=functions, about=about,
-        neighbours=neighbours, half=half,
-    )  # fmt: skip
+    solver = solving.solver
     descent = descends(solver, loss, guarantee, functions)
     if descent:
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
-    worked = _solver(solver, penalty, made, units, loss, guarantee, grouped, functions, neighbours)
-    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, again, half)
+    terms = Terms(
+        made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
+        settings.unit.relation,
+    )  # fmt: skip
+    worked = _solver(solver, solving.penalty, terms, functions is None)
+    unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, half)
 
 
 def _features(
@@ -365,25 +360,14 @@ def _features(
     return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 
 
-def _solver(
-    name: str,
-    penalty: Any,
-    features: FeatureMap,
-    units: int,
-    loss: Loss,
-    guarantee: Budget,
-    grouped: bool,
-    decided: int | None,
-    neighbours: Neighbours,
-) -> Solver:
-    count, functions = features.components, decided or 1
-    if loss.name == "auto":
-        signal = units * epsilon_of(guarantee)
-        loss = read_loss(default_loss(name, functions, count, signal), ("hinge", "squared"))
+def _solver(name: str, penalty: Any, given: Terms, regression: bool) -> Solver:
+    """The solver that is asked for or fits best, with loss and penalty where none are given."""
+    terms = given
+    if terms.loss.name == "auto":
+        loss = default_loss(name, terms)
+        terms = replace(terms, loss=read_loss(loss, ("hinge", "squared")))
     if name == "auto":
-        name = default_solver(loss, count, units, guarantee, decided, neighbours)
+        name = default_solver(terms, regression)
     if penalty is None:
-        penalty = default_penalty(name, loss, count, units, guarantee, functions)
-    terms = Terms(count, units, loss, check_penalty(penalty), guarantee, grouped, functions, neighbours)
-    made: Solver = SOLVERS[name](terms)
-    return made
+        penalty = default_penalty(name, terms)
+    return SOLVERS[name](replace(terms, penalty=check_penalty(penalty)))

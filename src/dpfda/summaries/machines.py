@@ -12,17 +12,12 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dpfda.bounds import Norm
-from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours, PureDP
-from dpfda.publication import Prepared, publish_integers
+from dpfda.publication import Prepared
 from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.perturbed import publish_perturbed
-from dpfda.publication.steps import publish_steps
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import (
@@ -42,18 +37,12 @@ from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.labels import read_labels
 from dpfda.summaries.machine_plan import Features, MachinePlan, Solving, machine_plan
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Domain
 from dpfda.summaries.solvers import (
     Budget,
-    GradientSolver,
     Labelled,
-    MeansSolver,
-    ObjectiveSolver,
-    OutputSolver,
-    SumsSolver,
 )
 
 # Rows whose products are formed, and whose features, at a time: public numbers.
@@ -140,7 +129,7 @@ class KernelMachine(Estimator):
     def _checked(self) -> tuple[Budget, Loss]:
         check_choices(self)
         settings = self.settings
-        if self._neighbours is Neighbours.ADD_REMOVE and settings.unit.public_size is None:
+        if settings.unit.private and settings.unit.public_size is None:
             raise ParameterError(
                 "public_size",
                 "be given for a kernel machine under add/remove neighbours",
@@ -163,31 +152,15 @@ class KernelMachine(Estimator):
         groups: object,
         classes: tuple[object, ...],
     ) -> MachinePlan:
-        settings, solving = self.settings, Solving.of(self.solver)
         return machine_plan(
-            guarantee,
-            units,
-            loss=loss,
-            inputs=inputs,
-            features=self.features,
-            solver=solving.solver,
-            penalty=solving.penalty,
-            unit=settings.unit.name or ("record" if groups is None else "group"),
-            grouped=groups is not None,
-            classes=classes,
-            functions=self._functions(classes),
-            about=read_labels(settings.domain.labels),
-            neighbours=self._neighbours,
-            half=self._half(),
-        )
+            guarantee, units, settings=self.settings, loss=loss, inputs=inputs, features=self.features,
+            solving=Solving.of(self.solver), grouped=groups is not None, classes=classes,
+            functions=self._functions(classes), half=self._half(),
+        )  # fmt: skip
 
     def _half(self) -> float | None:
         """Half of the distance between the bounds of the target; None of a classification."""
         return None
-
-    @property
-    def _neighbours(self) -> Neighbours:
-        return Neighbours.parse(self.settings.unit.neighbours)
 
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
         """Targets as in `Labelled`, private, not finite for unusable records; and public classes."""
@@ -232,49 +205,8 @@ def publish_machine(
     prepared: Prepared[MachinePlan, Labelled], paying: Paying = NAMED
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw and release the integers behind a machine's coefficients."""
-    plan, data = prepared.plan, prepared.total
-    solver, entry, tuning = plan.solver, plan.entry(), plan.tuning
-    if isinstance(solver, ObjectiveSolver):
-        return publish_perturbed(
-            lambda drawn: IntegerSum.of(solver.integers(data, list(drawn))),
-            solver.perturbation,
-            solver.loss,
-            solver.noise,
-            "l2",
-            solver.width,
-            solver.shares,
-            entry,
-            paying,
-            tuning,
-        )
-    if isinstance(solver, GradientSolver) and not isinstance(plan.guarantee, PureDP):
-        return publish_steps(
-            solver.summed(data),
-            solver.rounds,
-            solver.noise,
-            solver.step_width,
-            plan.guarantee,
-            entry,
-            paying,
-            tuning,
-        )
-    integers = IntegerSum.of(solver.integers(data)) if isinstance(solver, OutputSolver) else None
-    if isinstance(solver, SumsSolver | MeansSolver):
-        integers = _sums(solver, data)
-    if integers is None:
-        raise ParameterError("solver", "be 'output', 'sums' or 'means' here", repr(solver.name))
-    norm: Norm = solver.norm if isinstance(solver, MeansSolver) else "l2"
-    return publish_integers(
-        integers, solver.noise, norm, solver.width, plan.guarantee, entry, paying, tuning
-    )
-
-
-def _sums(solver: SumsSolver | MeansSolver, data: Labelled) -> IntegerSum:
-    """Exact sums over units."""
-    total = IntegerSum(solver.entries)
-    for start in range(0, data.units, BLOCK):
-        total.add(solver.averages(data, start, min(start + BLOCK, data.units)))
-    return total
+    plan = prepared.plan
+    return plan.solver.publish(prepared.total, plan.entry(), plan.tuning, paying)
 
 
 def _rows(plan: MachinePlan, values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:

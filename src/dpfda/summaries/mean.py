@@ -18,7 +18,7 @@ from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.labels import unit_codes
+from dpfda.records.labels import units_of
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
@@ -248,7 +248,7 @@ class PrivateMean(InBlocks):
         check_choices(self)
         whole(n, "n", 2)
         if self.settings.reading.missing == "pooled":
-            return plan_pooled(self, self.asked(), n)
+            return plan_pooled(self, n)
         basis = public_basis(self.settings, self.basis, columns)
         plan = self._plan(basis, n, None, self.settings, n)
         if self.variance is not None:
@@ -366,10 +366,7 @@ class PrivateMean(InBlocks):
         Nothing needs all records at once: they are read block by block, where they lie.
         """
         matrix = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-        codes = None
-        if groups is not None:
-            codes = unit_codes(groups, len(matrix), settings.reading.invalid, in_order=False)
-        count = len(matrix) if codes is None else int(codes.max(initial=-1)) + 1
+        codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
         return Summation.of(self._plan(basis, count, groups, settings)), matrix, codes
 
     def opened(self, X: Records) -> Summation:
@@ -395,7 +392,7 @@ class PrivateMean(InBlocks):
             basis,
             read_bounds(self.bounds, settings.reading.standardize),
             public_size(settings.unit, count, settings.reading.invalid),
-            settings.unit.name or ("record" if groups is None else "group"),
+            settings.unit.called(groups),
             "auto" if isinstance(self.mechanism, TwoStages) else self.mechanism,
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,

@@ -7,7 +7,7 @@ from typing import Any
 from dpfda.bounds import Bound
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import MeanPlan
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
@@ -30,9 +30,8 @@ def mean_plan(
         "standardized": settings.reading.standardize,
         **read_labels(settings.domain.labels, boxes=True),
     }
-    neighbours = Neighbours.parse(settings.unit.neighbours)
     made = MeanPlan.of(
-        basis, bound, guarantee, neighbours, mechanism, size, unit, about,
+        basis, bound, guarantee, settings.unit.relation, mechanism, size, unit, about,
         centers=centers, reading=settings.reading, expected_size=expected_size,
     )  # fmt: skip
     if centers is not None and not made.answers_with_line:

@@ -24,7 +24,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared, charge, publish
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
-from dpfda.records.labels import unit_codes
+from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights, points_from_array
 from dpfda.summaries.arguments import Columns, Labels, Records
 from dpfda.summaries.choices import check_count
@@ -93,8 +93,7 @@ class PooledSum(ABC):
         """The same from records, the labels of their units, and what else is said of each."""
         with np.errstate(all="ignore"):
             rows = self.read(X, y)
-            codes = None if groups is None else unit_codes(groups, len(rows[0]), self.invalid)
-            return self.add_up(rows, codes)
+            return self.add_up(rows, units_of(groups, len(rows[0]), self.invalid)[0])
 
     @abstractmethod
     def publish(self, total: IntegerSum, ledger: object = None) -> object:
@@ -386,8 +385,8 @@ class PooledCovariance(PooledSum):
         from dpfda.publication.covariances import release_covariance, released_count
 
         plan = self.plan
-        if plan.neighbours is Neighbours.REPLACE_ONE and plan.again is not None:
-            plan = plan.again(plan.guarantee, total.count_with_noise(0, 1))
+        if plan.neighbours is Neighbours.REPLACE_ONE:
+            plan = plan.remade(plan.guarantee, total.count_with_noise(0, 1))
         certificate = plan.certified()
         charge(read_ledger(ledger), certificate, plan.entry())
         noise = plan.count_noise

@@ -16,10 +16,10 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.rationals import exact
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.frames import cells_handed
-from dpfda.records.labels import unit_codes
+from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices, public_size
@@ -148,32 +148,31 @@ class PrivateQuantiles(Estimator):
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        return self._plan(check_choices(self), whole(n, "n", 2), False, True)
+        return self._plan(check_choices(self), whole(n, "n", 2), None, True)
 
     def prepare(self, X: Records, groups: Labels = None) -> Prepared[QuantilesPlan, PlacedPoints]:
         """Everything before the draw. The result is private: it holds the points."""
         guarantee, invalid = check_choices(self), self.settings.reading.invalid
-        self._plan(guarantee, 2, False, True)
+        self._plan(guarantee, 2, None, True)
         X, groups = cells_handed(X, groups)[:2]
         points, usable = points_from_array(X, 1, invalid)
-        codes = None if groups is None else unit_codes(groups, len(points), invalid)
-        units = len(points) if codes is None else int(codes.max(initial=-1)) + 1
-        plan = self._plan(guarantee, units, groups is not None, False)
+        codes, units = units_of(groups, len(points), invalid)
+        plan = self._plan(guarantee, units, groups, False)
         return Prepared(plan, PlacedPoints(points, usable, codes, EXPONENT))
 
-    def _plan(self, guarantee: Guarantee, count: int, grouped: bool, planned: bool) -> QuantilesPlan:
+    def _plan(self, guarantee: Guarantee, count: int, groups: object, planned: bool) -> QuantilesPlan:
         settings = self.settings
-        private = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
+        private = settings.unit.private
         size = public_size(settings.unit, count, settings.reading.invalid)
         return QuantilesPlan(
             self._levels(),
             self._points(),
             guarantee,
-            Neighbours.parse(settings.unit.neighbours),
-            settings.unit.name or ("group" if grouped else "record"),
+            settings.unit.relation,
+            settings.unit.called(groups),
             None if private else size,
             {"summary": "quantiles", **read_labels(settings.domain.labels)},
-            (count if planned else size) if private else None,
+            expected_size=(count if planned else size) if private else None,
         )
 
     def _levels(self) -> tuple[int, ...]:

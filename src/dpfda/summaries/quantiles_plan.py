@@ -11,14 +11,15 @@ from dpfda.mechanisms.design.quantiles import DENOMINATOR, QuantileLaw, charged,
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import Plan, Prepared, stamp
+from dpfda.publication import Prepared, stamp
 from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.again import PlanAgain
 from dpfda.publication.quantiles import publish_quantiles
 from dpfda.releases.quantiles import ReleasedQuantiles
 
 
 @dataclass(frozen=True, eq=False)
-class QuantilesPlan(Plan):
+class QuantilesPlan(PlanAgain):
     """Plan of quantiles.
 
     Parameters
@@ -43,7 +44,6 @@ class QuantilesPlan(Plan):
     unit: str
     size: int | None
     about: Mapping[str, Any]
-    expected_size: int | None = None
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]

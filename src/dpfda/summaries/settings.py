@@ -176,6 +176,20 @@ class PrivacyUnit(Gathered):
             whole(self.design_size, "design_size", words="be None or a positive integer")
         self._set(neighbours=str(relation))
 
+    @property
+    def relation(self) -> Neighbours:
+        """Which data sets are neighbours."""
+        return Neighbours.parse(self.neighbours)
+
+    @property
+    def private(self) -> bool:
+        """Whether the number of units is private."""
+        return self.relation is Neighbours.ADD_REMOVE
+
+    def called(self, groups: object) -> str:
+        """Who is protected: as named, or records, or what they are grouped by."""
+        return self.name or ("record" if groups is None else "group")
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Reading(Gathered):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from dpfda.mechanisms.posteriors.pooled import PooledMean, cells_for, expected_e
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared, stamp
 from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.again import planner
 from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.records import LongCurves
@@ -31,16 +31,19 @@ from dpfda.records.observations import (
     observations_from_long,
 )
 from dpfda.releases.pooled import ReleasedPooledMean
-from dpfda.summaries.choices import check_choices, sizes_for
+from dpfda.summaries.choices import check_choices, sizes_for, stated_size
 from dpfda.summaries.curves import grid_of, handed_curves, stated_ends
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
+
+if TYPE_CHECKING:
+    from dpfda.summaries.mean import PrivateMean
 
 NOISES = ("auto", "laplace", "gaussian")
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 
 
-def is_pooled(estimator: Any, X: object) -> bool:
+def is_pooled(estimator: PrivateMean, X: object) -> bool:
     """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
     missing = estimator.settings.reading.missing
     door = door_of(X)
@@ -48,7 +51,7 @@ def is_pooled(estimator: Any, X: object) -> bool:
     return missing == "pooled" or (missing == "refuse" and irregular)
 
 
-def refuse_pooled(estimator: Any, X: object) -> None:
+def refuse_pooled(estimator: PrivateMean, X: object) -> None:
     """Refuse what would be pooled where one sum of functions is wanted, by its layout.
 
     Raises
@@ -71,7 +74,9 @@ def publish_pooled(
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
 
 
-def prepare_pooled(estimator: Any, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
+def prepare_pooled(
+    estimator: PrivateMean, X: object, groups: object
+) -> Prepared[PooledPlan, IntegerSum]:
     """Everything before the noise. The result is private.
 
     A unit has the weight one, divided among its observations: what each adds is
@@ -91,9 +96,11 @@ def prepare_pooled(estimator: Any, X: object, groups: object) -> Prepared[Pooled
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         found, ends, labelled = _observations(settings, X, groups)
-        unit = settings.unit.name or ("group" if labelled else "record")
-        sizes = sizes_for(settings, found.units, planned=False)
-        plan = _plan(estimator, settings, estimator.asked(), *sizes, unit, ends, bounds)
+        unit = settings.unit.called(labelled or None)
+        plan = pooled_plan(
+            estimator.asked(), found.units, settings=settings, noise=estimator.mechanism, unit=unit,
+            ends=ends, bounds=bounds,
+        )  # fmt: skip
         cells = CellGrid.regular(plan.table.cells // CORNERS, ends)
         return Prepared(plan, IntegerSum.of(found.shares(cells, bounds, UNIT)))
 
@@ -107,18 +114,15 @@ class PooledPlan(TablePlan):
     table : ShareTable
     ends, bounds : (float, float)
     about : mapping
-    planned : int
-        Number of units that errors are expected for.
-    again : callable
-        Makes the plan for another guarantee and number of units.
+    designed : int
+        Number of units that the cells are for, and that errors are expected for.
     """
 
     table: ShareTable
     ends: tuple[float, float]
     bounds: tuple[float, float]
     about: Mapping[str, object]
-    planned: int
-    again: Callable[[Guarantee, int], PooledPlan] | None = None
+    designed: int
 
     @property
     def size(self) -> int | None:  # type: ignore[override]
@@ -130,7 +134,7 @@ class PooledPlan(TablePlan):
 
     @property
     def n(self) -> int:
-        return self.planned
+        return self.designed
 
     def expected(self, quick: bool = False) -> float:
         return (self.bounds[1] - self.bounds[0]) * expected_error(self._expected)
@@ -147,7 +151,7 @@ class PooledPlan(TablePlan):
     @property
     def _expected(self) -> PooledMean:
         law, cells = self.table.law, self.table.cells // CORNERS
-        return expected_table(cells, law, 1 / UNIT / self.planned, float(self.planned))
+        return expected_table(cells, law, 1 / UNIT / self.designed, float(self.designed))
 
     @property
     def error_words(self) -> str:
@@ -161,49 +165,52 @@ class PooledPlan(TablePlan):
         return self.table.law.describe().replace("coefficients", "cells")
 
 
-def plan_pooled(estimator: Any, asked: Guarantee, n: int) -> PooledPlan:
-    """What would be published of n units with a guarantee, from public numbers alone."""
+def plan_pooled(estimator: PrivateMean, n: int) -> PooledPlan:
+    """What would be published of n units, from public numbers alone."""
     bounds, settings = _bounds(estimator), estimator.settings
     given = settings.domain.domain_range
     if given is None and settings.domain.grid_points is not None:
         given = check_domain(None, settings.domain.grid_points)
-    ends, unit = _interval((0.0, 1.0) if given is None else given), settings.unit.name or "record"
-    private = Neighbours.parse(settings.unit.neighbours) is Neighbours.ADD_REMOVE
-    return _plan(estimator, settings, asked, None if private else n, n, unit, ends, bounds)
+    ends = _interval((0.0, 1.0) if given is None else given)
+    return pooled_plan(
+        estimator.asked(), n, settings=settings, noise=estimator.mechanism,
+        unit=settings.unit.called(None), ends=ends, bounds=bounds, planned=True,
+    )  # fmt: skip
 
 
-def _plan(
-    estimator: Any,
+@planner
+def pooled_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
     settings: Settings,
-    asked: Guarantee,
-    size: int | None,
-    designed: int | None,
+    noise: str,
     unit: str,
     ends: tuple[float, float],
     bounds: tuple[float, float],
+    planned: bool = False,
 ) -> PooledPlan:
-    if designed is None:
-        raise ParameterError(
-            "public_size",
-            "be given under add/remove neighbours, where the number of units is private",
-            "None",
-            "A public number such as the size planned: it chooses the number of time cells.",
-        )
-    neighbours, noise = Neighbours.parse(settings.unit.neighbours), estimator.mechanism
-    trial = ShareTable(1, asked, neighbours, unit, size, noise)
-    count = cells_for(float(designed), trial.deviation)
+    """The plan of a pooled mean; `count` units are there, or are planned."""
+    if planned:
+        size, designed = None if settings.unit.private else count, count
+    else:
+        size, known = sizes_for(settings, count, planned)
+        designed = stated_size(known, "public_size")
+    neighbours = settings.unit.relation
+    trial = ShareTable(1, guarantee, neighbours, unit, size, noise)
+    cells = cells_for(float(designed), trial.deviation)
     words = {
         "summary": "mean curve",
         "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all for each {unit}",
-        "basis": CellGrid.regular(count, ends).describe(),
+        "basis": CellGrid.regular(cells, ends).describe(),
     }
-    tuning = {"name": "pooled", "cells": count}
-    table = ShareTable(count * CORNERS, asked, neighbours, unit, size, noise, words, tuning)
+    tuning = {"name": "pooled", "cells": cells}
+    table = ShareTable(cells * CORNERS, guarantee, neighbours, unit, size, noise, words, tuning)
     about = {"summary": "mean curve", **read_labels(settings.domain.labels)}
-    return PooledPlan(table, ends, bounds, about, designed, partial(plan_pooled, estimator))
+    return PooledPlan(table, ends, bounds, about, designed)
 
 
-def _bounds(estimator: Any) -> tuple[float, float]:
+def _bounds(estimator: PrivateMean) -> tuple[float, float]:
     """The public bounds; and everything that a pooled mean has no use for is refused."""
     reading = estimator.settings.reading
     for name, given, default in (

@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.cells import is_missing, read_cell
 from dpfda.records.containers import cells_in, column_of
-from dpfda.records.labels import Key, unit_codes
+from dpfda.records.labels import Key, units_of
 from dpfda.records.points import cell_weights
 from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.summaries.choices import check_choices
@@ -171,10 +171,9 @@ class PrivateSurvival(Estimator):
         self, count: int, groups: object, named: dict[str, object], planned: bool = False
     ) -> SurvivalPlan:
         settings = self.settings
-        unit = settings.unit.name or ("record" if groups is None else "group")
         return survival_plan(
-            self._checked(), count, settings=settings, cells=self.cells, noise=self.noise, unit=unit,
-            named=named, planned=planned,
+            self._checked(), count, settings=settings, cells=self.cells, noise=self.noise,
+            unit=settings.unit.called(groups), named=named, planned=planned,
         )  # fmt: skip
 
     def _checked(self) -> Guarantee:
@@ -214,8 +213,7 @@ class PrivateSurvival(Estimator):
                     f"{name} must have one entry a follow-up ({count}); found {len(column)}."
                 )
         usable = _usable(times, ends, starts, member, invalid)
-        codes = None if groups is None else unit_codes(groups, count, invalid)
-        units = count if codes is None else int(codes.max(initial=-1)) + 1
+        codes, units = units_of(groups, count, invalid)
         plan = self._plan(units, groups, named)
         times = np.where(usable, times, 0.0)
         found = _counted(plan.cells, times, ends, starts, member, usable, codes)

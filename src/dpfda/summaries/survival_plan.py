@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,14 +14,15 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.posteriors.lifetimes import expected_shares
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared, stamp
 from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.again import planner
 from dpfda.publication.shares import ShareTable
 from dpfda.publication.tables import TablePlan
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.survival import BOUND, ReleasedSurvival
-from dpfda.summaries.choices import size_of_cells, sizes_for
+from dpfda.summaries.choices import sizes_for, stated_size
 from dpfda.summaries.labels import read_labels
 from dpfda.summaries.settings import Settings
 
@@ -51,10 +51,6 @@ class SurvivalPlan(TablePlan):
     designed : int or None
         Public number of units that the cells are for.
     about : mapping
-    again : callable, optional
-        Makes the plan for another guarantee and number of units.
-    expected_size : int, optional
-        Number of units to expect, where it is private.
     """
 
     cells: LifeCells
@@ -62,8 +58,6 @@ class SurvivalPlan(TablePlan):
     size: int | None
     designed: int | None
     about: Mapping[str, object]
-    again: Callable[[Guarantee, int], SurvivalPlan] | None = None
-    expected_size: int | None = None
     simulated: ClassVar[bool] = True
 
     @property
@@ -131,6 +125,7 @@ class SurvivalPlan(TablePlan):
         return ReleasedSurvival(self.cells, shares, certificate, {**self.about, **stamp()})
 
 
+@planner
 def survival_plan(
     guarantee: Guarantee,
     count: int,
@@ -165,10 +160,6 @@ def survival_plan(
     ParameterError
         If a public number is missing or unusable.
     """
-    again = partial(
-        survival_plan, settings=settings, cells=cells, noise=noise, unit=unit, named=named, planned=True
-    )
-    neighbours = Neighbours.parse(settings.unit.neighbours)
     size, designed = sizes_for(settings, count, planned)
     domain = settings.domain.domain_range
 
@@ -176,16 +167,17 @@ def survival_plan(
         words = {"summary": "survival curve", "bound": BOUND, "basis": made.describe()}
         tuning = {"name": "life table", "cells": made.count}
         return ShareTable(
-            made.size, guarantee, neighbours, unit, size, noise, words=words, tuning=tuning
+            made.size, guarantee, settings.unit.relation, unit, size, noise, words=words, tuning=tuning
         )
 
     made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)
     if cells is None:
-        persons = size_of_cells(designed) / made.groups * USUAL / (table_of(made).deviation * made.parts)
+        persons = stated_size(designed, "cells") / made.groups
+        persons *= USUAL / (table_of(made).deviation * made.parts)
         wanted = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.5)))
         made = LifeCells.of(domain, wanted, power=NARROW, **named)
     about = {"summary": "survival curve", **read_labels(settings.domain.labels)}
-    return SurvivalPlan(made, table_of(made), size, designed, about, again, count if planned else None)
+    return SurvivalPlan(made, table_of(made), size, designed, about)
 
 
 def publish_survival(

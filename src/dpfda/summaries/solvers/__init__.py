@@ -14,20 +14,21 @@ from dpfda.summaries.solvers.gradient import GradientSolver
 from dpfda.summaries.solvers.means import MeansSolver
 from dpfda.summaries.solvers.objective import ObjectiveSolver
 from dpfda.summaries.solvers.output import OutputSolver
+from dpfda.summaries.solvers.solver import MinimisingSolver, Solver, SummingSolver
 from dpfda.summaries.solvers.sums import SumsSolver
 from dpfda.summaries.solvers.terms import Budget, Labelled, Terms, check_penalty, sensitivity
-
-Solver = OutputSolver | ObjectiveSolver | SumsSolver | MeansSolver | GradientSolver
 
 __all__ = [
     "Budget",
     "GradientSolver",
     "Labelled",
     "MeansSolver",
+    "MinimisingSolver",
     "ObjectiveSolver",
     "OutputSolver",
     "Terms",
     "Solver",
+    "SummingSolver",
     "SumsSolver",
     "check_penalty",
     "sensitivity",

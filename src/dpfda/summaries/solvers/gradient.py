@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -17,8 +17,11 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.steps import publish_steps
 from dpfda.summaries.solvers.path import Path, Tilts
-from dpfda.summaries.solvers.terms import Labelled, Terms
+from dpfda.summaries.solvers.solver import Published, Solver
+from dpfda.summaries.solvers.terms import Labelled
 
 # Features lie in the ball of radius 2^16 and slopes in that of radius 2^20, whose unit is CLIP;
 # coefficients have 20 bits behind the point and columns of length at most 2^15. So every partial sum of
@@ -34,7 +37,7 @@ STEPS_A_ROUND, CLIP_SHARE, CLIPS = 10, 1 / 200, (3.5, 7.0)
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSolver:
+class GradientSolver(Solver):
     """Descent along the gradient of the loss, each sum of clipped gradients released with normal noise.
 
     From b = 0, T public steps b <- b - h g, where g is the noisy mean gradient at b, all records taking
@@ -83,7 +86,6 @@ class GradientSolver:
     Bassily, Smith & Thakurta (2014); Abadi et al. (2016), here with all records in each step.
     """
 
-    terms: Terms
     name: ClassVar[str] = "gradient"
 
     def __post_init__(self) -> None:
@@ -95,12 +97,8 @@ class GradientSolver:
                 "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another.",
             )
         if self.terms.functions > 1 and self.terms.loss.name != "logistic":
-            raise RefusedMechanismError(
-                "solver",
-                "suit the loss",
-                f"'gradient' for the {self.terms.loss.name} loss of more than two classes",
-                "Use loss='logistic' or 'auto'.",
-            )
+            loss = f"the {self.terms.loss.name} loss of more than two classes"
+            raise self.unsuited(loss, "Use loss='logistic' or 'auto'.")
 
     @property
     def ball(self) -> IntegerBall:
@@ -165,6 +163,19 @@ class GradientSolver:
     def noise(self) -> GaussianNoise:
         """The calibrated law of the noise of each round."""
         return gaussian_noise(np.ones(self.entries), self.width, self.terms.guarantee)
+
+    def publish(
+        self,
+        data: Labelled,
+        entry: Mapping[str, object],
+        tuning: Mapping[str, object],
+        paying: Paying = NAMED,
+    ) -> Published:
+        guarantee = self.terms.guarantee
+        assert not isinstance(guarantee, PureDP)  # noqa: S101 (checked when the solver was made)
+        return publish_steps(
+            self.summed(data), self.rounds, self.noise, self.step_width, guarantee, entry, paying, tuning
+        )
 
     def summed(self, data: Labelled) -> Callable[[Sequence[int]], IntegerSum]:
         """What a round sums up, given what the one before released: it holds the private examples."""

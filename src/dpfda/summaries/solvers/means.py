@@ -8,17 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.bounds import IntegerBall, Norm
-from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
+from dpfda.bounds import Norm
+from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
-from dpfda.records.features import feature_ball
-from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
+from dpfda.summaries.solvers.solver import SummingSolver
+from dpfda.summaries.solvers.terms import additive_noise, ceil_root
 
 
 @dataclass(frozen=True, eq=False)
-class MeansSolver:
+class MeansSolver(SummingSolver):
     """Noise on the sums of the features of each class: the hinge's machine where its penalty is large.
 
     With a penalty p so large that no margin reaches the arc, every slope of the hinge is one, and its
@@ -46,22 +44,13 @@ class MeansSolver:
         With the hinge.
     """
 
-    terms: Terms
     name: ClassVar[str] = "means"
 
     def __post_init__(self) -> None:
         if self.terms.loss.name != "hinge":
-            raise RefusedMechanismError(
-                "solver",
-                "suit the loss",
-                f"'means' for the {self.terms.loss.name} loss",
-                "Use loss='hinge', or solver='auto'.",
+            raise self.unsuited(
+                f"the {self.terms.loss.name} loss", "Use loss='hinge', or solver='auto'."
             )
-
-    @property
-    def ball(self) -> IntegerBall:
-        """Where features lie."""
-        return feature_ball(self.terms.components)
 
     @property
     def entries(self) -> int:
@@ -79,14 +68,8 @@ class MeansSolver:
     @property
     def noise(self) -> NoiseLaw:
         """The calibrated law."""
-        guarantee, blocks = self.terms.guarantee, (self.terms.components,) * self.terms.functions
-        if isinstance(guarantee, ZeroConcentratedDP):
-            return gaussian_noise(np.ones(self.entries), self.width, guarantee)
-        pure = knorm_noise(blocks, np.ones(len(blocks)), "l1", self.width, PureDP(guarantee.epsilon))
-        if isinstance(guarantee, PureDP):
-            return pure
-        normal = gaussian_noise(np.ones(self.entries), self.width, guarantee)
-        return normal if normal.variances()[0] < pure.variances()[0] else pure
+        blocks = (self.terms.components,) * self.terms.functions
+        return additive_noise(blocks, "l1", self.width, self.terms.guarantee)
 
     @property
     def norm(self) -> Norm:
@@ -98,22 +81,17 @@ class MeansSolver:
         signs = np.rint(targets).astype(np.int64).reshape(len(rows), -1)
         return np.asarray((signs[:, :, None] * rows[:, None, :]).reshape(len(rows), self.entries))
 
-    def averages(self, data: Labelled, start: int, stop: int) -> Integers:
-        """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down."""
-        return data.averages(start, stop, self.contributions)
-
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """The released functions' coefficients: (K,), or (K, C) for several classes."""
-        scale = self.ball.step / (2 * float(self.terms.penalty) * self.terms.units)
-        values = np.array([float(value) for value in noisy]) * scale
+        values = np.array([float(value) for value in noisy]) * self._scale
         if self.terms.functions == 1:
             return values
         return np.ascontiguousarray(values.reshape(-1, self.terms.components).T)
 
     def spread(self, noisy: tuple[int, ...]) -> Floats:
         """Deviation () of the noise in every coefficient."""
-        scale = self.ball.step / (2 * float(self.terms.penalty) * self.terms.units)
-        return np.array(math.sqrt(float(self.noise.variances()[0])) * scale)
+        return np.array(math.sqrt(float(self.noise.variances()[0])) * self._scale)
 
-    def describe(self) -> dict[str, object]:
-        return {"entries": self.entries}
+    @property
+    def _scale(self) -> float:
+        return self.ball.step / (2 * float(self.terms.penalty) * self.terms.units)

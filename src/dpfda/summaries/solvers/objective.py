@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -10,14 +11,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.bounds import IntegerBall
-from dpfda.noise import NoiseLaw, knorm_loss, knorm_noise
+from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
-from dpfda.records.features import feature_ball
+from dpfda.publication import recomputed
+from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication.perturbed import MINIMISER, OBJECTIVE, publish_perturbed
 from dpfda.summaries.minimiser import least_tolerance, minimise
-from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root, grid_exponent, rounded
+from dpfda.summaries.solvers.solver import MinimisingSolver, Published
+from dpfda.summaries.solvers.terms import Labelled, ceil_root, grid_exponent, rounded
 
 # Share of epsilon for the noise that hides inexactness, and how exact the minimisation is, relatively.
 SECOND_SHARE = Fraction(1, 50)
@@ -25,7 +30,7 @@ SECOND_INEXACTNESS = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectiveSolver:
+class ObjectiveSolver(MinimisingSolver):
     """Noise in the objective, and a little more on its approximate minimiser.
 
     The exact mechanism draws w in R^K with density proportional to exp(-|w| / c) and takes the
@@ -68,19 +73,13 @@ class ObjectiveSolver:
         For the square loss; and if penalty is so small that step 1 leaves less than half of epsilon.
     """
 
-    terms: Terms
     name: ClassVar[str] = "objective"
 
     def __post_init__(self) -> None:
-        self.terms.one_function(self.name)
-        self.terms.replaced(self.name)
+        super().__post_init__()
         if self.terms.loss.lipschitz is None:
-            raise RefusedMechanismError(
-                "solver",
-                "suit the loss",
-                "'objective' for the square loss, whose slope has no bound",
-                "Use loss='huber', or solver='sums' or 'output'.",
-            )
+            remedy = "Use loss='huber', or solver='sums' or 'output'."
+            raise self.unsuited("the square loss, whose slope has no bound", remedy)
         if 2 * self.curvature_loss > self._epsilon:
             least = float(self.terms.loss.smoothness / (self._epsilon * self.terms.units))
             raise RefusedMechanismError(
@@ -109,11 +108,6 @@ class ObjectiveSolver:
         return PureDP(self._epsilon - second), PureDP(second)
 
     @property
-    def ball(self) -> IntegerBall:
-        """Where features lie."""
-        return feature_ball(self.terms.components)
-
-    @property
     def curvature_loss(self) -> Fraction:
         """The part of the loss that comes from the determinants, rounded up."""
         x = self.terms.loss.smoothness / (2 * self.terms.penalty * self.terms.units)
@@ -135,7 +129,12 @@ class ObjectiveSolver:
         return math.ceil(2 * self._steepest * Fraction(2) ** self.gradient_exponent)
 
     @property
-    def perturbation(self) -> NoiseLaw:
+    def _moving(self) -> Fraction:
+        """What a perturbation is divided by to give how far the minimiser moves."""
+        return 2 * self.terms.penalty * self.terms.units * Fraction(2) ** self.gradient_exponent
+
+    @property
+    def perturbation(self) -> KNormNoise:
         """Law of w, in grid units."""
         rest = self.shares[0].epsilon - self.curvature_loss
         return knorm_noise((self.terms.components,), (1.0,), "l2", self._shift_width, PureDP(rest))
@@ -143,8 +142,9 @@ class ObjectiveSolver:
     @property
     def loss(self) -> PureDP:
         """e1, recomputed from the scale in force and rounded up."""
-        law: Any = self.perturbation
-        return PureDP(knorm_loss(law.scales, "l2", self._shift_width) + self.curvature_loss)
+        return PureDP(
+            knorm_loss(self.perturbation.scales, "l2", self._shift_width) + self.curvature_loss
+        )
 
     @property
     def tolerance(self) -> float:
@@ -161,43 +161,49 @@ class ObjectiveSolver:
     def width(self) -> int:
         """Largest distance of the integers of neighbouring data sets, given the exact minimiser."""
         root = ceil_root(self.terms.components)
-        shift = (
-            root * Fraction(1, 2**self.gradient_exponent) / (4 * self.terms.penalty * self.terms.units)
-        )
+        shift = root / (2 * self._moving)
         eta = Fraction(self.tolerance) / (2 * self.terms.penalty) + shift
         return math.ceil(2 * eta * Fraction(2) ** self.exponent) + root
 
     @property
-    def noise(self) -> NoiseLaw:
+    def noise(self) -> KNormNoise:
         """Law of the noise on the result."""
         return knorm_noise((self.terms.components,), (1.0,), "l2", self.width, self.shares[1])
 
     @property
     def cost_of_inexactness(self) -> float:
         """Deviation of the noise on the result over that of the perturbation, where that is largest."""
-        first: Any = self.perturbation
-        second: Any = self.noise
-        scale = 2 * self.terms.penalty * self.terms.units * 2**self.gradient_exponent
-        return float(second.scales[0] / Fraction(2) ** self.exponent * scale / first.scales[0])
+        first, second = self.perturbation.scales[0], self.noise.scales[0]
+        return float(second / Fraction(2) ** self.exponent * self._moving / first)
+
+    def costs(self) -> dict[str, Cost]:
+        first, second = self.shares
+        achieved = recomputed(self.noise, self.norm, self.width, second)
+        return {OBJECTIVE: Cost(first), MINIMISER: cost_of(self.noise, achieved, second)}
+
+    def publish(
+        self,
+        data: Labelled,
+        entry: Mapping[str, object],
+        tuning: Mapping[str, object],
+        paying: Paying = NAMED,
+    ) -> Published:
+        return publish_perturbed(
+            lambda drawn: IntegerSum.of(self.integers(data, list(drawn))), self.perturbation, self.loss,
+            self.noise, self.norm, self.width, self.shares, entry, paying, tuning,
+        )  # fmt: skip
 
     def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
         """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
-        exponent = self.gradient_exponent + self.ball.exponent
-        divisor = 2 * self.terms.penalty * self.terms.units * 2**exponent
+        divisor = self._moving * 2**self.ball.exponent
         products = _exact_products(data.rows, drawn)
         # A quotient of Python integers is rounded once, correctly.
         top, bottom = divisor.numerator, divisor.denominator
         offsets = np.array([_quotient(-product * bottom, top) for product in products])
         examples = data.examples(self.ball.step, offsets)
         found = minimise(examples, self.terms.loss, self.terms.penalty, self.tolerance)
-        grid = Fraction(2) ** self.exponent
-        scale = 2 * self.terms.penalty * self.terms.units * 2**self.gradient_exponent
-        pairs = zip(found.tolist(), drawn, strict=True)
-        return [rounded((Fraction(value) - Fraction(w) / scale) * grid) for value, w in pairs]
-
-    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
-        """The released function's coefficients."""
-        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+        grid, pairs = Fraction(2) ** self.exponent, zip(found.tolist(), drawn, strict=True)
+        return [rounded((Fraction(value) - Fraction(w) / self._moving) * grid) for value, w in pairs]
 
     def spread(self, noisy: tuple[int, ...]) -> Floats:
         """Largest deviation () of a coefficient from that without noise, by the penalty alone.
@@ -206,10 +212,8 @@ class ObjectiveSolver:
         (2 penalty n). The noise on the minimiser is added to that. Records that bend the objective
         damp the noise further; how far is not public.
         """
-        first = math.sqrt(float(self.perturbation.variances()[0]))
-        moved = first / float(2 * self.terms.penalty * self.terms.units * 2**self.gradient_exponent)
-        second = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent)
-        return np.array(moved + second)
+        moved = math.sqrt(float(self.perturbation.variances()[0])) / float(self._moving)
+        return np.array(moved + self.deviation)
 
     def describe(self) -> dict[str, object]:
         return {

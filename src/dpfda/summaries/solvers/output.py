@@ -9,14 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.bounds import IntegerBall
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.records.features import feature_ball
 from dpfda.summaries.minimiser import least_tolerance, minimise
+from dpfda.summaries.solvers.solver import MinimisingSolver
 from dpfda.summaries.solvers.terms import (
     Labelled,
-    Terms,
     additive_noise,
     ceil_root,
     grid_exponent,
@@ -29,7 +28,7 @@ INEXACTNESS = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class OutputSolver:
+class OutputSolver(MinimisingSolver):
     """Noise on the minimiser itself.
 
     **Guarantee.** The computed point is within eta = tolerance / (2 penalty) of b*, whatever the data,
@@ -46,17 +45,7 @@ class OutputSolver:
     terms : Terms
     """
 
-    terms: Terms
     name: ClassVar[str] = "output"
-
-    def __post_init__(self) -> None:
-        self.terms.one_function(self.name)
-        self.terms.replaced(self.name)
-
-    @property
-    def ball(self) -> IntegerBall:
-        """Where features lie."""
-        return feature_ball(self.terms.components)
 
     @property
     def tolerance(self) -> float:
@@ -79,12 +68,15 @@ class OutputSolver:
     @property
     def noise(self) -> NoiseLaw:
         """The calibrated law."""
-        return additive_noise((self.terms.components,), self.width, self.terms.guarantee)
+        return additive_noise((self.terms.components,), "l2", self.width, self.terms.guarantee)
 
     @property
     def cost_of_inexactness(self) -> float:
         """What rounding and the minimisation add to the noise, relatively."""
         return self.width / float(sensitivity(self.terms) * Fraction(2) ** self.exponent) - 1
+
+    def total(self, data: Labelled) -> IntegerSum:
+        return IntegerSum.of(self.integers(data))
 
     def integers(self, data: Labelled) -> list[int]:
         """The rounded minimiser. Private."""
@@ -93,13 +85,9 @@ class OutputSolver:
         grid = Fraction(2) ** self.exponent
         return [rounded(Fraction(value) * grid) for value in found.tolist()]
 
-    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
-        """The released function's coefficients."""
-        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
-
     def spread(self, noisy: tuple[int, ...]) -> Floats:
         """Deviation () of the noise in every coefficient."""
-        return np.array(math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent))
+        return np.array(self.deviation)
 
     def describe(self) -> dict[str, object]:
         return {"sensitivity": float(sensitivity(self.terms)), "tolerance": self.tolerance}

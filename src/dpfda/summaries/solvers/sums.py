@@ -11,8 +11,8 @@ import numpy as np
 from dpfda.bounds import IntegerBall
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric, triangle
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.summaries.solvers.terms import Labelled, Terms, ceil_root
+from dpfda.summaries.solvers.solver import SummingSolver
+from dpfda.summaries.solvers.terms import ceil_root
 
 # Features lie in the ball of radius 2^14, so that entries stay below 2^33.
 SUMS_BITS = 14
@@ -23,7 +23,7 @@ DRAWS = 400
 
 
 @dataclass(frozen=True, eq=False)
-class SumsSolver:
+class SumsSolver(SummingSolver):
     """Noise on the sums of z z^T and y z, then ridge regression: for the square loss.
 
     **Guarantee.** With z in the integer ball of radius R = 2^14 and Y the integer nearest to R y, at
@@ -50,17 +50,12 @@ class SumsSolver:
         With the square loss.
     """
 
-    terms: Terms
     name: ClassVar[str] = "sums"
 
     def __post_init__(self) -> None:
         if self.terms.loss.name != "squared":
-            raise RefusedMechanismError(
-                "solver",
-                "suit the loss",
-                f"'sums' for the {self.terms.loss.name} loss, which is no polynomial",
-                "Use loss='squared', or solver='objective' or 'output'.",
-            )
+            remedy = "Use loss='squared', or solver='objective' or 'output'."
+            raise self.unsuited(f"the {self.terms.loss.name} loss, which is no polynomial", remedy)
 
     @property
     def ball(self) -> IntegerBall:
@@ -106,10 +101,6 @@ class SumsSolver:
         first, second = np.tril_indices(self.rows)
         return np.asarray(lifted[:, first] * lifted[:, second])
 
-    def averages(self, data: Labelled, start: int, stop: int) -> Integers:
-        """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down."""
-        return data.averages(start, stop, self.contributions)
-
     def coefficients(self, noisy: tuple[int, ...]) -> Floats:
         """Ridge regression on the noisy sums: (K,), or (K, C) for several classes."""
         inverse, sums = self._solved(noisy)
@@ -143,6 +134,3 @@ class SumsSolver:
         eigenvalues, vectors = np.linalg.eigh(matrix[:count, :count] / LIFT)
         eigenvalues = np.maximum(eigenvalues, 0.0) + float(self.terms.penalty)
         return np.asarray((vectors / eigenvalues) @ vectors.T), matrix[:count, count:] / TARGET
-
-    def describe(self) -> dict[str, object]:
-        return {"entries": self.entries}

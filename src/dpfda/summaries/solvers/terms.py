@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.bounds import Norm
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.numerics.parameters import real
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.summaries.minimiser import Examples, Loss
@@ -47,25 +46,6 @@ class Labelled:
 
     def __repr__(self) -> str:
         return "Labelled(content private)"
-
-    def averages(
-        self, start: int, stop: int, contributions: Callable[[Integers, Floats], Integers]
-    ) -> Integers:
-        """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down.
-
-        Parameters
-        ----------
-        start, stop : int
-            Numbers of the units.
-        contributions : callable
-            Integers (N, entries) that rows and targets add; row i from example i alone.
-        """
-        chosen = np.flatnonzero((self.codes >= start) & (self.codes < stop))
-        added = contributions(self.rows[chosen].astype(np.int64), self.targets[chosen])
-        totals = np.zeros((stop - start, added.shape[1]), dtype=np.int64)
-        places = self.codes[chosen] - start
-        np.add.at(totals, places, added)
-        return totals // np.bincount(places)[:, None]
 
     def examples(self, unit: float, offsets: Floats | None = None) -> Examples:
         """For the minimisation, features being `unit` times the integers: a power of two, so exactly."""
@@ -105,26 +85,6 @@ class Terms:
     grouped: bool
     functions: int = 1
     neighbours: Neighbours = Neighbours.REPLACE_ONE
-
-    def replaced(self, solver: str) -> None:
-        """Refuse add/remove neighbours for a solver whose proof compares averages over one number."""
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            raise RefusedMechanismError(
-                "solver",
-                "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'",
-                repr(solver),
-                "Use loss='squared'; or for classes the hinge; or set delta and use 'gradient'.",
-            )
-
-    def one_function(self, solver: str) -> None:
-        """Refuse several functions for a solver that makes one."""
-        if self.functions > 1:
-            raise RefusedMechanismError(
-                "solver",
-                "be 'auto', 'means' or 'sums' for more than two classes",
-                repr(solver),
-                "Or set delta and use 'gradient'; or use two classes.",
-            )
 
 
 def sensitivity(terms: Terms) -> Fraction:
@@ -181,14 +141,18 @@ def ceil_root(square: int) -> int:
     return math.isqrt(square - 1) + 1 if square > 0 else 0
 
 
-def additive_noise(blocks: tuple[int, ...], width: int, guarantee: Budget) -> NoiseLaw:
-    """K-norm blocks of one scale; or Gaussian noise, under rho, or with a delta where it is smaller."""
+def additive_noise(blocks: tuple[int, ...], norm: Norm, width: int, guarantee: Budget) -> NoiseLaw:
+    """K-norm blocks of one scale; or Gaussian noise, under rho, or with a delta where it is smaller.
+
+    The width bounds differences in the norm, l1 being the sum of the lengths of blocks, and in l2.
+    """
+    ones = np.ones(sum(blocks))
     if isinstance(guarantee, ZeroConcentratedDP):
-        return gaussian_noise(np.ones(sum(blocks)), width, guarantee)
-    pure = knorm_noise(blocks, np.ones(len(blocks)), "l2", width, PureDP(guarantee.epsilon))
+        return gaussian_noise(ones, width, guarantee)
+    pure = knorm_noise(blocks, np.ones(len(blocks)), norm, width, PureDP(guarantee.epsilon))
     if isinstance(guarantee, PureDP):
         return pure
-    normal = gaussian_noise(np.ones(sum(blocks)), width, guarantee)
+    normal = gaussian_noise(ones, width, guarantee)
     return normal if normal.variances()[0] < pure.variances()[0] else pure
 
 

@@ -1,0 +1,62 @@
+"""Plans that can be made again, for another guarantee and number of units, from the same choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial, update_wrapper
+from inspect import signature
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication.plan import Plan
+
+Choices = ParamSpec("Choices")
+# What has given guarantees, perhaps of some kinds alone, to a plan for so many units.
+Given = TypeVar("Given", bound=Guarantee)
+Made = TypeVar("Made", bound="PlanAgain")
+
+
+@dataclass(frozen=True, eq=False)
+class PlanAgain(Plan):
+    """A plan that a function marked by `planner` made, and can make for other public numbers.
+
+    Parameters
+    ----------
+    again : callable, optional
+        Makes the plan for another guarantee and number of units; set by `planner`.
+    expected_size : int, optional
+        Number of units to expect, where it is private.
+    """
+
+    again: Callable[[Guarantee, int], Plan] | None = field(default=None, kw_only=True)
+    expected_size: int | None = field(default=None, kw_only=True)
+
+    def remade(self, guarantee: Guarantee, n: int) -> Self:
+        assert self.again is not None  # noqa: S101
+        made = self.again(guarantee, n)
+        assert isinstance(made, type(self))  # noqa: S101
+        return made
+
+
+def planner(
+    make: Callable[Concatenate[Given, int, Choices], Made],
+) -> Callable[Concatenate[Given, int, Choices], Made]:
+    """Mark a function of guarantee, number of units and public choices: its plans can be made again.
+
+    Where it has a choice `planned`, whether the number of units is planned and no count of records, that
+    is so when a plan is made again, and the number is to be expected where it is private.
+    """
+    choice = "planned" in signature(make).parameters
+
+    def made(guarantee: Given, count: int, /, *args: Choices.args, **choices: Choices.kwargs) -> Made:
+        plan = make(guarantee, count, *args, **choices)
+        more: dict[str, object] = {**choices, "planned": True} if choice else choices
+        # Set, and not replaced: what has been designed for the plan stays with it.
+        object.__setattr__(plan, "again", partial(remake, **more))
+        object.__setattr__(plan, "expected_size", count if choices.get("planned") else None)
+        return plan
+
+    remake: Callable[..., Made] = made
+    update_wrapper(made, make)
+    return made
