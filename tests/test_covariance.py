@@ -40,8 +40,8 @@ from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.summaries import deviations
 from dpfda.summaries.covariance import first_stage
+from dpfda.summaries.deviations import outer_sum
 from dpfda.summaries.matrix_noise import Center, MatrixNoise
-from dpfda.summaries.outer_sums import outer_sum
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

@@ -34,7 +34,8 @@ pytest.importorskip("cryptography")
 
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
 from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled, words
-from dpfda.summaries.outer_sums import Stage, outer_sum
+from dpfda.publication.covariances import Stage
+from dpfda.summaries.deviations import outer_sum
 from dpfda.summaries.written import estimator_from, written_parameters
 
 POINTS = 12

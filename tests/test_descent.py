@@ -16,7 +16,7 @@ from dpfda.numerics import drawing
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.steps import publish_steps
+from dpfda.publication.integers import publish_steps
 from dpfda.records.features import LinearFeatures
 from dpfda.summaries.machines import publish_machine
 from dpfda.summaries.minimiser import Loss

@@ -12,9 +12,9 @@ from dpfda.errors import DpfdaError, ParameterError
 from dpfda.mechanisms.design.forms import LOOKS, Forms, largest_tail, quantiles
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.publication.statistics import statistic_noise
+from dpfda.publication.integers import statistic_noise
 from dpfda.releases.tested import ReleasedTest
-from dpfda.summaries.equality_plan import publish_test
+from dpfda.summaries.equality import publish_test
 
 GRID = np.linspace(0, 1, 40)
 UNIT = 2**20

@@ -17,12 +17,12 @@ from dpfda.noise import BoxNoise, GaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.corners import EXPONENT
+from dpfda.publication.tables import CORNER_EXPONENT
 from dpfda.records.covariates import columns_named
-from dpfda.summaries.levels import members
+from dpfda.summaries.memberships import members
 from statistical import cut_noise, epsilon_bound, fits_only_at_its_scale
 
-ONE = 1 << EXPONENT
+ONE = 1 << CORNER_EXPONENT
 COVARIATES: dict[str, Any] = {"age": (20, 80), "sex": ["f", "m", "x"]}
 REPAIR = Reading(invalid="repair")
 value = st.one_of(st.floats(-3, 3), st.sampled_from([np.nan, np.inf, -1.0, 1.0, 1e300]))
@@ -249,7 +249,7 @@ def test_a_release_depends_on_the_noisy_integers_alone(
             patch.setattr(
                 IntegerSum,
                 "with_noise",
-                lambda self, noise: tuple((5 + i) << EXPONENT for i in range(len(noise))),
+                lambda self, noise: tuple((5 + i) << CORNER_EXPONENT for i in range(len(noise))),
             )
             Z = {"age": generator.uniform(0, 99, count), "sex": ["f", "z"] * (count // 2)}
             release = made.fit(generator.normal(size=(count, 4)), Z).release_

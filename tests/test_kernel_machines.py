@@ -18,7 +18,7 @@ from dpfda.noise.wishart import CoupledNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
-from dpfda.publication.perturbed import publish_perturbed
+from dpfda.publication.integers import publish_perturbed
 from dpfda.summaries.defaults import default_penalty, default_solver
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import (

@@ -126,7 +126,7 @@ def test_a_reservation_is_for_what_was_reserved(ledger):
 
 
 def test_repeated_fits_without_a_ledger_are_warned_about_in_one_line(monkeypatch):
-    monkeypatch.setattr("dpfda.publication.accounts.WARNED", set())
+    monkeypatch.setattr("dpfda.publication.charging.WARNED", set())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         cross_val_score(mean(), CURVES, cv=5)
@@ -140,7 +140,7 @@ def test_repeated_fits_without_a_ledger_are_warned_about_in_one_line(monkeypatch
 
 
 def test_a_step_fitted_on_private_data_is_warned_about_in_one_line(monkeypatch):
-    monkeypatch.setattr("dpfda.publication.accounts.WARNED", set())
+    monkeypatch.setattr("dpfda.publication.charging.WARNED", set())
     # These learn nothing but the number of columns.
     make_pipeline(FunctionTransformer(), Normalizer(), mean()).fit(CURVES)
     with pytest.warns(FittedStepWarning, match="The steps standardscaler of the pipeline were fitted"):

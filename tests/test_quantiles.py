@@ -315,7 +315,7 @@ def test_the_ledger_is_charged_before_the_draw(monkeypatch: pytest.MonkeyPatch) 
     def refuse(size: int) -> bytes:
         raise AssertionError("drawn before the charge")
 
-    monkeypatch.setattr("dpfda.publication.quantiles.system_bytes", refuse)
+    monkeypatch.setattr("dpfda.publication.selections.system_bytes", refuse)
     monkeypatch.setattr("dpfda.numerics.exactness.system_bytes", refuse)
     with pytest.raises(BudgetError):
         made.fit([1.0, 2.0, 3.0])

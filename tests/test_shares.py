@@ -9,8 +9,8 @@ from dpfda.errors import BudgetError
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, guarantee_for
-from dpfda.publication.accounts import Paying
-from dpfda.publication.shares import ShareTable
+from dpfda.publication.charging import Paying
+from dpfda.publication.tables import ShareTable
 from dpfda.releases.shares import NoisyShares
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

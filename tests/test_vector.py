@@ -26,7 +26,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
-from dpfda.summaries.channels import summed_together
+from dpfda.summaries.vector import summed_together
 from dpfda.testing import check_release
 from sample_releases import KINDS
 from statistical import fits_only_at_its_scale, normal_only_at_its_scale

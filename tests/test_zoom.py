@@ -27,7 +27,7 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.publication.zooms import zoomed
+from dpfda.publication.selections import zoomed
 from dpfda.records.points import PlacedPoints
 from dpfda.testing import simulate_density
 
@@ -289,7 +289,7 @@ def test_all_is_charged_before_the_first_choice(tmp_path, monkeypatch) -> None:
     assert [cost.guarantee for cost in release.certificate.costs] == [PureDP("3/200"), PureDP("197/200")]
     assert release.guarantee == PureDP(1)
     assert within(release.certificate.achieved, PureDP(1))
-    monkeypatch.setattr("dpfda.publication.zooms.zoomed", lambda *given: pytest.fail("drawn"))
+    monkeypatch.setattr("dpfda.publication.selections.zoomed", lambda *given: pytest.fail("drawn"))
     with pytest.raises(BudgetError):
         PrivateDensity(1, domain=ENDS, unit="person", ledger=ledger.of("incomes")).fit(points)
 

@@ -1,9 +1,18 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
 from dpfda.mechanisms import COUNT_SCALE
-from dpfda.publication.accounts import already_charged, charge
-from dpfda.publication.averages import check, pay, publish, publish_integers, publish_parallel
-from dpfda.publication.charging import certified_entry, recomputed, stamp
+from dpfda.publication.again import PlanAgain, planner
+from dpfda.publication.averages import check, pay, publish, publish_parallel
+from dpfda.publication.charging import (
+    NAMED,
+    Paying,
+    already_charged,
+    certified_entry,
+    charge,
+    recomputed,
+    stamp,
+)
+from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.plan import Plan, Prepared
@@ -12,7 +21,10 @@ __all__ = [
     "COUNT_SCALE",
     "COUNT_SHARE",
     "MeanPlan",
+    "NAMED",
+    "Paying",
     "Plan",
+    "PlanAgain",
     "PlanOfMeans",
     "Prepared",
     "already_charged",
@@ -20,6 +32,7 @@ __all__ = [
     "charge",
     "check",
     "pay",
+    "planner",
     "publish",
     "publish_integers",
     "publish_parallel",

@@ -10,17 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpfda.bounds import Norm
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.noise import KNormNoise, NoiseLaw, cost_of
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
+from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication.accounts import NAMED, Paying, charge
-from dpfda.publication.charging import certified_entry, recomputed
+from dpfda.publication.charging import NAMED, Paying, charge
 from dpfda.publication.means import MeanPlan, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
@@ -153,48 +149,6 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate) -> Pai
         return _paid(plan, units, plan.counted_design(units), count, certificate)
     except Exception:
         return _paid(plan, 1, plan.trial, count, certificate)
-
-
-def publish_integers(
-    total: IntegerSum,
-    noise: NoiseLaw | SymmetricNoise,
-    norm: Norm,
-    width: int | OuterDifference,
-    guarantee: Guarantee,
-    entry: Mapping[str, object],
-    paying: Paying = NAMED,
-    mechanism: Mapping[str, object] | None = None,
-) -> tuple[tuple[int, ...], Certificate]:
-    """Charge, draw, add, for integers whose sensitivity somebody else has proved.
-
-    Parameters
-    ----------
-    total : IntegerSum
-        Private integers.
-    noise : NoiseLaw
-        Calibrated law on all of them.
-    norm, width
-        Neighbouring data sets move the integers by at most `width` in this norm; sums of outer products
-        by an `OuterDifference`, whatever the norm.
-    guarantee : Guarantee
-        What is charged, and what the noise must give.
-    entry : mapping
-        Public description for the ledger's history and the certificate.
-    paying
-        As in `publish`.
-    mechanism : mapping, optional
-        Its name and public tuning for the certificate; by default the name in `entry`.
-
-    Returns
-    -------
-    tuple of int, Certificate
-        Noisy integers, public; and what was promised and charged.
-    """
-    achieved = recomputed(noise, norm, width, guarantee)
-    costs = {WHOLE: cost_of(noise, achieved, guarantee)}
-    certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
-    charge(paying, certificate, entry)
-    return total.with_noise(noise.draw()), certificate
 
 
 def publish_parallel(

@@ -39,81 +39,91 @@ def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:
     return NoisyCount(count.count_with_noise(noise.draw()[0], COUNT_SCALE), COUNT_SCALE, noise)
 
 
-def release_covariance(
-    total: IntegerSum,
-    plan: CovariancePlan,
-    divisor: float | NoisyCount,
-    center: Floats,
-    mean: ReleasedFunction | None,
-    selection: Selection | None,
-    certificate: Certificate,
-) -> ReleasedCovariance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stage:
+    """What is public once the count, the center and the length of deviations are.
+
+    Parameters
+    ----------
+    plan : CovariancePlan
+        With the radius that was chosen, where one was.
+    divisor : float or NoisyCount
+        Public or released.
+    center : array (m,)
+        Public or released, on the grid.
+    mean : ReleasedFunction, optional
+        The release whose values are the center, or that goes with pairs.
+    selection : Selection, optional
+        How the radius was chosen, where that was paid for.
+    """
+
+    plan: CovariancePlan
+    divisor: float | NoisyCount
+    center: Floats
+    mean: ReleasedFunction | None
+    selection: Selection | None = None
+
+    @property
+    def count(self) -> float:
+        """What sums are divided by."""
+        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
+
+    @property
+    def size(self) -> int:
+        """Number of units that designs are made for."""
+        return max(1, round(self.count)) if isinstance(self.divisor, NoisyCount) else int(self.count)
+
+    @property
+    def before(self) -> list[Guarantee]:
+        """What was achieved for count, mean and choice of the radius, where they were released."""
+        found = [each.achieved for each in (self.mean, self.selection) if each is not None]
+        part = self.plan.shares.count
+        if isinstance(self.divisor, NoisyCount) and part is not None:
+            found.append(recomputed(self.divisor.noise, "l1", self.divisor.scale, part))
+        return found
+
+    def fulfilled(
+        self, certificate: Certificate, achieved: list[Guarantee], tuning: Mapping[str, object]
+    ) -> Certificate:
+        """The certificate with what all stages gave, the split of the budget, and the chosen radius."""
+        plan, bound = self.plan, None
+        said: dict[str, object] = {"budget": plan.shares.describe()}
+        if self.selection is not None:
+            said |= {"radius": plan.radius, "choice": self.selection.to_json()}
+            words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
+            bound = {**certificate.bound, "description": words, "radius": plan.radius}
+        return certificate.fulfilled(
+            added([*self.before, *achieved]), {**tuning, **said, **tuning}, bound
+        )
+
+
+def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate) -> ReleasedCovariance:
     """Add noise to a sum of outer products and wrap it. The ledger has been charged.
 
     Parameters
     ----------
     total : IntegerSum
         Private: the lower triangle, row by row, of the sum of outer products of the leading coefficients
-        of the deviations from `center`; at least as many as the design asks for.
-    plan : CovariancePlan
-    divisor : float or NoisyCount
-        Public or released.
-    center : array (m,)
-        Public.
-    mean : ReleasedFunction or None
-        Where the center is one that this release has paid for.
-    selection : Selection or None
-        Where the radius of the plan was chosen.
+        of the deviations from the center; at least as many as the design asks for.
+    stage : Stage
     certificate : Certificate
-        What was charged.
+        Of the whole release, as it was charged.
     """
-    size = round(divisor.value) if isinstance(divisor, NoisyCount) else int(divisor)
-    noise, ball = plan.noise(max(1, size)), plan.ball
-    achieved = added([*_achieved_before(plan, divisor, mean, selection), plan.laws[noise]])
-    tuning = {"name": noise.law, "components": noise.size, **_first_stages(plan, selection)}
-    public: dict[str, Any] = {
-        "basis": plan.basis.truncate(noise.size),
-        "exponent": 2 * ball.exponent,
-        "divisor": divisor,
-        "center": center,
-        "noise": noise,
-        "certificate": certificate.fulfilled(achieved, tuning, _bound(certificate, plan, selection)),
-        "about": dict(plan.about) | stamp(),
-        "mean": mean,
-        "shrunk": plan.shrunk,
-    }
-    return ReleasedCovariance(noisy_sum=total.with_noise(noise.draw()), **public)
-
-
-def _achieved_before(
-    plan: CovariancePlan,
-    divisor: float | NoisyCount,
-    mean: ReleasedFunction | None,
-    selection: Selection | None,
-) -> list[Guarantee]:
-    """What was achieved for count, mean and choice of the radius, where they were released."""
-    found: list[Guarantee] = [] if mean is None else [mean.achieved]
-    if isinstance(divisor, NoisyCount) and plan.shares.count is not None:
-        found.append(recomputed(divisor.noise, "l1", divisor.scale, plan.shares.count))
-    return found if selection is None else [*found, selection.achieved]
-
-
-def _first_stages(plan: CovariancePlan, selection: Selection | None) -> dict[str, Any]:
-    """The split of the budget, and how the radius was chosen."""
-    split = {"budget": plan.shares.describe()}
-    return (
-        split if selection is None else {**split, "radius": plan.radius, "choice": selection.to_json()}
+    plan = stage.plan
+    noise = plan.noise(stage.size)
+    tuning = {"name": noise.law, "components": noise.size}
+    return ReleasedCovariance(
+        basis=plan.basis.truncate(noise.size),
+        exponent=2 * plan.ball.exponent,
+        divisor=stage.divisor,
+        center=stage.center,
+        noise=noise,
+        certificate=stage.fulfilled(certificate, [plan.laws[noise]], tuning),
+        about=dict(plan.about) | stamp(),
+        mean=stage.mean,
+        shrunk=plan.shrunk,
+        noisy_sum=total.with_noise(noise.draw()),
     )
-
-
-def _bound(
-    certificate: Certificate, plan: CovariancePlan, selection: Selection | None
-) -> dict[str, Any] | None:
-    """The bound with the radius that was chosen, where one was."""
-    if selection is None:
-        return None
-    words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
-    return {**certificate.bound, "description": words, "radius": plan.radius}
 
 
 def direction_rate(part: PureDP, radius_square: int, neighbours: Neighbours) -> Fraction:
@@ -122,15 +132,7 @@ def direction_rate(part: PureDP, radius_square: int, neighbours: Neighbours) -> 
     return part.epsilon / (factor * radius_square)
 
 
-def release_subspace(
-    total: OuterSum,
-    plan: CovariancePlan,
-    divisor: float | NoisyCount,
-    center: Floats,
-    mean: ReleasedFunction | None,
-    selection: Selection | None,
-    certificate: Certificate,
-) -> ReleasedComponents:
+def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) -> ReleasedComponents:
     """Draw directions by the exponential mechanism, then release the covariance within their span.
 
     Parameters as in `release_covariance`. The ledger has been charged.
@@ -140,7 +142,7 @@ def release_subspace(
     ParameterError
         If the size times epsilon is beyond what the sampler is tuned for.
     """
-    ball, shares = plan.ball, plan.subspace
+    plan, ball, shares = stage.plan, stage.plan.ball, stage.plan.subspace
     assert shares is not None  # noqa: S101
     moments = total.leading(shares.components)
     found = np.zeros((shares.components, 0))
@@ -155,28 +157,23 @@ def release_subspace(
     radius_square = frame_bound(frame) * ball.radius**2
     noise, last = variance_noise(shares, radius_square, plan.neighbours)
     noisy = moments.compressed(frame).with_noise(noise.draw())
-    count = divisor.value if isinstance(divisor, NoisyCount) else divisor
-    scale = 2.0 ** (-2 * ball.exponent) / count / 4.0**DIRECTION_BITS
+    scale = 2.0 ** (-2 * ball.exponent) / stage.count / 4.0**DIRECTION_BITS
     matrix = np.zeros((len(frame), len(frame)))
     matrix[np.tril_indices(len(frame))] = [float(Fraction(value)) * scale for value in noisy]
     inner = nearest_positive(matrix + np.tril(matrix, -1).T)
     variances, turned = np.linalg.eigh(inner)
+    tuning = {
+        "name": "exponential",
+        "components": shares.components,
+        "variances": noise.describe(),
+        "budget": {**plan.shares.describe(), **shares.describe()},
+    }
     source = _Components(
         basis=plan.basis.truncate(shares.components),
-        center=center,
-        certificate=certificate.fulfilled(
-            added([*_achieved_before(plan, divisor, mean, selection), *shares.directions, last]),
-            {
-                "name": "exponential",
-                "components": shares.components,
-                "variances": noise.describe(),
-                **_first_stages(plan, selection),
-                "budget": {**plan.shares.describe(), **shares.describe()},
-            },
-            _bound(certificate, plan, selection),
-        ),
+        center=stage.center,
+        certificate=stage.fulfilled(certificate, [*shares.directions, last], tuning),
         about=dict(plan.about) | stamp(),
-        mean=mean,
+        mean=stage.mean,
     )
     floor = _floor(noise, scale)
     return ordered_components(found @ turned, variances, None, floor, source)

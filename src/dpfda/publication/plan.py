@@ -16,8 +16,18 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
 from dpfda.privacy.words import number
-from dpfda.publication.least import EPSILONS, LEVEL, SIZES, beyond, least
-from dpfda.publication.needed import least_units, ratio_of, table, times, with_epsilon
+from dpfda.publication.needed import (
+    EPSILONS,
+    LEVEL,
+    SIZES,
+    beyond,
+    least,
+    least_units,
+    ratio_of,
+    table,
+    times,
+    with_epsilon,
+)
 from dpfda.views import Curve, Line
 
 PlanType = TypeVar("PlanType", bound="Plan")

@@ -56,9 +56,8 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.publication.accounts import NAMED, Paying, charge
 from dpfda.publication.averages import Paid, check, publish
-from dpfda.publication.charging import recomputed
+from dpfda.publication.charging import NAMED, Paying, charge, recomputed
 from dpfda.publication.means import MeanPlan
 
 # The one stage of releases that share a draw.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpfda.bases.protocol import BoxFunctions
+from dpfda.bounds import Bound
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import MeanPlan
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.settings import PrivacyUnit, Settings
+from dpfda.summaries.settings import PrivacyUnit, Settings, read_labels
 
 _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
 
@@ -143,3 +148,34 @@ def is_basis(basis: object) -> bool:
 
 
 __all__ = ["check_basis", "check_choices", "check_count", "is_basis", "public_size"]
+
+
+def mean_plan(
+    guarantee: Guarantee,
+    settings: Settings,
+    basis: Any,
+    bound: Bound,
+    size: int | None,
+    unit: str,
+    mechanism: Any = "auto",
+    centers: Floats | None = None,
+    expected_size: int | None = None,
+) -> MeanPlan:
+    """The plan of a mean; parameters as in `MeanPlan`."""
+    about = {
+        "summary": "mean curve",
+        "standardized": settings.reading.standardize,
+        **read_labels(settings.domain.labels, boxes=True),
+    }
+    made = MeanPlan.of(
+        basis, bound, guarantee, settings.unit.relation, mechanism, size, unit, about,
+        centers=centers, reading=settings.reading, expected_size=expected_size,
+    )  # fmt: skip
+    if centers is not None and not made.answers_with_line:
+        raise ParameterError(
+            "prior",
+            "be None but for the default mean of curves between bounds",
+            f"{len(centers)} curve(s)",
+            "Give bounds=(lower, upper) and no basis or mechanism of your own.",
+        )
+    return made

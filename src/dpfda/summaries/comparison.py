@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,13 @@ from dpfda.summaries.arguments import (
 )
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.clusters import total_on_cluster
-from dpfda.summaries.comparison_plan import ComparisonPlan, design_size, publish_comparison
+from dpfda.summaries.comparison_plan import (
+    ComparisonPlan,
+    PooledComparison,
+    design_size,
+    publish_comparison,
+    shared_design,
+)
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
@@ -47,16 +53,11 @@ from dpfda.summaries.memberships import (
     rows_of_level,
     unit_keys,
 )
-from dpfda.summaries.pooled_comparison import PooledComparison
 from dpfda.summaries.settings import Domain, Reading, Settings
-from dpfda.summaries.shared_design import shared_design
 from dpfda.summaries.sparse import refuse_pooled
 from dpfda.summaries.streams import refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
 from dpfda.summaries.two_stage import TwoStages
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 
 class PrivateComparison(Estimator):
@@ -112,6 +113,8 @@ class PrivateComparison(Estimator):
     >>> release.difference("case", "control")([0.5]).shape
     (1,)
     """
+
+    takes_labels = True
 
     def __init__(
         self,
@@ -323,12 +326,6 @@ class PrivateComparison(Estimator):
             unit=self.settings.unit.but(public_size=size),
             reading=self.reading,
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        """A label for every record is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:

@@ -16,12 +16,12 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import MeanPlan, Prepared, charge, check, publish
-from dpfda.publication.again import planner
-from dpfda.publication.covariances import release_covariance, released_count
+from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish
+from dpfda.publication.covariances import Stage, release_covariance, released_count
 from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.function import ReleasedFunction
@@ -38,17 +38,14 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.choices import check_choices, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
-from dpfda.summaries.deviations import Deviations, Paired
+from dpfda.summaries.deviations import Deviations, Paired, lengths, outer_sum
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.labels import read_labels
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share, subspace_shares
-from dpfda.summaries.mean_plan import mean_plan
-from dpfda.summaries.outer_sums import Stage, lengths, outer_sum
 from dpfda.summaries.pooled import PooledCovariance
-from dpfda.summaries.settings import Reading, Settings
+from dpfda.summaries.settings import Reading, Settings, read_labels
 from dpfda.summaries.sums import Summation
 
 
@@ -106,6 +103,16 @@ class SecondMoments(Estimator):
                 labels = values.ids if own is None and isinstance(values, LongCurves) else own
                 curves = asked.paired(curves, labels)
         return Prepared(plan, curves)
+
+    def _charged(self, X: Records, groups: Labels) -> tuple[Stage, OuterSum, Certificate]:
+        """Charge, release what comes before the second moments, and add these up. The sum is private."""
+        prepared = self.prepare(X, groups)
+        plan, certificate = prepared.plan, prepared.plan.certified()
+        charge(self.paying(), certificate, plan.entry())
+        stage = first_stage(prepared, certificate)
+        subspace = stage.plan.subspace
+        size = stage.plan.noise(stage.size).size if subspace is None else subspace.components
+        return stage, outer_sum(prepared.total, stage, size), certificate
 
     def _deviations(self) -> Deviations:
         settings = self.settings
@@ -243,16 +250,10 @@ class PrivateCovariance(SecondMoments):
         """
         if is_dask(X):
             return self._fit_on_cluster(X, groups)
-        prepared = self.prepare(X, groups)
-        plan, certificate = prepared.plan, prepared.plan.certified()
-        charge(self.paying(), certificate, plan.entry())
-        stage = first_stage(prepared, certificate)
-        total = outer_sum(prepared.total, stage, stage.plan.noise(stage.size).size)
-        self.release_: ReleasedCovariance = release_covariance(
-            total.triangle(), stage.plan, *stage.public, certificate
-        )
+        stage, total, certificate = self._charged(X, groups)
+        self.release_: ReleasedCovariance = release_covariance(total.triangle(), stage, certificate)
         self.mean_release_ = stage.mean
-        self.n_features_in_ = int(plan.basis.grid_points.size)
+        self.n_features_in_ = int(stage.plan.basis.grid_points.size)
         return self
 
     def _fit_on_cluster(self, X: Records, groups: Labels) -> Self:

@@ -30,6 +30,7 @@ from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
 from dpfda.summaries.choices import is_basis
 from dpfda.summaries.settings import Settings
+from dpfda.summaries.sums import matrix_on
 
 # Points of the grid where nothing says how many: of irregular curves, and of plans.
 POINTS = 101
@@ -239,7 +240,8 @@ def unit_curves(
         groups = values.record_groups(reading.invalid) if groups is None else groups
         curves = curves_from_long(values, basis, reading.nugget, reading.invalid, progress)
     else:
-        curves = curves_from_array(values, flat_grid(basis), reading.missing, reading.invalid)
+        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
+        curves = curves_from_array(matrix, flat_grid(basis), reading.missing, reading.invalid)
     if reading.standardize:
         curves = standardized(curves, basis.weights)
     if groups is not None:

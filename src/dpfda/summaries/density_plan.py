@@ -22,16 +22,22 @@ from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
-from dpfda.publication import Prepared, publish_integers, recomputed, stamp
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.again import PlanAgain, planner
-from dpfda.publication.zooms import publish_zoomed
+from dpfda.publication import (
+    NAMED,
+    Paying,
+    PlanAgain,
+    Prepared,
+    planner,
+    publish_integers,
+    recomputed,
+    stamp,
+)
+from dpfda.publication.selections import publish_zoomed
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.summaries.choices import public_size, stated_size
 from dpfda.summaries.density_kernel import DensityKernel, Elements
-from dpfda.summaries.labels import read_labels
-from dpfda.summaries.settings import Settings
+from dpfda.summaries.settings import Settings, read_labels
 
 # A domain is longer than this, over the larger of its ends.
 SHORTEST = 2.0**-40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +15,15 @@ from numpy.typing import NDArray
 from dpfda.bases import Basis
 from dpfda.bounds import L2Ball, ValueBounds, read_bounds
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import curve, reals, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
+from dpfda.publication.covariances import Stage
+from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
+from dpfda.records.second_moments import OuterSum
 from dpfda.summaries.matrix_noise import (
     PAIRED,
     SCORES_SHARE,
@@ -27,6 +32,9 @@ from dpfda.summaries.matrix_noise import (
     open_share,
     radius_share,
 )
+
+# Rows that are embedded at a time: a public number, below the limit of the exact sum.
+BLOCK = 8192
 
 
 def center_word(center: object) -> str | None:
@@ -252,3 +260,48 @@ class Deviations:
         difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
         both = usable[0:count:2] & usable[1:count:2]
         return Paired(np.where(both[:, None], difference, 0.0), both, curves)
+
+
+def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
+    """Subtract the center, embed, clip, round, multiply out and add up.
+
+    Unusable rows count as the center itself: they add nothing.
+    """
+    total = OuterSum(components)
+    with np.errstate(all="ignore"):
+        for rows in _deviations(curves, stage, components):
+            total.add(stage.plan.ball.clip(rows))
+    return total
+
+
+def lengths(curves: Curves, stage: Stage) -> Floats:
+    """L2 lengths (n,) of the deviations from the center within all functions of the basis. Private."""
+    components = stage.plan.basis.eigenvalues.size
+    return np.concatenate([row_lengths(rows) for rows in _deviations(curves, stage, components)])
+
+
+def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
+    """Coefficients of the deviations from the center, a block at a time."""
+    plan = stage.plan
+    # Pairs are differences already.
+    center = 0.0 if plan.about["center"] == "pairs" else stage.center
+    analysis, grid, restrict = plan.basis.analysis, plan.basis.grid_points, _restriction(plan)
+    # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
+    largest = np.finfo(np.float64).max / 4
+    # The whole matrix is rounded, so that no coefficient depends on how many there are.
+    public, exponent, bits = quantised(analysis)
+    with np.errstate(all="ignore"):
+        for start in range(0, curves.usable.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            centered = np.clip(restrict(curves.values[rows], grid) - center, -largest, largest)
+            centered = np.where(curves.usable[rows, None], centered, 0.0)
+            yield product(centered, public[:, :components], exponent, bits)
+
+
+def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
+    """Values clipped to the bounds on a record, where these are on values."""
+    written = plan.bounded["records"]
+    if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
+        return lambda values, grid: values
+    lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
+    return lambda values, grid: np.asarray(np.clip(values, lower, upper))

@@ -20,15 +20,11 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import stamp
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.again import planner
-from dpfda.publication.corners import EXPONENT, CornerTable
-from dpfda.publication.tables import TablePlan
+from dpfda.publication import NAMED, Paying, planner, stamp
+from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
 from dpfda.releases.functional_regression import ReleasedFunctionalRegression
 from dpfda.summaries.choices import sizes_for, stated_size
-from dpfda.summaries.labels import read_labels
-from dpfda.summaries.settings import Settings
+from dpfda.summaries.settings import Settings, read_labels
 
 SUMMARY = "regression of curves on covariates"
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
@@ -93,7 +89,7 @@ class EffectsPlan(TablePlan):
             corners=self.corners,
             noisy_sum=noisy,
             noise=self.table.law,
-            exponent=EXPONENT,
+            exponent=CORNER_EXPONENT,
             public_size=self.total,
             grid_points=self.grid,
             domain_range=self.domain_range,
@@ -136,7 +132,7 @@ class EffectsPlan(TablePlan):
         """Releases of a made-up table with simulated noise."""
         if self.n is None:
             return None
-        seen = np.ldexp(expected_table(self.corners, len(self.cells), float(self.n)), EXPONENT)
+        seen = np.ldexp(expected_table(self.corners, len(self.cells), float(self.n)), CORNER_EXPONENT)
         generator = np.random.Generator(np.random.Philox(key=2))
         certificate, made = self.certified(), []
         for _ in range(count):

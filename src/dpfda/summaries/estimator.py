@@ -17,7 +17,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
-from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication import NAMED, Paying
 from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of, words_of
 from dpfda.summaries.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
@@ -64,6 +64,9 @@ class Estimator(_Base):  # type: ignore[misc]
     gathered: ClassVar[Mapping[str, tuple[type[Gathered], ...]]] = {
         "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
     }  # fmt: skip
+
+    # Whether there is nothing to fit without y.
+    takes_labels: ClassVar[bool] = False
 
     epsilon: Number
     delta: float | Fraction
@@ -173,6 +176,7 @@ class Estimator(_Base):  # type: ignore[misc]
         """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
+        tags.target_tags.required = self.takes_labels
         reading = self.settings.reading
         tags.input_tags.allow_nan = reading.missing == "complete" or reading.invalid == "repair"
         return tags

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
-from dpfda.publication import charge
 from dpfda.publication.covariances import release_covariance, release_subspace
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records.arrow import arrow_table
@@ -32,10 +31,9 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.covariance import SecondMoments, Sought, first_stage
+from dpfda.summaries.covariance import SecondMoments, Sought
 from dpfda.summaries.curves import check_same_grid, handed_curves
 from dpfda.summaries.matrix_noise import Exponential, MatrixNoise
-from dpfda.summaries.outer_sums import outer_sum
 from dpfda.summaries.settings import Reading
 
 
@@ -173,30 +171,21 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         ParameterError, RefusedMechanismError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        prepared = self.prepare(X, groups)
-        plan, certificate = prepared.plan, prepared.plan.certified()
-        charge(self.paying(), certificate, plan.entry())
-        stage = first_stage(prepared, certificate)
-        plan = stage.plan
-        size = plan.noise(stage.size).size if plan.subspace is None else plan.subspace.components
-        public = (*stage.public, certificate)
-        total = outer_sum(prepared.total, stage, size)
+        stage, total, certificate = self._charged(X, groups)
         self.covariance_: ReleasedCovariance | None = None
-        if plan.subspace is not None:
-            self.release_: ReleasedComponents = release_subspace(total, plan, *public)
+        if stage.plan.subspace is not None:
+            release: ReleasedComponents = release_subspace(total, stage, certificate)
         else:
-            count, self.covariance_ = (
-                self.n_components,
-                release_covariance(total.triangle(), plan, *public),
-            )
-            self.release_ = self.covariance_.components(None if count is None else min(count, size))
-        release = self.release_
+            made = self.covariance_ = release_covariance(total.triangle(), stage, certificate)
+            count = self.n_components
+            release = made.components(None if count is None else min(count, made.noise.size))
+        self.release_ = release
         self.mean_release_ = release.mean
         self.components_ = release(release.grid_points)
         self.explained_variance_ = release.variances
-        ratios = release.ratios
-        self.explained_variance_ratio_ = (
-            np.full(release.count, np.nan) if ratios is None else np.asarray(ratios)
+        unknown = np.full(release.count, np.nan)
+        self.explained_variance_ratio_ = np.asarray(
+            unknown if release.ratios is None else release.ratios
         )
         self.noise_floor_ = release.floor
         self.n_features_in_ = int(release.grid_points.size)

@@ -18,7 +18,7 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, pair, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.publication.corners import NOISES, VALUE, WEIGHT
+from dpfda.publication.tables import NOISES, VALUE, WEIGHT
 from dpfda.records import LongCurves, curves_from_array
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, scaled, table_rows
@@ -29,7 +29,7 @@ from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.effects_plan import EffectsPlan, effects_plan
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.levels import members, public_labels
+from dpfda.summaries.memberships import members, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.sums import matrix_on
 
@@ -76,7 +76,7 @@ class PrivateFunctionalRegression(Estimator):
     **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one record, or all
     records of one label of `groups`, of which each then has the same weight. Curve and covariates are
     both private, under replace-one neighbours too. A unit is spread over the corners of the covariates'
-    box, and every corner has noise for the whole of epsilon: proof in `dpfda.publication.corners`;
+    box, and every corner has noise for the whole of epsilon: proof in `dpfda.publication.tables`;
     errors on the page on regression of curves.
 
     References

@@ -19,8 +19,7 @@ from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import stamp
-from dpfda.publication.again import PlanAgain, planner
+from dpfda.publication import PlanAgain, planner, stamp
 from dpfda.records.features import (
     FeatureMap,
     FourierFeatures,
@@ -43,10 +42,9 @@ from dpfda.summaries.defaults import (
     default_waves,
     descends,
 )
-from dpfda.summaries.labels import read_labels
 from dpfda.summaries.machine_errors import noise_at_inputs
 from dpfda.summaries.minimiser import Loss, read_loss
-from dpfda.summaries.settings import Gathered, Settings
+from dpfda.summaries.settings import Gathered, Settings, read_labels
 from dpfda.summaries.solvers import Budget, Solver, Terms, check_penalty
 
 GRID_POINTS = {1: 128, 2: 24, 3: 10}

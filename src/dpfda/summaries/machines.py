@@ -16,8 +16,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.publication import Prepared
-from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication import NAMED, Paying, Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import (
@@ -58,6 +57,7 @@ class KernelMachine(Estimator):
     loss: Any
     solver: Any
     features: Any
+    takes_labels = True
     # Losses that the task has.
     losses: ClassVar[tuple[str, ...]]
 
@@ -194,9 +194,8 @@ class KernelMachine(Estimator):
         return points.values, points.usable
 
     def __sklearn_tags__(self) -> Tags:
-        """A target for every record is needed."""
+        """NaN only where it is repaired."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         tags.input_tags.allow_nan = self.settings.reading.invalid == "repair"
         return tags
 

@@ -36,11 +36,9 @@ from dpfda.summaries.arguments import (
     PublicCurves,
     Records,
 )
-from dpfda.summaries.blocks import InBlocks
-from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.choices import check_choices, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
-from dpfda.summaries.mean_plan import mean_plan
 from dpfda.summaries.pooled import PooledMean
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
@@ -53,7 +51,7 @@ from dpfda.summaries.sparse import (
     refuse_pooled,
 )
 from dpfda.summaries.spread import both_plans, check_share, publish_both
-from dpfda.summaries.streams import counted, open_summation, refuse_irregular
+from dpfda.summaries.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.summaries.sums import Summation, Summed, matrix_on
 from dpfda.summaries.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
 
@@ -196,18 +194,20 @@ class PrivateMean(InBlocks):
 
     def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
         check_choices(self)
-        settings = self.settings_for(X, groups)
         check_share(self.variance)
-        if is_dask(X) or is_pooled(self, X) or settings.reading.standardize:
+        if is_dask(X) or is_pooled(self, X) or self.settings.reading.standardize:
             words = "be None but for curves between bounds, on a grid and in memory"
             raise ParameterError("variance", words, shown(self.variance))
         with np.errstate(all="ignore"):
-            values, basis, groups = read_curves(settings, self.basis, X, groups)
-            if not isinstance(values, LongCurves):
-                values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-            curves, groups = unit_curves(settings, basis, values, groups)
-            plans = both_plans(self._plan(basis, curves.usable.size, groups, settings), self.variance)
-            return publish_both(plans, curves, self.paying())
+            plan, curves = self._read(X, groups)
+            return publish_both(both_plans(plan, self.variance), curves, self.paying())
+
+    def _read(self, X: object, groups: object) -> tuple[MeanPlan, Curves]:
+        """The plan of one mean, and one curve a unit. The curves are private."""
+        settings = self.settings_for(X, groups)
+        values, basis, groups = read_curves(settings, self.basis, X, groups)
+        curves, groups = unit_curves(settings, basis, values, groups)
+        return self._plan(basis, curves.usable.size, groups, settings), curves
 
     def open_session(self, X: Records, path: str | Path, groups: Labels = None) -> Session:
         """Answer functionals of the mean one at a time, instead of releasing the whole function.
@@ -262,12 +262,7 @@ class PrivateMean(InBlocks):
             check_choices(self)
             if is_dask(X):
                 raise self.mechanism.refusal("Dask arrays")
-            settings = self.settings_for(X, groups)
-            values, basis, groups = read_curves(settings, self.basis, X, groups)
-            if not isinstance(values, LongCurves):
-                values = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
-            curves, groups = unit_curves(settings, basis, values, groups)
-            single = self._plan(basis, curves.usable.size, groups, settings)
+            single, curves = self._read(X, groups)
             return Prepared(staged_plan(single, self.mechanism), curves)
 
     def prepare(

@@ -32,14 +32,14 @@ from dpfda.summaries.curves import read_curves, unit_curves
 from dpfda.summaries.estimator import read_ledger
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished
-from dpfda.summaries.sums import Summation, matrix_on
+from dpfda.summaries.sums import Summation
 
 # Of use to covariances and densities alone: a mean does not wait for them.
 if TYPE_CHECKING:
     from dpfda.bases.cells import CellGrid
+    from dpfda.publication.covariances import Stage
     from dpfda.publication.moments import CovariancePlan
     from dpfda.summaries.density_plan import DensityPlan
-    from dpfda.summaries.outer_sums import Stage
 
 Rows = tuple[Cells, ...]
 
@@ -206,7 +206,7 @@ class PooledMean(PooledSum):
         return {"reading": how, "integers": made}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
-        curves = self._curves(self.summation.matrix(self._handed(X)))
+        curves = self._curves(self._handed(X))
         return curves.values, curves.usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
@@ -365,15 +365,12 @@ class PooledCovariance(PooledSum):
         return {"reading": how, "integers": [*made, plan.basis.to_json()]}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
-        reading, basis = self.settings.reading, self.plan.basis
-        values = read_curves(self.settings, basis, X)[0]
-        if not isinstance(values, LongCurves):
-            values = matrix_on(values, basis, reading.missing, reading.invalid)
-        curves = unit_curves(self.settings, basis, values, None)[0]
+        basis = self.plan.basis
+        curves = unit_curves(self.settings, basis, read_curves(self.settings, basis, X)[0], None)[0]
         return curves.values, curves.usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
-        from dpfda.summaries.outer_sums import outer_sum
+        from dpfda.summaries.deviations import outer_sum
 
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
@@ -391,10 +388,9 @@ class PooledCovariance(PooledSum):
         charge(read_ledger(ledger), certificate, plan.entry())
         noise = plan.count_noise
         divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
-        center = self._stage(divisor, plan).center
-        return release_covariance(total, plan, divisor, center, None, None, certificate)
+        return release_covariance(total, self._stage(divisor, plan), certificate)
 
     def _stage(self, divisor: Any, plan: CovariancePlan) -> Stage:
-        from dpfda.summaries.outer_sums import Stage
+        from dpfda.publication.covariances import Stage
 
         return Stage(plan, divisor, np.asarray(plan.center), None)

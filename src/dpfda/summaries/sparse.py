@@ -17,11 +17,8 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import Prepared, stamp
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.again import planner
-from dpfda.publication.shares import ShareTable
-from dpfda.publication.tables import TablePlan
+from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
+from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.records import LongCurves
 from dpfda.records.doors import door_of
 from dpfda.records.observations import (
@@ -33,8 +30,7 @@ from dpfda.records.observations import (
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.choices import check_choices, sizes_for, stated_size
 from dpfda.summaries.curves import grid_of, handed_curves, stated_ends
-from dpfda.summaries.labels import read_labels
-from dpfda.summaries.settings import Settings
+from dpfda.summaries.settings import Settings, read_labels
 
 if TYPE_CHECKING:
     from dpfda.summaries.mean import PrivateMean

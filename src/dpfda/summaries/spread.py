@@ -19,8 +19,7 @@ from dpfda.numerics.parameters import real, shown
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import added, split
-from dpfda.publication import MeanPlan, charge, check, publish
-from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.spread import MEAN, VARIANCE, MeanAndVariance

@@ -24,7 +24,7 @@ from dpfda.records.points import cell_weights
 from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.levels import level_key, members, public_labels
+from dpfda.summaries.memberships import level_key, members, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.survival_plan import SurvivalPlan, publish_survival, survival_plan
 

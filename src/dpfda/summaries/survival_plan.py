@@ -15,16 +15,12 @@ from dpfda.mechanisms.posteriors.lifetimes import expected_shares
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import Prepared, stamp
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.again import planner
-from dpfda.publication.shares import ShareTable
-from dpfda.publication.tables import TablePlan
+from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
+from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.survival import BOUND, ReleasedSurvival
 from dpfda.summaries.choices import sizes_for, stated_size
-from dpfda.summaries.labels import read_labels
-from dpfda.summaries.settings import Settings
+from dpfda.summaries.settings import Settings, read_labels
 
 # Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
 # outweighs the noise. The factor is that of the data sets on the page on survival.

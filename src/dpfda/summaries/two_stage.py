@@ -54,7 +54,9 @@ from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP, added
 from dpfda.publication import (
     COUNT_SCALE,
+    NAMED,
     MeanPlan,
+    Paying,
     PlanOfMeans,
     Prepared,
     charge,
@@ -63,7 +65,6 @@ from dpfda.publication import (
     recomputed,
     stamp,
 )
-from dpfda.publication.accounts import NAMED, Paying
 from dpfda.publication.radii import RadiusChoice
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction

@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.gridsums import SideBySide, grid_sum
+from dpfda.numerics.native_arrays import is_native, is_plain
 from dpfda.numerics.parameters import shown
 from dpfda.publication.together import (
     OneDraw,
@@ -33,10 +35,10 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.channels import summed_together
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
+from dpfda.summaries.sums import Summed
 
 
 class PrivateVectorMean(Estimator):
@@ -206,3 +208,42 @@ def _bounds(bounds: Any, count: int) -> list[Any]:
     if len(bounds) != count:
         raise ParameterError("bounds", f"be one a channel ({count}), or one for all", f"{len(bounds)}")
     return list(bounds)
+
+
+def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None:
+    """What `PrivateMean.summed` makes of each channel of an array (n, m, d), by reading it once.
+
+    Each value goes through the same operations as if its channel were read by itself, and integers are
+    added up exactly, so the sums are the same.
+
+    Parameters
+    ----------
+    means : d PrivateMean
+        One a channel.
+    X : array (n, m, d)
+        Private.
+
+    Returns
+    -------
+    list of d Summed, or None
+        None where each channel must be read by itself: where the values do not lie side by side, a
+        channel is not bounded value by value, or some value is not finite.
+    """
+    if any(mean.settings.reading.missing != "refuse" for mean in means):
+        return None
+    if not (is_plain(X) and X.ndim == 3 and is_native(X.dtype) and X.flags.c_contiguous):
+        return None
+    with np.errstate(all="ignore"):
+        opened = [mean.opened(X[:, :, place]) for place, mean in enumerate(means)]
+        rules = [summation.clipping for summation in opened]
+        if not all(rules):
+            return None
+        rule = SideBySide(tuple(each for each in rules if each))
+        totals, unusable = grid_sum(X.reshape(len(X), -1), rule)
+        if unusable:
+            return None
+        made = []
+        for place, summation in enumerate(opened):
+            total = summation.empty().add_totals(totals[place :: len(means)], len(X))
+            made.append(Summed(summation, total))
+    return made

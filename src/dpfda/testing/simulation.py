@@ -22,7 +22,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
-from dpfda.publication.zooms import zoomed
+from dpfda.publication.selections import zoomed
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
 from dpfda.summaries.density_plan import DensityPlan

@@ -17,8 +17,8 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours, PureDP
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.steps import publish_steps
+from dpfda.publication import NAMED, Paying
+from dpfda.publication.integers import publish_steps
 from dpfda.summaries.solvers.path import Path, Tilts
 from dpfda.summaries.solvers.solver import Published, Solver
 from dpfda.summaries.solvers.terms import Labelled

@@ -17,9 +17,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
-from dpfda.publication import recomputed
-from dpfda.publication.accounts import NAMED, Paying
-from dpfda.publication.perturbed import MINIMISER, OBJECTIVE, publish_perturbed
+from dpfda.publication import NAMED, Paying, recomputed
+from dpfda.publication.integers import MINIMISER, OBJECTIVE, publish_perturbed
 from dpfda.summaries.minimiser import least_tolerance, minimise
 from dpfda.summaries.solvers.solver import MinimisingSolver, Published
 from dpfda.summaries.solvers.terms import Labelled, ceil_root, grid_exponent, rounded

@@ -19,8 +19,7 @@ from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import publish_integers, recomputed
-from dpfda.publication.accounts import NAMED, Paying
+from dpfda.publication import NAMED, Paying, publish_integers, recomputed
 from dpfda.records.features import feature_ball
 from dpfda.summaries.solvers.terms import Labelled, Terms
 

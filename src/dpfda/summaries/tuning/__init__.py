@@ -5,8 +5,7 @@ for data that the user declares public; `private_selection` pays for the choice.
 """
 
 from dpfda.summaries.tuning.rules import PlugIn, matern_decay, plug_in
-from dpfda.summaries.tuning.selection import Selection, private_selection
-from dpfda.summaries.tuning.stopping import Stopping
+from dpfda.summaries.tuning.selection import Selection, Stopping, private_selection
 from dpfda.summaries.tuning.validation import CrossValidation, cross_validate
 
 __all__ = [

@@ -1,17 +1,22 @@
-"""Counts on a scale that is chosen privately: charge for both, choose, add noise to the counts."""
+"""What is selected privately: a scale, and counts on it; or quantiles among public points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
+
 from dpfda.bases.cells import CellGrid
+from dpfda.bases.places import PublicPoints
 from dpfda.bases.scales import Scale
+from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
 from dpfda.mechanisms.design.zoom import Zoom
 from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
-from dpfda.publication.accounts import NAMED, Paying, charge
-from dpfda.publication.charging import recomputed
+from dpfda.publication.charging import NAMED, Paying, charge, recomputed
 
 # On counts at a chosen place, and on counts where none is chosen.
 Noises = tuple[NoiseLaw, NoiseLaw]
@@ -85,3 +90,51 @@ def _largest(scores: Sequence[int], noise: Sequence[int]) -> int:
     """Index of the largest noisy score, the first on a tie. Nothing else leaves."""
     noisy = [score + drawn for score, drawn in zip(scores, noise, strict=True)]
     return noisy.index(max(noisy))
+
+
+class Ranked(Protocol):
+    """Points of units on an interval. Private."""
+
+    def __len__(self) -> int:
+        """Number of points."""
+
+    def ranked(self, places: Callable[[Floats], Integers]) -> tuple[Integers, Integers]:
+        """Places where there are points, and the shares of all units up to each."""
+
+
+def publish_quantiles(
+    units: Ranked,
+    points: PublicPoints,
+    law: QuantileLaw,
+    size: int | None,
+    certificate: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[int, ...]:
+    """Charge the ledger and draw the quantiles: numbers of public points.
+
+    Parameters
+    ----------
+    units : Ranked
+        Private.
+    points : PublicPoints
+    law : QuantileLaw
+    size : int or None
+        Public number of units.
+    certificate, entry, paying
+        As in `publish_integers`.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses; nothing was drawn.
+    """
+    charge(paying, certificate, entry)
+    parts = spread(len(units))
+    places, shares = units.ranked(lambda at: (points.nearest(at) << PART_BITS) | parts)
+    return law.draw(places, shares, size)
+
+
+def spread(count: int) -> Integers:
+    """The parts of their public points in which so many points lie: uniform bits of the system."""
+    return (np.frombuffer(system_bytes(4 * count), dtype="<u4") >> (32 - PART_BITS)).astype(np.int64)

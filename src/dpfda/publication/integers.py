@@ -1,0 +1,223 @@
+"""Exact integers from private to public, where somebody else has proved how far they move: four ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dpfda.bounds import Norm
+from dpfda.mechanisms.design.shares import share_noise
+from dpfda.noise import GaussianNoise, NoiseLaw, cost_of, repeated_width
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DpfdaError
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    added,
+    within,
+)
+from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
+from dpfda.releases.shares import NoisyShares
+
+if TYPE_CHECKING:
+    from dpfda.mechanisms.design.forms import Forms
+
+# Stages of a release.
+OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
+
+
+def publish_integers(
+    total: IntegerSum,
+    noise: NoiseLaw | SymmetricNoise,
+    norm: Norm,
+    width: int | OuterDifference,
+    guarantee: Guarantee,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+    mechanism: Mapping[str, object] | None = None,
+) -> tuple[tuple[int, ...], Certificate]:
+    """Charge, draw, add, for integers whose sensitivity somebody else has proved.
+
+    Parameters
+    ----------
+    total : IntegerSum
+        Private integers.
+    noise : NoiseLaw
+        Calibrated law on all of them.
+    norm, width
+        Neighbouring data sets move the integers by at most `width` in this norm; sums of outer products
+        by an `OuterDifference`, whatever the norm.
+    guarantee : Guarantee
+        What is charged, and what the noise must give.
+    entry : mapping
+        Public description for the ledger's history and the certificate.
+    paying
+        As in `publish`.
+    mechanism : mapping, optional
+        Its name and public tuning for the certificate; by default the name in `entry`.
+
+    Returns
+    -------
+    tuple of int, Certificate
+        Noisy integers, public; and what was promised and charged.
+    """
+    achieved = recomputed(noise, norm, width, guarantee)
+    costs = {WHOLE: cost_of(noise, achieved, guarantee)}
+    certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
+    charge(paying, certificate, entry)
+    return total.with_noise(noise.draw()), certificate
+
+
+def publish_perturbed(
+    solve: Callable[[Sequence[int]], IntegerSum],
+    perturbation: NoiseLaw,
+    loss: PureDP,
+    noise: NoiseLaw,
+    norm: Norm,
+    width: int,
+    shares: tuple[PureDP, PureDP],
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+    mechanism: Mapping[str, object] | None = None,
+) -> tuple[tuple[int, ...], Certificate]:
+    """Charge, draw the perturbation, solve, then draw and add the noise that hides inexactness.
+
+    Parameters
+    ----------
+    solve : callable
+        Takes the rounded perturbation (secret) and returns private integers.
+    perturbation : NoiseLaw
+        Law of the perturbation, in grid units of the gradient.
+    loss : PureDP
+        What the exact minimiser of the perturbed objective costs, as the caller has proved.
+    noise, norm, width
+        Law of the noise on the integers, given that for one exact minimiser two neighbouring data sets
+        give integers at most `width` apart in this norm.
+    shares : (PureDP, PureDP)
+        Budgets of the two steps.
+    entry, paying, mechanism
+        As in `dpfda.publication.publish_integers`.
+
+    Returns
+    -------
+    tuple of int, Certificate
+        Noisy integers, public; and what was promised and charged for both steps.
+
+    Raises
+    ------
+    DpfdaError
+        If a step costs more than its budget.
+    """
+    first, second = shares
+    if not within(loss, first):
+        raise DpfdaError(f"The perturbation gives {loss}, which is more than {first}.")
+    achieved = recomputed(noise, norm, width, second)
+    costs = {OBJECTIVE: Cost(first), MINIMISER: cost_of(noise, achieved, second)}
+    certificate = certified_entry(costs, entry, mechanism).fulfilled(added([loss, achieved]))
+    charge(paying, certificate, entry)
+    return solve(perturbation.draw()).with_noise(noise.draw()), certificate
+
+
+def publish_steps(
+    summed: Callable[[Sequence[int]], IntegerSum],
+    steps: int,
+    noise: GaussianNoise,
+    width: int,
+    guarantee: ApproximateDP | ZeroConcentratedDP,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+    mechanism: Mapping[str, object] | None = None,
+) -> tuple[tuple[int, ...], Certificate]:
+    """Charge once for all steps, then sum up, draw and add, step by step.
+
+    Parameters
+    ----------
+    summed : callable
+        Takes what the step before released, nothing at first, and returns the private integers of the
+        next.
+    steps : int
+        How many there are.
+    noise : GaussianNoise
+        Law of the noise of each step. Only of normal noise it is known what its steps cost together.
+    width : int
+        Whatever was released before, neighbouring data sets move the integers of a step by at most this
+        length.
+    guarantee : ApproximateDP or ZeroConcentratedDP
+        Of all steps together.
+    entry, paying, mechanism
+        As in `dpfda.publication.publish_integers`.
+
+    Returns
+    -------
+    tuple of int, Certificate
+        Noisy integers of all steps, one after another, public; and what was promised and charged.
+
+    Raises
+    ------
+    DpfdaError
+        If all steps together cost more than the guarantee.
+    """
+    achieved = recomputed(noise, "l2", repeated_width(width, steps), guarantee)
+    costs = {WHOLE: cost_of(noise, achieved, guarantee)}
+    certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
+    charge(paying, certificate, entry)
+    released: list[int] = []
+    noisy: tuple[int, ...] = ()
+    for _ in range(steps):
+        noisy = summed(noisy).with_noise(noise.draw())
+        released += noisy
+    return tuple(released), certificate
+
+
+def statistic_noise(guarantee: Guarantee) -> tuple[NoiseLaw, Guarantee, Norm, int]:
+    """Noise on a statistic that moves by at most 2^20, the units of a table of one cell.
+
+    Returns
+    -------
+    NoiseLaw, Guarantee, norm, width
+        As `share_noise`: what is added or removed there is one unit, of one share.
+    """
+    return share_noise(1, guarantee, Neighbours.ADD_REMOVE)
+
+
+def publish_statistic(
+    sums: Sequence[IntegerSum],
+    half_widths: Sequence[int],
+    forms: Forms,
+    guarantee: Guarantee,
+    entry: Mapping[str, object],
+    tuning: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[NoisyShares, Certificate]:
+    """Charge the ledger, draw the noise, add it to the statistic.
+
+    **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
+    cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
+    most 2^20 (`dpfda.mechanisms.design.forms`), whichever group it is in and however many there are.
+
+    Parameters
+    ----------
+    sums : sequence of IntegerSum
+        Private sums of each group over the fine cells.
+    half_widths : sequence of int
+        H of each cell.
+    forms : Forms
+    guarantee : Guarantee
+    entry, tuning, paying
+        As in `publish_integers`.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses; no noise was drawn.
+    """
+    law, charged, norm, width = statistic_noise(guarantee)
+    number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
+    noisy, certificate = publish_integers(number, law, norm, width, charged, entry, paying, tuning)
+    return NoisyShares(noisy, law, forms.smallest), certificate
