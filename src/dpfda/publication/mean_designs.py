@@ -14,14 +14,7 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import (
-    Bound,
-    IntegerBall,
-    IntegerBody,
-    OnGrid,
-    ball_of,
-    on_grid,
-)
+from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import (
     adapted,

@@ -15,12 +15,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.mechanisms.design.covariance import best_symmetric, symmetric_error, symmetric_laws
 from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
-from dpfda.noise.symmetric import (
-    OuterDifference,
-    SymmetricNoise,
-    achieved_symmetric,
-    quietest_symmetric,
-)
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import readable

@@ -53,6 +53,7 @@ class Table(ABC):
     neighbours: Neighbours
     unit: str
     words: Mapping[str, str]
+    tuning: Mapping[str, object]
 
     @property
     @abstractmethod
@@ -73,6 +74,20 @@ class Table(ABC):
         """One charge pays for the table."""
         law, charged, norm, width = self.calibrated
         return {WHOLE: cost_of(law, recomputed(law, norm, width, charged), charged)}
+
+    @property
+    def described(self) -> str:
+        """The noise, in words."""
+        return self.law.describe().replace("coefficients", "cells")
+
+    def entry(self) -> dict[str, object]:
+        """Public description of the table for the ledger's history."""
+        return {
+            **self.words,
+            "neighbours": str(self.neighbours),
+            "privacy_unit": self.unit,
+            "mechanism": self.tuning["name"],
+        }
 
     @property
     def deviation(self) -> float:
@@ -149,7 +164,7 @@ class ShareTable(Table):
     public_size: int | None = None
     noise: str = "auto"
     words: Mapping[str, str] = field(default_factory=dict)
-    tuning: Mapping[str, object] = field(default_factory=dict)
+    tuning: Mapping[str, object] = field(default_factory=lambda: {"name": "shares"})
 
     @cached_property
     def calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:
@@ -169,13 +184,9 @@ class ShareTable(Table):
             "summary": "table",
             "bound": "shares of cells, one in all a unit",
             "basis": f"{self.cells} cells",
-            **self.words,
-            "neighbours": str(self.neighbours),
-            "privacy_unit": self.unit,
-            "mechanism": self.tuning.get("name", "shares"),
+            **self.entry(),
         }
-        said = law.describe().replace("coefficients", "cells")
-        tuning = {"name": entry["mechanism"], **self.tuning, "noise": said}
+        tuning = {**self.tuning, "noise": self.described}
         noisy, certificate = publish_integers(total, law, norm, width, charged, entry, paying, tuning)
         return NoisyShares(noisy, law, self.public_size), certificate
 
@@ -239,13 +250,7 @@ class CornerTable(Table):
             If the ledger refuses; no noise was drawn.
         """
         law, charged, norm, width = self.calibrated
-        entry = {
-            **self.words,
-            "neighbours": str(self.neighbours),
-            "privacy_unit": self.unit,
-            "mechanism": self.tuning["name"],
-        }
-        tuning = {**self.tuning, "noise": self.described}
+        entry, tuning = self.entry(), {**self.tuning, "noise": self.described}
         achieved = recomputed(law, norm, width, charged)
         certificate = certified_entry(self.costs(), entry, tuning).fulfilled(achieved)
         charge(paying, certificate, entry)
@@ -254,6 +259,5 @@ class CornerTable(Table):
 
     @property
     def described(self) -> str:
-        """The noise, in words."""
         said = self.law.describe().replace("coefficients", "numbers")
         return f"{said}, for each of {self.rows} corners"

@@ -34,28 +34,13 @@ from typing import Any, Self, cast
 
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import counted_power
-from dpfda.noise import (
-    BoxNoise,
-    GaussianNoise,
-    NoiseLaw,
-    body_noise,
-    cost_of,
-    gaussian_ratio,
-    parts_of,
-)
+from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_ratio, parts_of
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    PureDP,
-    ZeroConcentratedDP,
-    added,
-    within,
-)
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
 from dpfda.publication.averages import Paid, check, publish
 from dpfda.publication.charging import NAMED, Paying, charge, recomputed
 from dpfda.publication.means import MeanPlan

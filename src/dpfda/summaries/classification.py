@@ -16,13 +16,12 @@ from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
-from dpfda.privacy.certificates import Certificate
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, key_order, label_key, plain_label
-from dpfda.releases.predictor import ReleasedPredictor, deciding
+from dpfda.releases.predictor import deciding
 from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.defaults import descends
-from dpfda.summaries.machine_plan import MachinePlan, Solving
+from dpfda.summaries.machine_plan import Solving
 from dpfda.summaries.machines import KernelMachine, column
 from dpfda.summaries.minimiser import read_loss
 from dpfda.summaries.settings import Reading
@@ -117,7 +116,6 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     """
 
     losses = LOSSES
-    release_: ReleasedPredictor
 
     def __init__(
         self,
@@ -236,17 +234,6 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes", "be words or numbers, so that a file can hold them", shown(self.classes)
             )
         return tuple(given)
-
-    def _release(
-        self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate
-    ) -> ReleasedPredictor:
-        return ReleasedPredictor(
-            task="classification",
-            center=0.0,
-            half_width=1.0,
-            classes=plan.classes,
-            **plan.shared(noisy, certificate),
-        )
 
     def __sklearn_tags__(self) -> Tags:
         """With the few records of a check, the score is that of the noise."""

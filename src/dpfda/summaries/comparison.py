@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
+from dpfda.bounds import read_bounds
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
@@ -33,7 +34,7 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.choices import check_choices
+from dpfda.summaries.choices import check_choices, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.comparison_plan import (
     ComparisonPlan,
@@ -44,7 +45,6 @@ from dpfda.summaries.comparison_plan import (
 )
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.memberships import (
     count_units,
     names_of_levels,
@@ -53,7 +53,8 @@ from dpfda.summaries.memberships import (
     rows_of_level,
     unit_keys,
 )
-from dpfda.summaries.settings import Domain, Reading, Settings
+from dpfda.summaries.pooled import PooledMean
+from dpfda.summaries.settings import Reading, Settings
 from dpfda.summaries.sparse import refuse_pooled
 from dpfda.summaries.streams import refuse_irregular
 from dpfda.summaries.sums import Summation, matrix_on
@@ -200,12 +201,15 @@ class PrivateComparison(Estimator):
         """The plan for so many units of each group; a private number of them may be expected."""
         sizes = _sizes(settings.unit.public_size, list(units))
         mechanism = self._shared(self._known(units.values(), sizes))
-        parts = {}
+        bound, parts = read_bounds(self.bounds, settings.reading.standardize), {}
         for (level, count), size in zip(units.items(), sizes, strict=True):
-            reader = self._reader(size, mechanism, basis, settings.domain)
-            more = (count if expected else None,)
-            parts[str(level)] = reader._plan(basis, count, groups, reader.settings, *more)
-        return ComparisonPlan(parts, str(self.mechanism), self.settings.unit.design_size)
+            unit = settings.unit.but(public_size=size)
+            parts[str(level)] = mean_plan(
+                self.asked(), replace(settings, unit=unit), basis, bound,
+                public_size(unit, count, settings.reading.invalid), unit.called(groups), mechanism,
+                expected_size=count if expected else None,
+            )  # fmt: skip
+        return ComparisonPlan(parts, str(self.mechanism), settings.unit.design_size)
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledComparison:
         """All groups' sums as several holders make them, whatever each group's size; see `PooledSum`."""
@@ -293,18 +297,21 @@ class PrivateComparison(Estimator):
                 f"{int(np.argmin(known))}. Name all groups, or leave records out beforehand."
             )
         names = names_of_levels(levels)
-        sizes = _sizes(settings.unit.public_size, levels)
-        mechanism = self._shared(self._known((count_units(chosen, own) for chosen in rows), sizes))
+        counts = [count_units(chosen, own) for chosen in rows]
+        if neighbours is Neighbours.REPLACE_ONE and 0 in counts:
+            empty = str(levels[counts.index(0)])
+            raise DataError(f"The group {empty!r} must have at least two units; found none.")
+        named_units = values.groups if isinstance(values, LongCurves) else groups
+        # Under add/remove nobody may be in a group, and that is private.
+        counted = {level: count or 2 for level, count in zip(levels, counts, strict=True)}
+        plan = self._planned(basis, counted, settings, named_units)
         parts = []
-        for level, chosen, size in zip(levels, rows, sizes, strict=True):
-            if neighbours is Neighbours.REPLACE_ONE and not chosen.any():
-                raise DataError(f"The group {str(level)!r} must have at least two units; found none.")
-            reader = self._reader(size, mechanism, basis, settings.domain)
-            if chosen.any():
-                parts.append(reader.prepare(*_part(values, groups, chosen)))
-            else:
-                # Only under add/remove: nobody may be in a group, and that is private.
-                parts.append(_empty(reader, X.groups if isinstance(X, LongCurves) else groups))
+        with np.errstate(all="ignore"):
+            for part, chosen in zip(plan.parts.values(), rows, strict=True):
+                pool = PooledMean(settings, Summation.of(part))
+                none = not chosen.any()
+                total = pool.summation.empty() if none else pool.total(*_part(values, groups, chosen))
+                parts.append(pool.summation.prepared(total))
         return names, parts
 
     def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
@@ -313,20 +320,6 @@ class PrivateComparison(Estimator):
             return [size for size in sizes if size is not None]
         return [*counts]
 
-    def _reader(self, size: int | None, mechanism: Any, basis: Basis, domain: Domain) -> PrivateMean:
-        """The mean of one group."""
-        return PrivateMean(
-            self.epsilon,
-            self.delta,
-            rho=self.rho,
-            bounds=self.bounds,
-            basis=basis,
-            mechanism=mechanism,
-            domain=domain,
-            unit=self.settings.unit.but(public_size=size),
-            reading=self.reading,
-        )
-
 
 def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
     if not hasattr(public_size, "keys"):
@@ -334,15 +327,6 @@ def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
     if set(public_size) != set(levels):
         raise ParameterError("public_size", "have one number a level", f"{len(public_size)} numbers")
     return [public_size[level] for level in levels]
-
-
-def _empty(reader: PrivateMean, groups: object) -> Prepared[MeanPlan, IntegerSum]:
-    """The plan of a group and a sum of nothing: made from one record that cannot be used."""
-    reader.set_params(reading__invalid="repair")
-    nothing = np.full((1, reader.basis.weights.size), np.nan)
-    # As many integers as a group with records has: not coefficients, where sums over cells get noise.
-    summation = Summation.of(reader.prepare(nothing, None if groups is None else ["nobody"]).plan)
-    return summation.prepared(summation.empty())
 
 
 def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:

@@ -223,8 +223,8 @@ class PooledComparison(PooledSum):
         return cls(PooledMean(settings, summation), plan, keys)
 
     @property
-    def invalid(self) -> str:  # type: ignore[override]
-        return self.one.invalid
+    def settings(self) -> Settings:  # type: ignore[override]
+        return self.one.settings
 
     @property
     def numbers(self) -> int:  # type: ignore[override]

@@ -16,14 +16,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
-from dpfda.records import (
-    Curves,
-    LongCurves,
-    curves_from_array,
-    curves_from_long,
-    standardized,
-    units,
-)
+from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import refuse_kinds, shape_of
 from dpfda.records.frames import Handed, curves_handed

@@ -11,13 +11,7 @@ import numpy as np
 
 from dpfda.noise import gaussian_ratio
 from dpfda.numerics.parameters import choice
-from dpfda.privacy.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    Neighbours,
-    PureDP,
-    ZeroConcentratedDP,
-)
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.solvers import (
     GradientSolver,

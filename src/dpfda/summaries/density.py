@@ -232,15 +232,14 @@ class PrivateDensity(Estimator):
             words = "be 'linear' or public where the points lie in several places"
             raise ParameterError("scale", words, "'zoom'")
         plan = self._plan(2 if n is None else n, groups, whole=False)
-        return PooledDensity(plan, self.settings.reading.invalid)
+        return PooledDensity(self.settings, plan)
 
     def prepare_counts(
         self, counts: object, edges: object, multiplier: int = 1
     ) -> Prepared[DensityPlan, IntegerSum]:
         """Everything before the noise, for counts. The result is private."""
         cells = self._cells_of(edges)
-        if isinstance(multiplier, bool) or not isinstance(multiplier, int) or multiplier < 1:
-            raise ParameterError("multiplier", "be a positive integer", repr(multiplier))
+        whole(multiplier, "multiplier", 1, words="be a positive integer")
         self._checked()
         people = whole_counts(counts, cells.shape, multiplier, self.settings.reading.invalid)
         plan = self._plan(sum(people), None, cells)

@@ -22,7 +22,7 @@ from dpfda.bounds import Norm
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import real, shown
+from dpfda.numerics.parameters import choice, real, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -74,16 +74,12 @@ class DensityKernel:
     components: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.noise, str) or self.noise not in NOISES:
-            raise ParameterError("noise", f"be one of {', '.join(NOISES)}", shown(self.noise))
+        choice(self.noise, "noise", NOISES)
         real(self.eta, "eta", 0.5, 100.0, "be a number of at least 0.5, and at most 100")
         if self.bandwidth is not None:
             real(self.bandwidth, "bandwidth", 1e-9, 1e9, "be a positive number, from 1e-9 to 1e9")
-        whole = isinstance(self.components, int | np.integer) and not isinstance(self.components, bool)
-        if self.components is not None and not (whole and 1 <= self.components <= LARGEST_COMPONENTS):
-            raise ParameterError(
-                "components", f"be an integer from 1 to {LARGEST_COMPONENTS}", repr(self.components)
-            )
+        if self.components is not None:
+            whole(self.components, "components", 1, LARGEST_COMPONENTS)
         if self.kernel is not None and self.bandwidth is not None:
             raise ParameterError(
                 "bandwidth", "be left out with a kernel, whose range it is", self.bandwidth
@@ -129,16 +125,16 @@ class DensityKernel:
             `public_size` (None for the noisy integral in its place), noise, certificate and `about`.
         """
         size = public["public_size"]
-        whole = exponent + elements.exponent
+        grid = exponent + elements.exponent
         if size is None:
             # Each element integrates to one, so the integral of the noisy sum is a noisy count.
-            raw = np.array([math.ldexp(float(value), -whole) for value in noisy])
+            raw = np.array([math.ldexp(float(value), -grid) for value in noisy])
             size = max(1.0, elements.integral(elements.scales * raw))
         made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
         return made(
             basis=elements.basis,
             noisy_sum=noisy,
-            exponent=whole,
+            exponent=grid,
             divisor=float(size),
             shrinkage=elements.scales,
             center=np.zeros(np.size(elements.basis.weights)),

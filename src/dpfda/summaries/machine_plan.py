@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from dpfda.records.features import (
     QuadraticFeatures,
 )
 from dpfda.records.features.quadratic import SHARE, quadratic_count
-from dpfda.releases.predictor import BOUND
+from dpfda.releases.predictor import BOUND, ReleasedPredictor
 from dpfda.releases.weights import factor
 from dpfda.summaries.defaults import (
     SOLVERS,
@@ -123,20 +123,6 @@ class Solving(Gathered):
     shorthand: ClassVar[str] = "solver"
 
 
-class Parts(TypedDict):
-    """What a released machine is made of whatever its task, as `ReleasedPredictor` takes it."""
-
-    coefficients: Floats
-    spread: Floats | None
-    inputs: InputBox
-    features: FeatureMap
-    loss: str
-    certificate: Certificate
-    size: int
-    noise: NoiseLaw | SymmetricNoise
-    about: Mapping[str, object]
-
-
 @dataclass(frozen=True, eq=False)
 class MachinePlan(PlanAgain):
     """Plan of a regression or classification function.
@@ -152,8 +138,8 @@ class MachinePlan(PlanAgain):
     about : mapping
     classes : tuple
         Public classes; empty where there are none, or they are not stated yet.
-    half : float or None
-        Half of the distance between the bounds of a regression's target; None of a classification.
+    target : (float, float) or None
+        Middle of the bounds of a regression's target, and half of their distance; None for classes.
     """
 
     guarantee: Budget
@@ -163,7 +149,7 @@ class MachinePlan(PlanAgain):
     unit: str
     about: Mapping[str, object]
     classes: tuple[object, ...]
-    half: float | None = None
+    target: tuple[float, float] | None = None
     bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
     @property
@@ -204,7 +190,8 @@ class MachinePlan(PlanAgain):
 
     @cached_property
     def _deviations(self) -> tuple[Floats, Floats] | None:
-        return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, self.half)
+        half = None if self.target is None else self.target[1]
+        return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, half)
 
     def expected(self, quick: bool = False) -> float | None:
         found = self._deviations
@@ -236,27 +223,32 @@ class MachinePlan(PlanAgain):
 
     @property
     def scale(self) -> tuple[float, str] | None:
-        if self.half is None:
+        if self.target is None:
             return 2.0, "the distance between the targets of two classes, -1 and 1"
-        return 2 * self.half, "the distance between the bounds of the target"
+        return 2 * self.target[1], "the distance between the bounds of the target"
 
     @property
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
-    def shared(self, noisy: tuple[int, ...], certificate: Certificate) -> Parts:
-        """The parts of a release that do not depend on the task."""
-        return {
-            "coefficients": self.solver.coefficients(noisy),
-            "spread": self.solver.spread(noisy),
-            "inputs": self.inputs,
-            "features": self.features,
-            "loss": self.solver.terms.loss.name,
-            "certificate": certificate,
-            "size": self.size,
-            "noise": self.solver.noise,
-            "about": dict(self.about) | stamp(),
-        }
+    def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
+        """The release around the mechanism's output: post-processing."""
+        center, half = self.target or (0.0, 1.0)
+        return ReleasedPredictor(
+            task="classification" if self.target is None else "regression",
+            center=center,
+            half_width=half,
+            classes=self.classes,
+            coefficients=self.solver.coefficients(noisy),
+            spread=self.solver.spread(noisy),
+            inputs=self.inputs,
+            features=self.features,
+            loss=self.solver.terms.loss.name,
+            certificate=certificate,
+            size=self.size,
+            noise=self.solver.noise,
+            about=dict(self.about) | stamp(),
+        )
 
 
 @planner
@@ -272,7 +264,7 @@ def machine_plan(
     grouped: bool,
     classes: tuple[object, ...],
     functions: int | None,
-    half: float | None = None,
+    target: tuple[float, float] | None = None,
 ) -> MachinePlan:
     """The plan of a machine.
 
@@ -291,7 +283,7 @@ def machine_plan(
         Whether a unit may have several records.
     functions : int or None
         Number of decision functions; None for a regression.
-    half : float, optional
+    target : (float, float), optional
         As in `MachinePlan`.
 
     Raises
@@ -311,7 +303,7 @@ def machine_plan(
     )  # fmt: skip
     worked = _solver(solver, solving.penalty, terms, functions is None)
     unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
-    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, half)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target)
 
 
 def _features(

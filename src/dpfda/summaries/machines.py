@@ -19,17 +19,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.publication import NAMED, Paying, Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import (
-    cells_in,
-    column_of,
-    opened,
-    refuse_kinds,
-    shape_of,
-)
-from dpfda.records.features import (
-    InputBox,
-    embedded,
-)
+from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
+from dpfda.records.features import InputBox, embedded
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.releases.predictor import ReleasedPredictor
@@ -39,10 +30,7 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.machine_plan import Features, MachinePlan, Solving, machine_plan
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Domain
-from dpfda.summaries.solvers import (
-    Budget,
-    Labelled,
-)
+from dpfda.summaries.solvers import Budget, Labelled
 
 # Rows whose products are formed, and whose features, at a time: public numbers.
 BLOCK, EMBEDDED = 1024, 2**16
@@ -53,6 +41,7 @@ class KernelMachine(Estimator):
 
     gathered: ClassVar = {**Estimator.gathered, "features": (Features,), "solver": (Solving,)}
 
+    release_: ReleasedPredictor
     bounds: Any
     loss: Any
     solver: Any
@@ -65,10 +54,8 @@ class KernelMachine(Estimator):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            noisy, certificate = publish_machine(prepared, self.paying())
-            plan = prepared.plan
-            self.release_ = self._release(plan, noisy, certificate)
-        self.n_features_in_ = plan.features.inputs
+            self.release_ = prepared.plan.assemble(*publish_machine(prepared, self.paying()))
+        self.n_features_in_ = prepared.plan.features.inputs
         self._set_feature_names(X, groups)
 
     def plan(self, n: int, inputs: int | None = None) -> MachinePlan:
@@ -155,11 +142,11 @@ class KernelMachine(Estimator):
         return machine_plan(
             guarantee, units, settings=self.settings, loss=loss, inputs=inputs, features=self.features,
             solving=Solving.of(self.solver), grouped=groups is not None, classes=classes,
-            functions=self._functions(classes), half=self._half(),
+            functions=self._functions(classes), target=self._target(),
         )  # fmt: skip
 
-    def _half(self) -> float | None:
-        """Half of the distance between the bounds of the target; None of a classification."""
+    def _target(self) -> tuple[float, float] | None:
+        """Middle of the bounds of the target, and half of their distance; None for classes."""
         return None
 
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
@@ -169,11 +156,6 @@ class KernelMachine(Estimator):
     def _functions(self, classes: tuple[object, ...]) -> int | None:
         """Number of decision functions, from public numbers; None for a regression."""
         return None
-
-    def _release(
-        self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate
-    ) -> ReleasedPredictor:
-        raise NotImplementedError
 
     def decision_points(self, X: object) -> tuple[Floats, NDArray[np.bool_]]:
         """Points (q, d) to evaluate the release at, and which are numbers; checks fit and shape.

@@ -341,12 +341,7 @@ class PrivateMean(InBlocks):
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             summation, matrix, codes = self._opened(settings, values, basis, groups)
-            total = summation.empty()
-            if codes is None:
-                summation.add(total, matrix)
-            else:
-                summation.add_units(total, matrix, codes)
-            return Summed(summation, total)
+            return Summed(summation, summation.of_records(matrix, codes))
         curves, groups = unit_curves(settings, basis, values, groups, progress)
         summation = Summation.of(self._plan(basis, curves.usable.size, groups, settings))
         total = summation.empty()

@@ -21,7 +21,7 @@ from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, Prepared, charge, publish
+from dpfda.publication import MeanPlan, Plan, Prepared, charge, publish
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
@@ -58,14 +58,17 @@ class PooledSum(ABC):
         No number that is made of one unit's integers is larger.
     rule : dict
         What makes integers of records, as JSON types: holders whose rules differ do not add up.
-    invalid : str
-        As in `dpfda.Reading`.
+    settings : Settings
+        How records are read.
+    plan : Plan
+        On the columns of all holders.
     """
 
     numbers: int
     largest: int
     rule: dict[str, object]
-    invalid: str
+    settings: Settings
+    plan: Plan
 
     @abstractmethod
     def read(self, X: Records, y: Labels = None) -> Rows:
@@ -99,9 +102,20 @@ class PooledSum(ABC):
     def publish(self, total: IntegerSum, ledger: object = None) -> object:
         """Charge, draw and release the total of all holders; the ledger as an estimator takes it."""
 
-    @abstractmethod
     def describe(self) -> str:
         """The bound on one unit, and where it lies, in words."""
+        return f"{self.plan.bounded['description']}; {self.plan.functions}"
+
+    @property
+    def invalid(self) -> str:
+        """What becomes of records that cannot be used."""
+        return self.settings.reading.invalid
+
+    @property
+    def curves_read(self) -> list[object]:
+        """How curves are read, as JSON types."""
+        reading = self.settings.reading
+        return [reading.missing, reading.invalid, bool(reading.standardize)]
 
     @property
     def stated_basis(self) -> Any:
@@ -163,7 +177,7 @@ class PooledMean(PooledSum):
     summation: Summation
 
     @property
-    def plan(self) -> MeanPlan:
+    def plan(self) -> MeanPlan:  # type: ignore[override]
         """The plan on the columns of all holders."""
         return self.summation.plan
 
@@ -174,10 +188,6 @@ class PooledMean(PooledSum):
     @property
     def thresholds(self) -> bool:
         return bool((self.plan.public_design or self.plan.trial).thresholds)
-
-    @property
-    def invalid(self) -> str:  # type: ignore[override]
-        return self.settings.reading.invalid
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
@@ -194,16 +204,15 @@ class PooledMean(PooledSum):
 
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
-        placed, reading = self.plan.on_grid, self.settings.reading
-        how = [reading.missing, reading.invalid, bool(reading.standardize)]
+        placed = self.plan.on_grid
         if placed is None:
             made = [self.numbers, repr(self.plan.ball), self.plan.bound.to_json()]
-            return {"reading": how, "integers": [*made, self.plan.basis.to_json()]}
+            return {"reading": self.curves_read, "integers": [*made, self.plan.basis.to_json()]}
         rule = placed.rule
         arrays = rule.center, rule.half_widths, rule.weights
         numbers = (np.asarray(each, dtype="<f8") for each in arrays)
         made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
-        return {"reading": how, "integers": made}
+        return {"reading": self.curves_read, "integers": made}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         curves = self._curves(self._handed(X))
@@ -215,25 +224,20 @@ class PooledMean(PooledSum):
         return total
 
     def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
-        if groups is not None and not isinstance(X, LongCurves):
-            return super().total(X, groups)
-        total = self.summation.empty()
         with np.errstate(all="ignore"):
             if isinstance(X, LongCurves):
+                total = self.summation.empty()
                 self.summation.add_curves(total, self._curves(X, groups))
-            else:
-                # Records that are units are added up where they lie.
-                self.summation.add(total, self.summation.matrix(self._handed(X)))
-        return total
+                return total
+            matrix = self.summation.matrix(self._handed(X))
+            codes = units_of(groups, len(matrix), self.invalid, in_order=False)[0]
+            return self.summation.of_records(matrix, codes)
 
     def _handed(self, X: object) -> Any:
         return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]
 
     def _curves(self, values: object, groups: object = None) -> Curves:
         return unit_curves(self.settings, self.plan.basis, values, groups)[0]
-
-    def describe(self) -> str:
-        return f"{self.plan.bounded['description']}; {self.plan.functions}"
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         if self.plan.neighbours is Neighbours.ADD_REMOVE:
@@ -250,14 +254,13 @@ class PooledDensity(PooledSum):
 
     Parameters
     ----------
+    settings : Settings
     plan : DensityPlan
         Its cells are the same for all holders.
-    invalid : str
-        As in `dpfda.Reading`.
     """
 
+    settings: Settings
     plan: DensityPlan
-    invalid: str
     largest = 1 << EXPONENT
 
     @property
@@ -282,9 +285,6 @@ class PooledDensity(PooledSum):
         count = len(index) if codes is None else int(codes.max(initial=-1)) + 1
         weights = cell_weights(index, usable, codes, self.cells.size, EXPONENT)
         return IntegerSum(self.numbers).add_totals(weights, count)
-
-    def describe(self) -> str:
-        return f"one cell a unit; {self.cells.describe()}"
 
     def prepared(self, total: IntegerSum) -> Prepared[DensityPlan, IntegerSum]:
         """The total with the plan for the units that came, before anything is charged. Private."""
@@ -336,10 +336,6 @@ class PooledCovariance(PooledSum):
         return cls(settings, plan)
 
     @property
-    def invalid(self) -> str:  # type: ignore[override]
-        return self.settings.reading.invalid
-
-    @property
     def stated_basis(self) -> Any:
         return self.plan.basis
 
@@ -358,11 +354,10 @@ class PooledCovariance(PooledSum):
 
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
-        plan, reading = self.plan, self.settings.reading
+        plan = self.plan
         center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
         made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
-        how = [reading.missing, reading.invalid, bool(reading.standardize)]
-        return {"reading": how, "integers": [*made, plan.basis.to_json()]}
+        return {"reading": self.curves_read, "integers": [*made, plan.basis.to_json()]}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         basis = self.plan.basis
@@ -374,9 +369,6 @@ class PooledCovariance(PooledSum):
 
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
-
-    def describe(self) -> str:
-        return f"{self.plan.bounded['description']}; {self.plan.functions}"
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         from dpfda.publication.covariances import release_covariance, released_count

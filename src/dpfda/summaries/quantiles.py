@@ -244,6 +244,12 @@ class QuantilesPlan(PlanAgain):
     unit: str
     size: int | None
     about: Mapping[str, Any]
+    scale = 1.0, "all units"
+    noise_words = "exponential: drawn by how well they divide the data, exactly"
+    error_words = (
+        "root mean square distance of the share of units below a quantile from its level, where units "
+        "lie densely; the largest of the levels"
+    )
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -276,23 +282,8 @@ class QuantilesPlan(PlanAgain):
         return None if self.n is None else float(spreads(self.law, self.n).max())
 
     @property
-    def error_words(self) -> str:
-        return (
-            "root mean square distance of the share of units below a quantile from its level, where "
-            "units lie densely; the largest of the levels"
-        )
-
-    @property
     def error_axis(self) -> str:
         return f"error of the share\nof {self.unit}s below"
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return 1.0, "all units"
-
-    @property
-    def noise_words(self) -> str:
-        return "exponential: drawn by how well they divide the data, exactly"
 
     def remade(self, guarantee: Guarantee, n: int) -> QuantilesPlan:
         """The plan for another guarantee and number of units."""

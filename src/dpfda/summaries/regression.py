@@ -13,10 +13,9 @@ from sklearn.utils import Tags
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
-from dpfda.privacy.certificates import Certificate
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
-from dpfda.summaries.machine_plan import MachinePlan, Solving
+from dpfda.summaries.machine_plan import Solving
 from dpfda.summaries.machines import KernelMachine, column, numbers
 from dpfda.summaries.settings import Reading
 
@@ -78,7 +77,6 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     """
 
     losses = LOSSES
-    release_: ReleasedPredictor
 
     def __init__(
         self,
@@ -131,8 +129,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _middle(self) -> tuple[float, float]:
-        """Center and half width of the target bounds."""
+    def _target(self) -> tuple[float, float]:
         if self.target_bounds is None:
             raise ParameterError(
                 "target_bounds",
@@ -149,23 +146,8 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
             )
         return center, half
 
-    def _half(self) -> float:
-        return self._middle()[1]
-
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
-        center, half = self._middle()
+        center, half = self._target()
         values = numbers(column(y, count), self.settings.reading.invalid)
         scaled = np.clip((values - center) / half, -1.0, 1.0)
         return np.where(np.isfinite(values), scaled, np.nan), ()
-
-    def _release(
-        self, plan: MachinePlan, noisy: tuple[int, ...], certificate: Certificate
-    ) -> ReleasedPredictor:
-        center, half = self._middle()
-        return ReleasedPredictor(
-            task="regression",
-            center=center,
-            half_width=half,
-            classes=(),
-            **plan.shared(noisy, certificate),
-        )

@@ -119,6 +119,10 @@ class PooledPlan(TablePlan):
     bounds: tuple[float, float]
     about: Mapping[str, object]
     designed: int
+    error_words = (
+        "root mean square at a point, from the mean of the population, sampling included, for smooth"
+        " means and observations spread evenly"
+    )
 
     @property
     def size(self) -> int | None:  # type: ignore[override]
@@ -150,15 +154,8 @@ class PooledPlan(TablePlan):
         return expected_table(cells, law, 1 / UNIT / self.designed, float(self.designed))
 
     @property
-    def error_words(self) -> str:
-        return (
-            "root mean square at a point, from the mean of the population, sampling included, for smooth"
-            " means and observations spread evenly"
-        )
-
-    @property
     def noise_words(self) -> str:
-        return self.table.law.describe().replace("coefficients", "cells")
+        return self.table.described
 
 
 def plan_pooled(estimator: PrivateMean, n: int) -> PooledPlan:

@@ -15,14 +15,7 @@ from dpfda.bounds import L1Ball
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.embedding import (
-    Rows,
-    product,
-    project,
-    quantised,
-    transform,
-    transform_matrix,
-)
+from dpfda.numerics.embedding import Rows, product, project, quantised, transform, transform_matrix
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.gridsums import GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
@@ -30,12 +23,7 @@ from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
-from dpfda.records.curves import (
-    check_orientation,
-    refuse_unusable,
-    shape_limits,
-    sums_in_order,
-)
+from dpfda.records.curves import check_orientation, refuse_unusable, shape_limits, sums_in_order
 from dpfda.summaries.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
@@ -137,6 +125,15 @@ class Summation:
             return
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
+
+    def of_records(self, matrix: Cells, codes: Integers | None) -> IntegerSum:
+        """The sum over the records of a matrix, or over their units where these have numbers."""
+        total = self.empty()
+        if codes is None:
+            self.add(total, matrix)
+        else:
+            self.add_units(total, matrix, codes)
+        return total
 
     def add_units(self, total: IntegerSum, matrix: Cells, codes: Integers) -> None:
         """Add privacy units, each the average of its usable records in the order of the rows.

@@ -55,15 +55,15 @@ class SurvivalPlan(TablePlan):
     designed: int | None
     about: Mapping[str, object]
     simulated: ClassVar[bool] = True
+    scale = 1.0, "all of the persons"
 
     @property
     def tuning(self) -> dict[str, object]:
-        said = self.table.law.describe().replace("coefficients", "cells")
-        return {"name": "life table", "cells": self.cells.count, "noise": said}
+        return {**self.table.tuning, "noise": self.table.described}
 
     @property
     def noise_words(self) -> str:
-        return f"life table: {self.tuning['noise']}"
+        return f"life table: {self.table.described}"
 
     # What to expect.
 
@@ -90,10 +90,6 @@ class SurvivalPlan(TablePlan):
             return None
         bands = [made.band(level) for made in self._simulated(QUICK)]
         return float(np.mean([band.upper - band.lower for band in bands])) / 2
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return 1.0, "all of the persons"
 
     def _simulated(self, count: int) -> list[ReleasedSurvival]:
         """Releases of a made-up table with simulated noise; of the first group, where there are any."""

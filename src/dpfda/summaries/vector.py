@@ -13,12 +13,7 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
 from dpfda.numerics.native_arrays import is_native, is_plain
 from dpfda.numerics.parameters import shown
-from dpfda.publication.together import (
-    OneDraw,
-    equal_share,
-    publish_in_one_draw,
-    publish_together,
-)
+from dpfda.publication.together import OneDraw, equal_share, publish_in_one_draw, publish_together
 from dpfda.records.containers import shape_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of

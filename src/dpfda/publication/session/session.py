@@ -35,25 +35,14 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import (
-    ParameterError,
-    SessionError,
-    StorageError,
-)
+from dpfda.numerics.errors import ParameterError, SessionError, StorageError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import MeanPlan, Prepared, pay
 from dpfda.publication.charging import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.queries import (
-    Posed,
-    Query,
-    inner_with,
-    integral_over,
-    pose,
-    value_at,
-)
+from dpfda.publication.session.queries import Posed, Query, inner_with, integral_over, pose, value_at
 from dpfda.publication.session.records import (
     answer_to_json,
     checked_header,

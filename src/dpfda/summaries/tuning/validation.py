@@ -14,10 +14,9 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import flag, whole
-from dpfda.publication import MeanPlan
-from dpfda.records import curves_from_array, standardized, units
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import unit_codes
+from dpfda.summaries.curves import unit_curves
 from dpfda.summaries.mean import PrivateMean
 
 
@@ -187,25 +186,12 @@ def _score(
     exact = prepared.total.with_noise([0] * design.components, design.thresholds)
     means = np.array([float(value) for value in exact]) * unit
     curve = plan.bound.center_on(basis.grid_points) + functions @ design.coefficients(means)
-    targets = _targets(candidate, plan, values[left], None if labels is None else labels[left])
-    distance = float(np.mean((curve - targets) ** 2 @ basis.weights))
+    # As the candidate reads them, without clipping; one a unit.
+    groups = None if labels is None else labels[left]
+    targets, _ = unit_curves(candidate.settings, basis, values[left], groups)
+    distance = float(np.mean((curve - targets.values[targets.usable]) ** 2 @ basis.weights))
     if not private:
         return distance
     # What one unit of noise on each component does to the curve.
     moves = design.coefficients(np.eye(design.components)) @ functions.T * unit
     return distance + float(design.noise.variances() @ (moves**2 @ basis.weights))
-
-
-def _targets(candidate: PrivateMean, plan: MeanPlan, values: Floats, labels: object) -> Floats:
-    """Curves left out as the candidate reads them, without clipping; one a unit."""
-    grid, weights = plan.basis.grid_points, plan.basis.weights
-    curves = curves_from_array(
-        values, grid, candidate.settings.reading.missing, candidate.settings.reading.invalid
-    )
-    if candidate.settings.reading.standardize:
-        curves = standardized(curves, weights)
-    if labels is not None:
-        curves = units(
-            curves, unit_codes(labels, curves.usable.size, candidate.settings.reading.invalid)
-        )
-    return np.asarray(curves.values[curves.usable])
