@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -173,10 +172,12 @@ class MeanPlan(MeanDesign):
 class PlanOfMeans(Plan):
     """A plan that is made of plans of means, and says what one of them says but for what it adds."""
 
+    parts: Mapping[str, MeanPlan]
+
     @property
-    @abstractmethod
     def one(self) -> MeanPlan:
-        """The plan of one mean: guarantee, bound and basis are the same for all."""
+        """The plan of one mean, the first: guarantee, bound and basis are the same for all."""
+        return next(iter(self.parts.values()))
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -13,25 +12,19 @@ from dpfda.bases.scales import Scale
 from dpfda.mechanisms.design.quantiles import PART_BITS, QuantileLaw
 from dpfda.mechanisms.design.zoom import Zoom
 from dpfda.noise import NoiseLaw
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Integers
 from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
 from dpfda.publication.charging import NAMED, Paying, charge, recomputed
+from dpfda.records.points import PlacedPoints
 
 # On counts at a chosen place, and on counts where none is chosen.
 Noises = tuple[NoiseLaw, NoiseLaw]
 Draw = Callable[[NoiseLaw], Sequence[int]]
 
 
-class Placed(Protocol):
-    """Units of an interval, by their shares of any cells. Private."""
-
-    def shares(self, cells: CellGrid) -> list[int]:
-        """Sum over units of their shares of each cell, in units of 2^-20."""
-
-
 def publish_zoomed(
-    units: Placed,
+    units: PlacedPoints,
     zoom: Zoom,
     noises: Noises,
     certificate: Certificate,
@@ -42,7 +35,7 @@ def publish_zoomed(
 
     Parameters
     ----------
-    units : Placed
+    units : PlacedPoints
         Private.
     zoom : Zoom
         How the interval is chosen.
@@ -67,7 +60,7 @@ def publish_zoomed(
 
 
 def zoomed(
-    units: Placed, zoom: Zoom, noises: Noises, draw: Draw
+    units: PlacedPoints, zoom: Zoom, noises: Noises, draw: Draw
 ) -> tuple[Scale | None, tuple[int, ...]]:
     """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
     fine = units.shares(zoom.fine)
@@ -82,7 +75,7 @@ def zoomed(
     return None, _added(units, cells, draw(unplaced))
 
 
-def _added(units: Placed, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
+def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(a) + int(b) for a, b in zip(units.shares(cells), noise, strict=True))
 
 
@@ -92,18 +85,8 @@ def _largest(scores: Sequence[int], noise: Sequence[int]) -> int:
     return noisy.index(max(noisy))
 
 
-class Ranked(Protocol):
-    """Points of units on an interval. Private."""
-
-    def __len__(self) -> int:
-        """Number of points."""
-
-    def ranked(self, places: Callable[[Floats], Integers]) -> tuple[Integers, Integers]:
-        """Places where there are points, and the shares of all units up to each."""
-
-
 def publish_quantiles(
-    units: Ranked,
+    units: PlacedPoints,
     points: PublicPoints,
     law: QuantileLaw,
     size: int | None,
@@ -115,7 +98,7 @@ def publish_quantiles(
 
     Parameters
     ----------
-    units : Ranked
+    units : PlacedPoints
         Private.
     points : PublicPoints
     law : QuantileLaw

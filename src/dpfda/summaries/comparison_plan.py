@@ -55,10 +55,6 @@ class ComparisonPlan(PlanOfMeans):
     design_size: int | None = None
 
     @property
-    def one(self) -> MeanPlan:
-        return next(iter(self.parts.values()))
-
-    @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
         return {**self.one.about, "summary": "mean curves of groups"}
 

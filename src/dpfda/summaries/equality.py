@@ -233,11 +233,6 @@ class TestPlan(PlanOfMeans):
     look_for: str
 
     @property
-    def one(self) -> MeanPlan:
-        """Of one of the groups: grid, bound and cells are the same for all."""
-        return next(iter(self.parts.values()))
-
-    @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged: without delta where the noise needs none."""
         return statistic_noise(self.asked)[1]
