@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real
@@ -104,7 +104,7 @@ def table(plan: Plan, ratio: Ratio) -> list[dict[str, float | None]] | None:
     return rows
 
 
-def with_epsilon(guarantee: Guarantee, epsilon: object) -> Guarantee:
+def with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
     """The guarantee with another epsilon."""
     if isinstance(guarantee, ZeroConcentratedDP):
         raise ParameterError("epsilon", "be left out of a plan by rho", f"{epsilon}", "Pass guarantee=.")

@@ -308,10 +308,9 @@ class PrivateComparison(Estimator):
         parts = []
         with np.errstate(all="ignore"):
             for part, chosen in zip(plan.parts.values(), rows, strict=True):
-                pool = PooledMean(settings, Summation.of(part))
-                none = not chosen.any()
-                total = pool.summation.empty() if none else pool.total(*_part(values, groups, chosen))
-                parts.append(pool.summation.prepared(total))
+                one, none = PooledMean(settings, Summation.of(part)), not chosen.any()
+                total = one.summation.empty() if none else one.total(*_part(values, groups, chosen))
+                parts.append(one.summation.prepared(total))
         return names, parts
 
     def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
