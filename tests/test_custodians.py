@@ -32,9 +32,9 @@ from dpfda.testing import exact_totals
 
 pytest.importorskip("cryptography")
 
+from dpfda.publication.covariances import Stage
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
 from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled, words
-from dpfda.publication.covariances import Stage
 from dpfda.summaries.deviations import outer_sum
 from dpfda.summaries.written import estimator_from, written_parameters
 

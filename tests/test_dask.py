@@ -21,9 +21,9 @@ from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.covariances import Stage
 from dpfda.records.labels import read_keys
 from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
-from dpfda.publication.covariances import Stage
 from dpfda.summaries.deviations import outer_sum
 from dpfda.summaries.matrix_noise import Center
 from dpfda.testing import exact_totals
