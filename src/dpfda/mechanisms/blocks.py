@@ -44,8 +44,8 @@ def block_design(
     if not equal and blocks.size > 1 and problem.norm == "l2":
         relative = _matched(problem, blocks, prior)
     noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
-    shrinkage = wiener(prior, problem.noise_power(noise.variances()))
-    return Design(mechanism, parameters, noise, shrinkage if shrink else np.ones(components))
+    factors = problem.shrinkage(noise) if shrink else np.ones(components)
+    return Design(mechanism, parameters, noise, factors)
 
 
 def _matched(problem: Problem, blocks: Integers, prior: Floats) -> Floats:

@@ -55,7 +55,7 @@ def knorm_on_body(
     if count > len(sizes):
         raise ParameterError("block sizes", f"add up to at most {len(sizes)} components", f"{count}")
     noise = body_noise(kind, sizes[:count], problem.guarantee)
-    return _shrunk(problem, mechanism, {**parameters, "block_sizes": [count]}, noise)
+    return Design.shrunk(problem, mechanism, {**parameters, "block_sizes": [count]}, noise)
 
 
 def laplace_design(
@@ -77,7 +77,7 @@ def laplace_design(
         return np.asarray(np.cbrt(widths / factors**2) if kind == "box" else np.sqrt(widths / factors))
 
     made = _settled(problem, count, noise, best) if matched else noise(np.ones(count))
-    return _shrunk(problem, mechanism, {**parameters, "components": count}, made)
+    return Design.shrunk(problem, mechanism, {**parameters, "components": count}, made)
 
 
 def gaussian_design(problem: Problem, mechanism: str, calibration: str) -> Design:
@@ -93,7 +93,7 @@ def gaussian_design(problem: Problem, mechanism: str, calibration: str) -> Desig
         if kind == "box"
         else noise(widths)
     )
-    return _shrunk(problem, mechanism, {"calibration": calibration}, made)
+    return Design.shrunk(problem, mechanism, {"calibration": calibration}, made)
 
 
 def _body(problem: Problem) -> tuple[BodyNorm, tuple[int, ...]]:
@@ -115,13 +115,5 @@ def _settled(
     """Scales and shrinkage in turn, a few rounds; any scales are private."""
     made = noise(np.ones(count))
     for _ in range(ROUNDS):
-        factors = wiener(problem.prior[: made.components], problem.noise_power(made.variances()))
-        made = noise(best(np.maximum(factors, FLOOR)))
+        made = noise(best(np.maximum(problem.shrinkage(made), FLOOR)))
     return made
-
-
-def _shrunk(
-    problem: Problem, mechanism: str, parameters: Mapping[str, object], noise: NoiseLaw
-) -> Design:
-    power = problem.noise_power(noise.variances())
-    return Design(mechanism, parameters, noise, wiener(problem.prior[: noise.components], power))

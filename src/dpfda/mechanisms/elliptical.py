@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.mechanisms.protocol import Design, Problem, wiener
+from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import elliptical_noise
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import PureDP
@@ -76,9 +76,8 @@ class StudentT:
         if degrees is None:
             degrees = size + 4 if isinstance(problem.guarantee, PureDP) else 10
         noise = elliptical_noise(size, problem.width, problem.guarantee, "student-t", int(degrees))
-        power = problem.noise_power(noise.variances())
         parameters = {"components": size, "degrees": int(degrees)}
-        return Design(self.name, parameters, noise, wiener(problem.prior[:size], power))
+        return Design.shrunk(problem, self.name, parameters, noise)
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,7 @@ class MultivariateLaplace:
         """Scale and Wiener shrinkage."""
         size = int(problem.prior.size)
         noise = elliptical_noise(size, problem.width, problem.guarantee, "laplace")
-        power = problem.noise_power(noise.variances())
-        return Design(self.name, {"components": size}, noise, wiener(problem.prior, power))
+        return Design.shrunk(problem, self.name, {"components": size}, noise)
 
 
 def _candidates(largest: int) -> list[int]:
@@ -120,8 +118,7 @@ def _candidates(largest: int) -> list[int]:
 
 def _error(problem: Problem, design: Design) -> float:
     power = problem.noise_power(design.noise.variances())
-    kept = problem.prior[: design.components]
-    return float(np.sum(wiener(kept, power) * power) + problem.prior[design.components :].sum())
+    return float(np.sum(design.shrinkage * power) + problem.prior[design.components :].sum())
 
 
 def _infinite_dimensions(name: str) -> RefusedMechanismError:

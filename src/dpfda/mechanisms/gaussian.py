@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,9 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.mechanisms.bodies import gaussian_design
-from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent, wiener
+from dpfda.mechanisms.protocol import (
+    Design,
+    Problem,
+    check_penalty,
+    kernel_scales,
+    rkhs_shrinkage,
+    smoothing_exponent,
+)
 from dpfda.noise import gaussian_noise
-from dpfda.numerics.errors import InfiniteSensitivityError, ParameterError
+from dpfda.numerics.errors import InfiniteSensitivityError
 from dpfda.privacy.guarantees import PureDP
 
 
@@ -51,8 +57,7 @@ class Gaussian:
             return gaussian_design(problem, self.name, self.calibration)
         shape = np.ones(problem.prior.size)
         noise = gaussian_noise(shape, problem.width, problem.guarantee, self.calibration)
-        shrinkage = wiener(problem.prior, problem.noise_power(noise.variances()))
-        return Design(self.name, {"calibration": self.calibration}, noise, shrinkage)
+        return Design.shrunk(problem, self.name, {"calibration": self.calibration}, noise)
 
     def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterator[Design]:
         """Its design, wherever privacy is not pure."""
@@ -103,8 +108,7 @@ class GaussianProcess:
         """Kernel-shaped scales and RKHS factors."""
         eta = smoothing_exponent(problem.decay, 1.0) if self.eta is None else float(self.eta)
         penalty = 1 / problem.signal if self.penalty is None else float(self.penalty)
-        if not (math.isfinite(eta) and math.isfinite(penalty) and penalty >= 0):
-            raise ParameterError("eta and penalty", "be finite with penalty >= 0", f"{eta}, {penalty}")
+        check_penalty(eta, penalty)
         if penalty == 0 or eta < 0.5:
             raise InfiniteSensitivityError(
                 "eta and penalty",
@@ -113,7 +117,7 @@ class GaussianProcess:
                 "Outside it no scale of this noise gives any guarantee.",
                 "Mirshani, Reimherr & Slavkovic 2019, Theorem 3.1",
             )
-        relative = (problem.eigenvalues**eta + penalty) / problem.eigenvalues ** (eta - 0.5)
+        relative = kernel_scales(problem.eigenvalues, eta, penalty)
         noise = gaussian_noise(relative, problem.width, problem.guarantee, self.calibration)
         parameters = {"eta": eta, "penalty": penalty, "calibration": self.calibration}
         return Design(self.name, parameters, noise, rkhs_shrinkage(problem.eigenvalues, eta, penalty))

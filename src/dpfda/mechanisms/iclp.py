@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from dpfda.mechanisms.protocol import Design, Problem, rkhs_shrinkage, smoothing_exponent
+from dpfda.mechanisms.protocol import (
+    Design,
+    Problem,
+    check_penalty,
+    kernel_scales,
+    rkhs_shrinkage,
+    smoothing_exponent,
+)
 from dpfda.noise import knorm_noise
-from dpfda.numerics.errors import InfiniteSensitivityError, ParameterError
+from dpfda.numerics.errors import InfiniteSensitivityError
 
 
 @dataclass(frozen=True)
@@ -62,25 +68,19 @@ class ICLP:
     def design(self, problem: Problem) -> Design:
         """Kernel-shaped Laplace scales and RKHS factors."""
         eta = smoothing_exponent(problem.decay, 1.25) if self.eta is None else float(self.eta)
-        penalty = self._plug_in(problem, eta) if self.penalty is None else float(self.penalty)
+        plugged = problem.signal ** -(eta if problem.norm == "l1" else 1.0)
+        penalty = float(plugged if self.penalty is None else self.penalty)
         _check(problem, eta, penalty)
         shrinkage = rkhs_shrinkage(problem.eigenvalues, eta, penalty)
-        # Scale b_j / s_j on the raw coefficients; written so that it does not divide 0 by 0.
-        relative = (problem.eigenvalues**eta + penalty) / problem.eigenvalues ** (eta - 0.5)
+        # Scale b_j / s_j on the raw coefficients.
+        relative = kernel_scales(problem.eigenvalues, eta, penalty)
         sizes = (1,) * problem.eigenvalues.size
         noise = knorm_noise(sizes, relative, problem.norm, problem.width, problem.guarantee)
         return Design(self.name, {"eta": eta, "penalty": penalty}, noise, np.asarray(shrinkage))
 
-    @staticmethod
-    def _plug_in(problem: Problem, eta: float) -> float:
-        return float(problem.signal ** -(eta if problem.norm == "l1" else 1.0))
-
 
 def _check(problem: Problem, eta: float, penalty: float) -> None:
-    if not (math.isfinite(eta) and math.isfinite(penalty) and penalty >= 0):
-        raise ParameterError(
-            "eta and penalty", "be finite with penalty >= 0", f"eta={eta}, penalty={penalty}"
-        )
+    check_penalty(eta, penalty)
     if penalty == 0:
         raise InfiniteSensitivityError(
             "penalty",
@@ -90,13 +90,9 @@ def _check(problem: Problem, eta: float, penalty: float) -> None:
             "Lin & Reimherr 2023, Theorem 6",
         )
     # Sum or supremum over j of lambda_j^(2 eta - 1): l2 ball or l1 ball.
-    slowest = 0.0 if problem.norm == "l1" else 1.0
     exponent = 2 * eta - 1
-    diverges = exponent < 0 or (
-        problem.norm == "l2"
-        and (exponent == 0 or (problem.decay is not None and exponent * problem.decay <= slowest))
-    )
-    if diverges:
+    slow = exponent == 0 or (problem.decay is not None and exponent * problem.decay <= 1)
+    if exponent < 0 or (problem.norm == "l2" and slow):
         raise InfiniteSensitivityError(
             "eta",
             "be large enough for a finite sensitivity",

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.mechanisms.protocol import Design, Problem
+from dpfda.mechanisms.protocol import Design, Problem, check_penalty, smoothing_exponent
 from dpfda.noise import knorm_noise
-from dpfda.numerics.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,10 @@ class ICLPL1:
 
     def design(self, problem: Problem) -> Design:
         """Integer thresholds, kernel-shaped scales, no shrinkage."""
-        eta = self._exponent(problem) if self.eta is None else float(self.eta)
+        # 2 + 2 / a, twice that of the smoothed estimate.
+        eta = 2 * smoothing_exponent(problem.decay, 1.25) if self.eta is None else float(self.eta)
         penalty = 2 / problem.signal if self.penalty is None else float(self.penalty)
-        if not (math.isfinite(eta) and math.isfinite(penalty) and penalty > 0):
-            raise ParameterError(
-                "eta and penalty", "be finite with penalty > 0", f"eta={eta}, penalty={penalty}"
-            )
+        check_penalty(eta, penalty, positive=True)
         levels = penalty / (2 * problem.eigenvalues ** (eta / 2))
         kept = max(1, int(np.sum(levels < 1)))
         sizes = (1,) * kept
@@ -71,9 +68,3 @@ class ICLPL1:
         thresholds = tuple(math.floor(min(float(level), 1.0) * largest) for level in levels[:kept])
         parameters = {"eta": eta, "penalty": penalty, "components": kept}
         return Design(self.name, parameters, noise, np.ones(kept), thresholds)
-
-    @staticmethod
-    def _exponent(problem: Problem) -> float:
-        if problem.decay is None:
-            return 2.5
-        return 2.0 if math.isinf(problem.decay) else 2 + 2 / problem.decay

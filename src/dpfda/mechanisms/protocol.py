@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -157,6 +157,10 @@ class Problem:
         """Grid-unit variances on the sum, as variances on the mean in units of squared radius."""
         return np.asarray(variances / (float(self.ball.radius) * self.size) ** 2)
 
+    def shrinkage(self, noise: NoiseLaw) -> Floats:
+        """Factors for noise on the leading coefficients that minimise the expected squared error."""
+        return wiener(self.prior[: noise.components], self.noise_power(noise.variances()))
+
     @property
     def signal(self) -> float:
         """The n epsilon^2 of the plug-in rules, with rho read as epsilon^2 / 2."""
@@ -267,6 +271,13 @@ class Design:
                 "measurement", f"have {count} rows, as the noise", f"{self.measurement.matrix.shape[0]}"
             )
 
+    @classmethod
+    def shrunk(
+        cls, problem: Problem, mechanism: str, parameters: Mapping[str, object], noise: NoiseLaw
+    ) -> Self:
+        """With the factors that suit the noise best."""
+        return cls(mechanism, parameters, noise, problem.shrinkage(noise))
+
     @property
     def components(self) -> int:
         """Number of sums that get noise: leading coefficients, unless others are measured."""
@@ -357,6 +368,28 @@ class CandidateMechanism(Mechanism, Protocol):
 def wiener(prior: Floats, power: Floats) -> Floats:
     """Shrinkage that minimises the expected squared error: prior / (prior + noise)."""
     return np.asarray(prior / (prior + power))
+
+
+def check_penalty(eta: float, penalty: float, positive: bool = False) -> None:
+    """Refuse exponents and penalties that smooth nothing.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not (
+        math.isfinite(eta) and math.isfinite(penalty) and penalty >= 0 and (penalty or not positive)
+    ):
+        words = f"be finite with penalty {'>' if positive else '>='} 0"
+        raise ParameterError("eta and penalty", words, f"eta={eta}, penalty={penalty}")
+
+
+def kernel_scales(eigenvalues: Floats, eta: float, penalty: float) -> Floats:
+    """Relative scales on raw coefficients of noise shaped like the kernel, for `rkhs_shrinkage`.
+
+    lambda_j^(1/2) over the factors, written so that it does not divide 0 by 0.
+    """
+    return np.asarray((eigenvalues**eta + penalty) / eigenvalues ** (eta - 0.5))
 
 
 def rkhs_shrinkage(eigenvalues: Floats, eta: float, penalty: float) -> Floats:

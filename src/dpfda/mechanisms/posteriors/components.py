@@ -7,7 +7,7 @@ belong to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -128,17 +128,31 @@ class Fit:
 
 def component_variances(functions: int) -> list[tuple[str, Floats]]:
     """Kinds and variances (K,) of the components that do not look at the release."""
-    j, made = np.arange(1.0, functions + 1), []
+    j = np.arange(1.0, functions + 1)
+    return list(with_levels(lambda exponent, reach: (1 + (reach * j) ** 2) ** (-exponent / 2)))
+
+
+def with_levels(falling: Callable[[float, float], Floats]) -> Iterator[tuple[str, Floats]]:
+    """Kinds and variances (K,) of components of every exponent and range, each at every level.
+
+    Parameters
+    ----------
+    falling : callable
+        How variances fall, from exponent and range; they are scaled to `MEAN_SQUARE`.
+    """
     for exponent in (*SMOOTH, *ROUGH):
         kind = "smooth" if exponent in SMOOTH else f"rough{exponent:g}"
         for reach in RANGES:
-            row = (1 + (reach * j) ** 2) ** (-exponent / 2)
-            row *= MEAN_SQUARE / row.sum()
+            row = scaled(falling(exponent, reach))
             for level in LEVELS:
                 free = row.copy()
                 free[0] *= level
-                made.append((kind, free))
-    return made
+                yield kind, free
+
+
+def scaled(row: Floats) -> Floats:
+    """Variances of sum `MEAN_SQUARE`."""
+    return np.asarray(row * (MEAN_SQUARE / row.sum()))
 
 
 @lru_cache(maxsize=16)

@@ -23,6 +23,7 @@ however many there are: its weight is that of as many cells as box noise would h
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -31,16 +32,16 @@ import numpy as np
 import scipy
 
 from dpfda.bases.boxes import BoxBasis
+from dpfda.bases.cells import aliases
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.mechanisms.posteriors.components import (
     KEPT,
-    LEVELS,
     LINE,
-    MEAN_SQUARE,
     RANGES,
-    ROUGH,
     SCALES,
     SMOOTH,
+    scaled,
+    with_levels,
 )
 from dpfda.mechanisms.posteriors.curves import CONSTANT, constant_evidence
 from dpfda.noise import BoxNoise, NoiseLaw
@@ -126,7 +127,7 @@ class ImageModel:
             Standard normal numbers, one a frequency that the prior counts.
         """
         smooth = [(e, r) for e in SMOOTH for r in RANGES]
-        variances = self._variances(*smooth[kind % len(smooth)])
+        variances = scaled(self._falling(*smooth[kind % len(smooth)]))
         drawn = np.sqrt(scale * variances) * normals
         drawn[0] = level
         coarse = np.bincount(self._coarse, weights=self._gains * drawn, minlength=self.prior.measured)
@@ -140,7 +141,8 @@ class ImageModel:
     def _posterior(self, seen: Floats, noisy: Floats) -> Floats:
         """Posterior mean (K,) of the coefficients: over components and scales, by their evidence."""
         power, measured, logs, made = self.deviation**2, self.prior.measured, [], []
-        for weight, variances in self._components():
+        for kind, variances in with_levels(self._falling):
+            weight = LINE[kind]
             signal = np.bincount(self._coarse, weights=self._gains**2 * variances, minlength=measured)
             ratios = 1 + SCALES[:KEPT, None] * (signal / power)
             likelihoods = np.log(ratios).sum(axis=1) + (seen**2 / power / ratios).sum(axis=1)
@@ -179,23 +181,12 @@ class ImageModel:
         factors = np.where(lowest, 1 / inside, 0.0)[self._released]
         return np.asarray(seen[..., self._coarse[self._released]] * factors)
 
-    def _components(self) -> list[tuple[float, Floats]]:
-        made = []
-        for exponent in (*SMOOTH, *ROUGH):
-            kind = "smooth" if exponent in SMOOTH else f"rough{exponent:g}"
-            for reach in RANGES:
-                variances = self._variances(exponent, reach)
-                for level in LEVELS:
-                    free = variances.copy()
-                    free[0] *= level
-                    made.append((LINE[kind], free))
-        return made
-
-    def _variances(self, exponent: float, reach: float) -> Floats:
-        """Prior variances (F,) of a component: power at a frequency falls alike in any dimension."""
+    def _falling(self, exponent: float, reach: float) -> Floats:
+        """How prior variances (F,) fall: power at a frequency falls alike in any dimension."""
         distances = 1 + np.sqrt(self._squares)
-        row = (1 + (reach * distances) ** 2) ** (-(exponent + len(self.prior.cells) - 1) / 2)
-        return np.asarray(row * (MEAN_SQUARE / row.sum()))
+        return np.asarray(
+            (1 + (reach * distances) ** 2) ** (-(exponent + len(self.prior.cells) - 1) / 2)
+        )
 
     # Frequencies that the prior counts, on a box of indices, flattened in C order; zero is the first.
 
@@ -225,31 +216,23 @@ class ImageModel:
     @cached_property
     def _coarse(self) -> Integers:
         """Coarse frequency (F,) at which each is seen."""
-        folded = [
-            _folded(index, count)[0]
-            for index, count in zip(self._indices, self.prior.cells, strict=True)
-        ]
-        return np.asarray(np.ravel_multi_index(folded, self.prior.cells), dtype=np.int64)
+        seen = [np.where(sign == 0, 0, like)[at] for at, like, sign in self._aliases]
+        return np.asarray(np.ravel_multi_index(seen, self.prior.cells), dtype=np.int64)
 
     @cached_property
     def _gains(self) -> Floats:
         """Factor (F,) by which each is seen there; zero where no cell sees it."""
         gains = np.ones(self._coarse.size)
-        parts = zip(self._indices, self.prior.shape, self.prior.cells, strict=True)
-        for index, size, count in parts:
-            gains *= (_damping(size, count) * _folded(np.arange(size), count)[1])[index]
+        parts = zip(self._aliases, self.prior.shape, self.prior.cells, strict=True)
+        for (at, _, sign), size, count in parts:
+            gains *= (_damping(size, count) * sign)[at]
         return gains
 
-
-def _folded(frequencies: Integers, count: int) -> tuple[Integers, Floats]:
-    """Where `count` midpoints see cosines of these frequencies, and the factor of the unit functions."""
-    turns, within = np.divmod(frequencies, 2 * count)
-    coarse = np.where(within > count, 2 * count - within, within)
-    sign = np.where(turns % 2 == 1, -1.0, 1.0) * np.where(within > count, -1.0, 1.0)
-    # The constant has mean square one as it is, other cosines after a factor of the root of two.
-    factor = np.where((coarse == 0) & (frequencies > 0), math.sqrt(2.0), 1.0) * sign
-    unseen = coarse == count
-    return np.where(unseen, 0, coarse), np.where(unseen, 0.0, factor)
+    @property
+    def _aliases(self) -> Iterator[tuple[Integers, Integers, Floats]]:
+        """Along each axis: index (F,), and what cosines look like at the midpoints of the cells."""
+        parts = zip(self._indices, self.prior.shape, self.prior.cells, strict=True)
+        return ((index, *aliases(size, count)) for index, size, count in parts)
 
 
 def _damping(size: int, count: int) -> Floats:

@@ -152,6 +152,12 @@ class PooledMean:
         """Points (C x 16,) inside the cells."""
         return (np.arange(self.cells * INSIDE) + 0.5) / (self.cells * INSIDE)
 
+    @property
+    def near(self) -> Floats:
+        """Matrix (C x 16, N): curves on the grid, linear between its points, at `inside`."""
+        apart = np.abs(self.inside[:, None] - self.grid)
+        return np.asarray(np.maximum(1 - apart * (POINTS - 1), 0.0))
+
     @cached_property
     def times(self) -> Floats:
         """Density (C x 16,) of the observation times at `inside`: not negative, of integral one."""
@@ -166,8 +172,7 @@ class PooledMean:
     @cached_property
     def forms(self) -> Floats:
         """Integrals (C, N) over cells, weighted by the density of times, of curves on the grid."""
-        near = np.maximum(1 - np.abs(self.inside[:, None] - self.grid) * (POINTS - 1), 0.0)
-        weighted = near * (self.times / self.times.size)[:, None]
+        weighted = self.near * (self.times / self.times.size)[:, None]
         return np.asarray(weighted.reshape(self.cells, INSIDE, POINTS).sum(axis=1))
 
     @cached_property
@@ -249,8 +254,7 @@ def expected_error(table: PooledMean) -> float:
     sampling = np.full(cells, EXPECTED_DEVIATION**2 / cells / table.size)
     errors = Contrasts(table.noise, table.unit, np.tile(CORNERS - 0.5, (cells, 1)), sampling)
     even = np.repeat(np.eye(cells), INSIDE, axis=1) / (cells * INSIDE)
-    near = np.maximum(1 - np.abs(table.inside[:, None] - table.grid) * (POINTS - 1), 0.0)
-    part = table._model(even @ near, errors).parts[EXPECTED_PART]
+    part = table._model(even @ table.near, errors).parts[EXPECTED_PART]
     scale = EXPECTED_ROOT / np.sqrt(MEAN_SQUARE)
     root, inside = scale * part.root, scale * part.inside
     seen = root @ inside.T
