@@ -15,7 +15,7 @@ from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, public_shapes
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors import Posterior, mixture_of
+from dpfda.mechanisms.posteriors import Posterior
 from dpfda.noise import (
     BoxNoise,
     EllipsoidNoise,
@@ -41,13 +41,13 @@ LAWS: dict[str, Any] = {
 
 def posterior(size: int = 8, scale: float = 0.02) -> Posterior:
     hierarchy = Hierarchy(Prior.of(public_shapes(30), SCALES).truncate(size))
-    return Posterior(hierarchy, mixture_of(KNormNoise((size,), (1,))).scaled(scale))
+    return Posterior(hierarchy, KNormNoise((size,), (1,)).mixture().scaled(scale))
 
 
 class TestMixture:
     @pytest.mark.parametrize("name", LAWS)
     def test_it_has_the_variances_of_the_law(self, name: str) -> None:
-        law, made = LAWS[name], mixture_of(LAWS[name])
+        law, made = LAWS[name], LAWS[name].mixture()
         means = np.empty(law.components)
         for block in made.blocks:
             chances = np.exp(block.logs)
@@ -60,7 +60,7 @@ class TestMixture:
     @pytest.mark.parametrize("size", [1, 2, 5, 9])
     def test_a_block_has_its_density(self, size: int) -> None:
         # exp(-r / c) against the sum over nodes of normal densities, both over their value at r = M c.
-        made = mixture_of(KNormNoise((size,), (3,)))
+        made = KNormNoise((size,), (3,)).mixture()
         factors, logs = made.blocks[0].factors, made.blocks[0].logs
 
         def density(length: float) -> float:
@@ -72,7 +72,7 @@ class TestMixture:
             assert density(size * ratio) / density(size) == pytest.approx(expected, rel=1e-4)
 
     def test_the_length_of_a_box_is_kept(self) -> None:
-        made = mixture_of(BoxNoise((2, 9, 4, 3)))
+        made = BoxNoise((2, 9, 4, 3)).mixture()
         square = float(np.exp(made.blocks[0].logs) @ made.blocks[0].factors) * 3
         assert square == pytest.approx(gamma(5).moment(2), rel=1e-6)
 
@@ -84,7 +84,7 @@ class TestMeans:
     @pytest.mark.parametrize("seen", [0.0, 0.7, -3.0, 11.0])
     def test_laplace_noise_against_quadrature(self, seen: float) -> None:
         p, b = 2.0, 3.0
-        law = Posterior(Hierarchy(Prior.of([[p]])), mixture_of(KNormNoise((1,), (3,))))
+        law = Posterior(Hierarchy(Prior.of([[p]])), KNormNoise((1,), (3,)).mixture())
         ends, points = 16.0, [seen]
 
         def weight(c: float) -> float:
@@ -97,7 +97,7 @@ class TestMeans:
     def test_two_scales_against_quadrature(self) -> None:
         # A block of two coefficients, whose density is exp(-|z|), by sums over a fine lattice.
         prior = Prior([[1.0, 0.2], [0.3, 0.3]], [1.0, 9.0], [[0.1, 0.4], [0.3, 0.2]])
-        law = Posterior(Hierarchy(prior), mixture_of(KNormNoise((2,), (1,))))
+        law = Posterior(Hierarchy(prior), KNormNoise((2,), (1,)).mixture())
         seen = np.array([1.5, -2.0])
         axis = np.arange(-14, 14, 0.02) + 0.003
         first, second = np.meshgrid(axis, axis, indexing="ij")
@@ -110,7 +110,7 @@ class TestMeans:
 
     def test_gaussian_noise_and_one_shape_is_wiener(self) -> None:
         shape, noise = np.array([3.0, 1.0, 0.1]), GaussianNoise((1, 2, 3))
-        law = Posterior(Hierarchy(Prior.of([shape])), mixture_of(noise))
+        law = Posterior(Hierarchy(Prior.of([shape])), noise.mixture())
         seen = np.random.default_rng(1).normal(size=(50, 3))
         factors = shape / (shape + noise.variances())
         np.testing.assert_allclose(law.means(seen), seen * factors, rtol=1e-12)
@@ -125,7 +125,7 @@ class TestMeans:
         random = np.random.default_rng(3)
         forms, shape = random.normal(size=(4, 6)), random.uniform(0.1, 2, 6)
         noise = GaussianNoise((1, 2, 3, 4))
-        law = Posterior(Hierarchy(Prior.of([shape]), forms), mixture_of(noise))
+        law = Posterior(Hierarchy(Prior.of([shape]), forms), noise.mixture())
         seen = random.normal(size=(5, 4))
         precision = np.diag(1 / shape) + forms.T @ np.diag(1 / noise.variances()) @ forms
         expected = np.linalg.solve(precision, forms.T @ np.diag(1 / noise.variances()) @ seen.T).T
@@ -145,11 +145,9 @@ class TestMeans:
 
     def test_sizes_must_fit(self) -> None:
         with pytest.raises(ParameterError, match="noise must have 8 coordinates; found 3"):
-            Posterior(posterior().hierarchy, mixture_of(GaussianNoise((1, 1, 1))))
+            Posterior(posterior().hierarchy, GaussianNoise((1, 1, 1)).mixture())
         with pytest.raises(ParameterError, match="one block where forms are measured"):
-            Posterior(
-                Hierarchy(Prior.of([[1.0, 1.0]]), np.eye(2)), mixture_of(KNormNoise((1, 1), (1, 1)))
-            )
+            Posterior(Hierarchy(Prior.of([[1.0, 1.0]]), np.eye(2)), KNormNoise((1, 1), (1, 1)).mixture())
 
     def test_it_beats_linear_shrinkage_on_small_means(self) -> None:
         # Means a tenth as large as declared: factors for the declared size let the noise through.
@@ -199,7 +197,7 @@ def release() -> Any:
 class TestRelease:
     def test_it_is_the_posterior_mean_of_the_noisy_sum(self, release: Any) -> None:
         raw = np.array([float(v) for v in release.noisy_sum]) * 2.0**-release.exponent / release.count
-        noise = mixture_of(release.noise).scaled(2.0**-release.exponent / release.count)
+        noise = release.noise.mixture().scaled(2.0**-release.exponent / release.count)
         expected = Posterior(release.hierarchy, noise).means(raw[None, :])[0]
         np.testing.assert_array_equal(release.coefficients, expected)
         np.testing.assert_allclose(release.unshrunk.coefficients, raw, rtol=1e-12)

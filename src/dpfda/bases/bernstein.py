@@ -16,12 +16,14 @@ from dpfda.bases.grids import (
     check_grid,
     check_points,
     frozen,
+    grid_from_json,
+    grid_to_json,
     product_points,
     quadrature_weights,
 )
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, integer, number, sequence
+from dpfda.numerics.encoding import integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 
@@ -222,9 +224,7 @@ class BernsteinBasis:
     def to_json(self) -> dict[str, object]:
         return {
             "kind": "Bernstein",
-            "domain_range": list(self.domain_range),
-            "grid_points": self.grid_points.tolist(),
-            "weights": self.weights.tolist(),
+            **grid_to_json(self.grid_points, self.domain_range, self.weights),
             "degree": self.degree,
             "residual": self.residual,
         }
@@ -232,7 +232,5 @@ class BernsteinBasis:
     @classmethod
     def from_json(cls, written: dict[str, object]) -> BernsteinBasis:
         """Build the basis again."""
-        start, end = map(number, sequence(written["domain_range"]))
-        grid, weights = floats(written["grid_points"]), floats(written["weights"])
-        basis = cls.on_grid(integer(written["degree"], 1), grid, (start, end), weights)
+        basis = cls.on_grid(integer(written["degree"], 1), *grid_from_json(written))
         return replace(basis, residual=number(written["residual"]))

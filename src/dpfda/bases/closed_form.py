@@ -12,10 +12,18 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
+from dpfda.bases.grids import (
+    check_domain,
+    check_grid,
+    check_points,
+    frozen,
+    grid_from_json,
+    grid_to_json,
+    quadrature_weights,
+)
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, integer, number, sequence
+from dpfda.numerics.encoding import integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, real, whole
 
@@ -154,9 +162,7 @@ class ClosedFormBasis(ABC):
     def to_json(self) -> dict[str, object]:
         return {
             "kind": self.kind,
-            "domain_range": list(self.domain_range),
-            "grid_points": self.grid_points.tolist(),
-            "weights": self.weights.tolist(),
+            **grid_to_json(self.grid_points, self.domain_range, self.weights),
             "components": self.components,
             "fitted": self.fitted,
             "length_scale": self.length_scale,
@@ -166,15 +172,9 @@ class ClosedFormBasis(ABC):
     @classmethod
     def from_json(cls, written: dict[str, object]) -> Self:
         """Build the basis again."""
-        start, end = map(number, sequence(written["domain_range"]))
-        basis = cls.on_grid(
-            integer(written["fitted"], 1),
-            floats(written["grid_points"]),
-            (start, end),
-            number(written["length_scale"]),
-            number(written["nu"]),
-            floats(written["weights"]),
-        )
+        grid, domain, weights = grid_from_json(written)
+        scale, nu = number(written["length_scale"]), number(written["nu"])
+        basis = cls.on_grid(integer(written["fitted"], 1), grid, domain, scale, nu, weights)
         return basis.truncate(integer(written["components"], 1, basis.components))
 
 
@@ -195,9 +195,7 @@ class CosineBasis(ClosedFormBasis):
         return np.arange(count, dtype=np.float64)
 
     def _values(self, position: Floats, order: int) -> Floats:
-        frequencies = np.arange(self.components) * math.pi
-        angles = position[:, None] * frequencies + order * math.pi / 2
-        return np.asarray(np.cos(angles) * frequencies**order * _root_two(self.components))
+        return _cosines(self._frequencies(self.components), 0.0, position, order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,11 +246,9 @@ class FourierBasis(ClosedFormBasis):
 
     def _values(self, position: Floats, order: int) -> Floats:
         index = np.arange(self.components)
-        frequencies = (index + 1) // 2 * 2 * math.pi
         # An even index above zero is a sine: a cosine a quarter period later.
         shift = np.where((index % 2 == 0) & (index > 0), -math.pi / 2, 0.0)
-        angles = position[:, None] * frequencies + shift + order * math.pi / 2
-        return np.asarray(np.cos(angles) * frequencies**order * _root_two(self.components))
+        return _cosines(self._frequencies(self.components), shift, position, order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,8 +273,12 @@ class LegendreBasis(ClosedFormBasis):
         return np.asarray(values * np.sqrt(2 * np.arange(self.components) + 1.0))
 
 
-def _root_two(count: int) -> Floats:
-    return np.where(np.arange(count) == 0, 1.0, math.sqrt(2))
+def _cosines(half_periods: Floats, shift: Floats | float, position: Floats, order: int) -> Floats:
+    """1, then 2^(1/2) cos(f pi t + shift), differentiated in t."""
+    frequencies = half_periods * math.pi
+    angles = position[:, None] * frequencies + shift + order * math.pi / 2
+    scale = np.where(np.arange(frequencies.size) == 0, 1.0, math.sqrt(2))
+    return np.asarray(np.cos(angles) * frequencies**order * scale)
 
 
 CLOSED_FORMS: dict[str, type[ClosedFormBasis]] = {

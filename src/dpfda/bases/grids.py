@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import floats, number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
 
@@ -160,6 +161,21 @@ def quadrature_weights(rule: object, grid: Floats, domain_range: tuple[float, fl
                 f"shape {weights.shape}",
             )
     return frozen(weights)
+
+
+def grid_to_json(grid: Floats, domain_range: tuple[float, float], weights: Floats) -> dict[str, object]:
+    """The grid of functions on an interval, as JSON types."""
+    return {
+        "domain_range": list(domain_range),
+        "grid_points": grid.tolist(),
+        "weights": weights.tolist(),
+    }
+
+
+def grid_from_json(written: Mapping[str, object]) -> tuple[Floats, tuple[float, float], Floats]:
+    """Grid, domain and weights again."""
+    start, end = map(number, sequence(written["domain_range"]))
+    return floats(written["grid_points"]), (start, end), floats(written["weights"])
 
 
 def check_points(points: object, domain_range: tuple[float, float]) -> Floats:

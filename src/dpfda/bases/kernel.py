@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.fast_products import Product, cross_product, gram_product
-from dpfda.bases.grids import check_domain, check_grid, check_points, frozen, quadrature_weights
+from dpfda.bases.grids import (
+    check_domain,
+    check_grid,
+    check_points,
+    frozen,
+    grid_from_json,
+    grid_to_json,
+    quadrature_weights,
+)
 from dpfda.bases.kernels import (
     default_kernel,
     is_differentiable,
@@ -24,7 +32,7 @@ from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
 from dpfda.bases.matern import MaternSum, is_scikit_learn_kernel, matern_terms
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number, sequence
+from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number
 from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
@@ -247,9 +255,7 @@ class KernelBasis:
             "kind": "kernel",
             "kernel": kernel_to_json(self.kernel),
             "kernel_name": str(self.kernel) if kernel_to_json(self.kernel) else "custom",
-            "domain_range": list(self.domain_range),
-            "grid_points": self.grid_points.tolist(),
-            "weights": self.weights.tolist(),
+            **grid_to_json(self.grid_points, self.domain_range, self.weights),
             "eigenvalues": self.eigenvalues.tolist(),
             "values": array_to_json(self.values),
             "total": self.total,
@@ -259,24 +265,23 @@ class KernelBasis:
     @classmethod
     def from_json(cls, written: Mapping[str, object], kernel: object = None) -> KernelBasis:
         """Build the basis again; `kernel` is needed where the file's own is not a known one."""
-        start, end = map(number, sequence(written["domain_range"]))
+        grid, domain, weights = grid_from_json(written)
+        grid, weights = frozen(grid), frozen(weights)
         if written["kernel"] is not None:
             own = MaternSum.from_json(written["kernel"])
-            is_default = own == default_kernel((start, end))
+            is_default = own == default_kernel(domain)
             kernel = own if is_default else kernel_from_json(written["kernel"])
         elif kernel is None:
             raise StorageError(
                 "The release was made with a custom kernel, which a file cannot hold. "
                 "Pass the same function as kernel= to load it."
             )
-        arrays = (floats(written[k]) for k in ("grid_points", "weights"))
-        grid, weights = (frozen(array) for array in arrays)
         eigenvalues = frozen(floats(written["eigenvalues"]))
         values = frozen(array_from_json(written["values"]))
         if not values.shape == (grid.size, eigenvalues.size) or weights.shape != grid.shape:
             raise ValueError("values, functions and grid differ in number")
         measured = (_number_or_none(written.get(part)) for part in ("total", "defect"))
-        basis = cls(kernel, grid, (start, end), weights, eigenvalues, values, *measured)
+        basis = cls(kernel, grid, domain, weights, eigenvalues, values, *measured)
         # On its grid `evaluate` would answer with the values themselves.
         if not np.allclose(basis._extended(grid), values, rtol=0, atol=1e-3 * np.abs(values).max()):
             raise StorageError("kernel= is not the kernel that the release was made with.")

@@ -95,6 +95,3 @@ class PublicPoints:
         if self.scale.knots.size > 2:
             return f"{self.count} points, equal on a public scale of [{a:g}, {b:g}]"
         return f"{self.count} points, {(b - a) / (self.count - 1):.3g} apart, on [{a:g}, {b:g}]"
-
-
-__all__ = ["PublicPoints"]

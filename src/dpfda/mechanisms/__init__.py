@@ -5,10 +5,7 @@ A file in this folder that defines classes with a ``name`` and a ``design`` meth
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Mapping
-from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from dpfda.mechanisms.protocol import (
@@ -21,26 +18,15 @@ from dpfda.mechanisms.protocol import (
 )
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
-
-_SHARED = {"protocol", "blocks", "bodies"}
+from dpfda.numerics.scan import classes_in
 
 
 def mechanisms() -> dict[str, type[Any]]:
     """Names of all mechanisms, with their classes."""
-    return dict(_found(tuple(__path__)))
-
-
-@cache
-def _found(path: tuple[str, ...]) -> Mapping[str, type[Any]]:
-    found: dict[str, type[Any]] = {}
-    for module in pkgutil.iter_modules(path):
-        if module.ispkg or module.name in _SHARED:
-            continue
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        for item in vars(loaded).values():
-            if isinstance(item, type) and item.__module__ == loaded.__name__:
-                found[str(vars(item)["name"])] = item
-    return dict(sorted(found.items()))
+    return {
+        kind.name: kind
+        for kind in sorted(classes_in(__name__, __path__, "name"), key=attrgetter("name"))
+    }
 
 
 def read_mechanism(mechanism: Any) -> Mechanism:

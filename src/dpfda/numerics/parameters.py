@@ -122,7 +122,7 @@ def pair(value: Any, name: str) -> tuple[float, float]:
     return real(first, name, -LARGEST, LARGEST, words), real(second, name, -LARGEST, LARGEST, words)
 
 
-def reals(value: object, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def reals(value: object, name: str) -> Floats:
     """Real numbers in an array of any shape, NaN and infinity among them.
 
     Raises
@@ -141,7 +141,7 @@ def reals(value: object, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
         raise ParameterError(name, "be real numbers", shown(value)) from None
 
 
-def curve(value: object, name: str) -> float | np.ndarray[Any, np.dtype[np.float64]]:
+def curve(value: object, name: str) -> float | Floats:
     """A number, or numbers (m,), of size at most 1e100; read-only.
 
     Raises
@@ -282,27 +282,3 @@ def values_at(function: object, name: str, points: Floats) -> Floats:
     if not np.all(np.isfinite(values)):
         raise ParameterError(name, "be finite on the domain", "NaN or infinity")
     return values
-
-
-__all__ = [
-    "LARGEST",
-    "SMALLEST",
-    "choice",
-    "curve",
-    "draws",
-    "flag",
-    "length",
-    "order",
-    "orders",
-    "pair",
-    "path",
-    "probability",
-    "randomness",
-    "real",
-    "reals",
-    "seeded",
-    "shown",
-    "values_at",
-    "whole",
-    "wholes",
-]

@@ -16,7 +16,7 @@ from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.reading import basis_from_json, prior_from_json
-from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths, mixture_of
+from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths
 from dpfda.noise import BoxNoise, NoiseLaw, achieved_guarantee, law_from_json
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -131,7 +131,7 @@ class Expansion(Banded):
 
     @cached_property
     def _posterior(self) -> Posterior:
-        mixture = mixture_of(self.noise)
+        mixture = self.noise.mixture()
         if not isinstance(self.hierarchy, Hierarchy) or mixture is None:
             known = isinstance(self.hierarchy, Hierarchy)
             raise ParameterError(

@@ -14,7 +14,7 @@ from dpfda.bases.grids import product_points
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.mechanisms import Design
-from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, mixture_of
+from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
@@ -123,7 +123,7 @@ def released_coefficients(design: Design, means: Floats, step: float, basis: Any
         released = basis.truncate(design.functions)
         image = ImageModel.of(design.hierarchy, released, design.noise, step)
         return np.array([image.coefficients(row) for row in means])
-    mixture = mixture_of(design.noise)
+    mixture = design.noise.mixture()
     if design.hierarchy is None or mixture is None:
         return design.coefficients(means)
     return Posterior(design.hierarchy, mixture.scaled(step)).means(means)

@@ -24,7 +24,6 @@ from dpfda.mechanisms import (
 from dpfda.mechanisms.cells import measured_forms
 from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design, line_power
-from dpfda.mechanisms.posteriors import mixture_of
 from dpfda.noise import laws_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -131,7 +130,7 @@ def shrinkage_prior(problem: Problem, design: Design) -> Hierarchy | None:
     and below, and the public shapes, half and half: data are seldom as rough as a kernel. None where the
     law of the noise is no mixture of normal laws, or the sum was thresholded.
     """
-    if design.thresholds or design.functions > LARGEST or mixture_of(design.noise) is None:
+    if design.thresholds or design.functions > LARGEST or design.noise.mixture() is None:
         return None
     prior = (problem.mixture or _around(problem)).truncate(design.functions)
     prior = prior.times(problem.radius**2)

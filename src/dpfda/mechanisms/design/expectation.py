@@ -15,7 +15,7 @@ from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.priors import Hierarchy
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
-from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior, mixture_of
+from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior
 from dpfda.mechanisms.posteriors.components import smooth_roots
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -151,7 +151,7 @@ def _simulated(problem: Problem, design: Design, draws: int) -> tuple[float, flo
     chance in the simulated errors. Of two releases of the same mean, half of the squared distance
     estimates the noise.
     """
-    hierarchy, mixture = design.hierarchy, mixture_of(design.noise)
+    hierarchy, mixture = design.hierarchy, design.noise.mixture()
     if not isinstance(hierarchy, Hierarchy) or mixture is None:
         raise ParameterError("design", "have a posterior mean", design.mechanism)
     # Many blocks take long, and have errors of many independent parts.

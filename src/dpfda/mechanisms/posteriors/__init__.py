@@ -3,12 +3,10 @@
 from dpfda.mechanisms.posteriors.counts import CountNoise
 from dpfda.mechanisms.posteriors.curves import CurveModel, CurvePosterior
 from dpfda.mechanisms.posteriors.images import ImageModel
-from dpfda.mechanisms.posteriors.mixtures import mixture_of
 from dpfda.mechanisms.posteriors.posterior import Posterior
 from dpfda.mechanisms.posteriors.widths import Widths
 from dpfda.noise import NoiseMixture
 
 __all__ = [
     "CountNoise", "CurveModel", "CurvePosterior", "ImageModel", "NoiseMixture", "Posterior", "Widths",
-    "mixture_of",
 ]  # fmt: skip

@@ -59,9 +59,8 @@ class Posterior:
     Examples
     --------
     >>> from dpfda.noise import GaussianNoise
-    >>> from dpfda.mechanisms.posteriors import mixture_of
     >>> from dpfda.bases.priors import Prior
-    >>> noise = mixture_of(GaussianNoise((1, 1)))
+    >>> noise = GaussianNoise((1, 1)).mixture()
     >>> posterior = Posterior(Hierarchy(Prior.of([[3.0, 1.0]])), noise)
     >>> posterior.means(np.array([[4.0, 4.0]])).round(6).tolist()
     [[3.0, 2.0]]
