@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -194,7 +193,7 @@ class _Components:
     basis: Basis
     center: Floats
     certificate: Certificate
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     mean: ReleasedFunction | None
 
 

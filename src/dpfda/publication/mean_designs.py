@@ -91,7 +91,7 @@ class MeanDesign(Plan):
     bound: Bound
     guarantee: Guarantee
     neighbours: Neighbours
-    mechanism: Any
+    mechanism: object
     size: int | None
     unit: str
     about: Mapping[str, object]
@@ -108,7 +108,7 @@ class MeanDesign(Plan):
         bound: Bound,
         guarantee: Guarantee,
         neighbours: Neighbours,
-        mechanism: Any,
+        mechanism: object,
         size: int | None,
         unit: str,
         about: Mapping[str, object],

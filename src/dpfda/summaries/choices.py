@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bounds import Bound
 from dpfda.numerics.arrays import Floats
@@ -153,11 +152,11 @@ __all__ = ["check_basis", "check_choices", "check_count", "is_basis", "public_si
 def mean_plan(
     guarantee: Guarantee,
     settings: Settings,
-    basis: Any,
+    basis: Basis,
     bound: Bound,
     size: int | None,
     unit: str,
-    mechanism: Any = "auto",
+    mechanism: object = "auto",
     centers: Floats | None = None,
     expected_size: int | None = None,
 ) -> MeanPlan:

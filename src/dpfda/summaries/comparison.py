@@ -39,6 +39,7 @@ from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.comparison_plan import (
     ComparisonPlan,
     PooledComparison,
+    SharedDesign,
     design_size,
     publish_comparison,
     shared_design,
@@ -195,7 +196,7 @@ class PrivateComparison(Estimator):
         basis: Basis,
         units: Mapping[object, int],
         settings: Settings,
-        groups: Any = None,
+        groups: object = None,
         expected: bool = False,
     ) -> ComparisonPlan:
         """The plan for so many units of each group; a private number of them may be expected."""
@@ -241,7 +242,7 @@ class PrivateComparison(Estimator):
                 "Release a PrivateMean of each group: who is in one of them alone pays once.",
             )  # fmt: skip
 
-    def _shared(self, sizes: list[int]) -> Any:
+    def _shared(self, sizes: list[int]) -> SharedDesign:
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
         return shared_design(self.mechanism, design_size(self.settings.unit.design_size, sizes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class ComparisonPlan(PlanOfMeans):
         known = [size for name, size in made.items() if self.parts[name].size is not None]
         size = design_size(self.design_size, known)
         parts = {
-            name: replace(part, mechanism=replace(part.mechanism, size=size)).at(
+            name: replace(part, mechanism=replace(cast("SharedDesign", part.mechanism), size=size)).at(
                 made[name], guarantee=guarantee
             )
             for name, part in self.parts.items()
@@ -141,7 +141,7 @@ class SharedDesign:
         Public number of units that the design is made for.
     """
 
-    mechanism: Any
+    mechanism: object
     size: int
     name: ClassVar[str] = "shared"
     takes_bodies: ClassVar[bool] = True

@@ -14,6 +14,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
+from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.comparison import PrivateComparison
 from dpfda.summaries.covariance import PrivateCovariance
 from dpfda.summaries.density import PrivateDensity
@@ -95,7 +96,7 @@ def agree(
     ).signed(coordinator)
 
 
-def part(agreement: Agreement, keys: Keys, X: Any, groups: Any = None, y: Any = None) -> Part:
+def part(agreement: Agreement, keys: Keys, X: Records, groups: Labels = None, y: Labels = None) -> Part:
     """Add up one custodian's units and mask the sum. The keys are used up.
 
     Compare the agreement's fingerprint with all other custodians first, by a channel that the

@@ -19,7 +19,7 @@ from dpfda.numerics.parameters import choice, pair, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
-from dpfda.records import LongCurves, curves_from_array
+from dpfda.records import Curves, LongCurves, curves_from_array
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, scaled, table_rows
 from dpfda.records.dask_arrays import is_dask
@@ -194,7 +194,7 @@ class PrivateFunctionalRegression(Estimator):
         blocks = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
         grid = flat_grid(basis)
 
-        def curves_of(rows: slice) -> Any:
+        def curves_of(rows: slice) -> Curves:
             return curves_from_array(matrix[rows], grid, reading.missing, reading.invalid, rows.start)
 
         if groups is not None or reading.invalid == "repair":

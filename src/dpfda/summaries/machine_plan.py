@@ -350,7 +350,7 @@ def _features(
     return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 
 
-def _solver(name: str, penalty: Any, given: Terms, regression: bool) -> Solver:
+def _solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
     """The solver that is asked for or fits best, with loss and penalty where none are given."""
     terms = given
     if terms.loss.name == "auto":

@@ -13,6 +13,7 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
@@ -349,8 +350,8 @@ class PrivateMean(InBlocks):
         return Summed(summation, total)
 
     def _opened(
-        self, settings: Settings, values: Any, basis: Basis, groups: Any
-    ) -> tuple[Summation, Any, Any]:
+        self, settings: Settings, values: object, basis: Basis, groups: object
+    ) -> tuple[Summation, Cells, Integers | None]:
         """How records are added up, their matrix, and numbers of their units.
 
         Nothing needs all records at once: they are read block by block, where they lie.
@@ -369,7 +370,7 @@ class PrivateMean(InBlocks):
 
     def _plan(
         self,
-        basis: Any,
+        basis: Basis,
         count: int,
         groups: object,
         settings: Settings,

@@ -158,7 +158,7 @@ def level_key(cell: object) -> Key:
     return label_key(cell) if offence or not np.isfinite(value) else label_key(value)
 
 
-def members(by: object, levels: list[Any], name: str) -> Integers:
+def members(by: object, levels: Sequence[object], name: str) -> Integers:
     """Number of each person's group; -1 where it is none of the levels."""
     places = {level_key(level): place for place, level in enumerate(levels)}
     keys = read_keys(by, name, "repair")

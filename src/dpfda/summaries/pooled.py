@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpfda.bases.cells import CellGrid
     from dpfda.publication.covariances import Stage
     from dpfda.publication.moments import CovariancePlan
+    from dpfda.releases.counts import NoisyCount
     from dpfda.summaries.density_plan import DensityPlan
 
 Rows = tuple[Cells, ...]
@@ -382,7 +383,7 @@ class PooledCovariance(PooledSum):
         divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
         return release_covariance(total, self._stage(divisor, plan), certificate)
 
-    def _stage(self, divisor: Any, plan: CovariancePlan) -> Stage:
+    def _stage(self, divisor: float | NoisyCount, plan: CovariancePlan) -> Stage:
         from dpfda.publication.covariances import Stage
 
         return Stage(plan, divisor, np.asarray(plan.center), None)

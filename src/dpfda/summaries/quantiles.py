@@ -243,7 +243,7 @@ class QuantilesPlan(PlanAgain):
     neighbours: Neighbours
     unit: str
     size: int | None
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     scale = 1.0, "all units"
     noise_words = "exponential: drawn by how well they divide the data, exactly"
     error_words = (
@@ -262,7 +262,7 @@ class QuantilesPlan(PlanAgain):
         return QuantileLaw(self.levels, self.points.count, range_of(self.asked), self.neighbours)
 
     @property
-    def bounded(self) -> dict[str, Any]:  # type: ignore[override]
+    def bounded(self) -> dict[str, object]:  # type: ignore[override]
         a, b = self.points.domain_range
         return {"description": f"one {self.unit} has one unit of mass on [{a:g}, {b:g}]"}
 
@@ -272,7 +272,7 @@ class QuantilesPlan(PlanAgain):
         return f"quantiles {said} among {self.points.describe()}"
 
     @property
-    def tuning(self) -> dict[str, Any]:
+    def tuning(self) -> dict[str, object]:
         return {"name": "exponential", "levels": len(self.levels)}
 
     def costs(self) -> dict[str, Cost]:
@@ -292,7 +292,9 @@ class QuantilesPlan(PlanAgain):
         return replace(self, asked=guarantee, size=size, expected_size=expected)
 
 
-def publish_plan(prepared: Prepared[QuantilesPlan, Any], paying: Paying = NAMED) -> ReleasedQuantiles:
+def publish_plan(
+    prepared: Prepared[QuantilesPlan, PlacedPoints], paying: Paying = NAMED
+) -> ReleasedQuantiles:
     """Charge and draw: the released quantiles."""
     plan = prepared.plan
     certificate, about = plan.certified(), {**plan.about, **stamp()}

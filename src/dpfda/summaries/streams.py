@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class MeanStream:
         self._summation = open_summation(plan)
         self._paying = read_ledger(ledger)
         self._total: IntegerSum | None = None
-        self._labels: list[Any] | None = None
+        self._labels: list[object] | None = None
         self._open = True
 
     def add(self, X: object) -> Self:
@@ -154,7 +154,7 @@ class MeanStream:
     def __repr__(self) -> str:
         return f"MeanStream({'open' if self._open else 'closed'}, content private)"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise DpfdaError("A MeanStream is private and cannot be pickled or copied.")
 
 

@@ -18,6 +18,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
 from dpfda.numerics import parameters
@@ -281,7 +282,7 @@ class Journal:
         return records
 
 
-def _locks() -> Any:
+def _locks() -> ModuleType:
     try:
         import fcntl
     except ImportError:

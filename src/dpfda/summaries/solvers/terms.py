@@ -156,6 +156,6 @@ def additive_noise(blocks: tuple[int, ...], norm: Norm, width: int, guarantee: B
     return normal if normal.variances()[0] < pure.variances()[0] else pure
 
 
-def check_penalty(penalty: Any) -> Fraction:
+def check_penalty(penalty: object) -> Fraction:
     """Read a penalty: positive, and between 1e-9 and 1e9 so that floats can solve for it."""
     return Fraction(real(penalty, "penalty", 1e-9, 1e9, "lie between 1e-9 and 1e9"))
