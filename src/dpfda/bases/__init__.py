@@ -2,26 +2,12 @@
 
 from dpfda.bases.bernstein import BernsteinBasis
 from dpfda.bases.boxes import BoxBasis
-from dpfda.bases.closed_form import (
-    CLOSED_FORMS,
-    CosineBasis,
-    FourierBasis,
-    LegendreBasis,
-    SineBasis,
-)
+from dpfda.bases.closed_form import CosineBasis, FourierBasis, LegendreBasis, SineBasis
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.kronecker import KroneckerBasis
 from dpfda.bases.protocol import Basis
 
 __all__ = [
-    "CLOSED_FORMS",
-    "Basis",
-    "BernsteinBasis",
-    "BoxBasis",
-    "CosineBasis",
-    "FourierBasis",
-    "KernelBasis",
-    "KroneckerBasis",
-    "LegendreBasis",
-    "SineBasis",
-]
+    "Basis", "BernsteinBasis", "BoxBasis", "CosineBasis", "FourierBasis", "KernelBasis",
+    "KroneckerBasis", "LegendreBasis", "SineBasis",
+]  # fmt: skip

@@ -10,20 +10,6 @@ from dpfda.bounds.sized import BoxBound, Ellipsoid
 from dpfda.bounds.stated import Bound, L1Ball, L2Ball, LatticeBounds, ValueBounds, ball_of, read_bounds
 
 __all__ = [
-    "BodyNorm",
-    "Bound",
-    "BoxBound",
-    "Cube",
-    "Ellipsoid",
-    "IntegerBall",
-    "IntegerBody",
-    "L1Ball",
-    "L2Ball",
-    "LatticeBounds",
-    "Norm",
-    "OnGrid",
-    "ValueBounds",
-    "on_grid",
-    "ball_of",
-    "read_bounds",
-]
+    "BodyNorm", "Bound", "BoxBound", "Cube", "Ellipsoid", "IntegerBall", "IntegerBody", "L1Ball",
+    "L2Ball", "LatticeBounds", "Norm", "OnGrid", "ValueBounds", "on_grid", "ball_of", "read_bounds",
+]  # fmt: skip

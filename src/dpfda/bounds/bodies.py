@@ -11,11 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dpfda.bounds.balls import (
-    LARGEST_EXPONENT,
-    IntegerBall,
-    repaired,
-)
+from dpfda.bounds.balls import LARGEST_EXPONENT, IntegerBall, repaired
 from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.embedding import Rows, sum_columns
 from dpfda.numerics.errors import ParameterError

@@ -52,12 +52,6 @@ def read_mechanism(mechanism: Any) -> Mechanism:
 
 
 __all__ = [
-    "COUNT_SCALE",
-    "AdaptingMechanism",
-    "CandidateMechanism",
-    "Design",
-    "Mechanism",
-    "Problem",
-    "mechanisms",
-    "read_mechanism",
-]
+    "COUNT_SCALE", "AdaptingMechanism", "CandidateMechanism", "Design", "Mechanism", "Problem",
+    "mechanisms", "read_mechanism",
+]  # fmt: skip

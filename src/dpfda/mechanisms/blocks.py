@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpfda.mechanisms.protocol import (
-    Design,
-    Problem,
-    wiener,
-)
+from dpfda.mechanisms.protocol import Design, Problem, wiener
 from dpfda.noise import knorm_noise, knorm_targets, pure_budget
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError

@@ -7,11 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dpfda.bounds import BodyNorm
-from dpfda.mechanisms.protocol import (
-    Design,
-    Problem,
-    wiener,
-)
+from dpfda.mechanisms.protocol import Design, Problem, wiener
 from dpfda.noise import (
     GaussianNoise,
     KNormNoise,

@@ -12,11 +12,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bounds import Bound, Cube
-from dpfda.mechanisms.protocol import (
-    Design,
-    Measurement,
-    Problem,
-)
+from dpfda.mechanisms.protocol import Design, Measurement, Problem
 from dpfda.noise import NoiseLaw, body_noise, pure_budget
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats, Integers

@@ -4,7 +4,7 @@ A file in this folder that defines a `Law` is found by itself. Every family has 
 beside it, rounded to the private side; nothing is drawn there.
 """
 
-from dpfda.noise.approximate import block_ratio, block_scale
+from dpfda.noise.approximate import block_ratio
 from dpfda.noise.blocks import (
     KNormNoise,
     block_lengths,
@@ -17,7 +17,6 @@ from dpfda.noise.blocks import (
 from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
 from dpfda.noise.box_parts import BoxPartNoise, parts_of
 from dpfda.noise.charges import achieved_guarantee, cost_of
-from dpfda.noise.differences import enclosing_width
 from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
 from dpfda.noise.gaussian import (
     GaussianNoise,
@@ -31,40 +30,10 @@ from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, Vect
 from dpfda.noise.scan import law_from_json, laws_of
 
 __all__ = [
-    "AnyLaw",
-    "AnyNorm",
-    "BoxNoise",
-    "BoxPartNoise",
-    "EllipsoidNoise",
-    "EllipticalNoise",
-    "GaussianNoise",
-    "KNormNoise",
-    "Law",
-    "NoiseLaw",
-    "NoiseMixture",
-    "ScaledLaw",
-    "VectorLaw",
-    "Width",
-    "achieved_guarantee",
-    "block_lengths",
-    "block_ratio",
-    "block_scale",
-    "body_noise",
-    "cost_of",
-    "elliptical_noise",
-    "enclosing_width",
-    "gaussian_noise",
-    "gaussian_on_body",
-    "gaussian_ratio",
-    "knorm_loss",
-    "knorm_noise",
-    "knorm_targets",
-    "laplace_on_body",
-    "law_from_json",
-    "laws_of",
-    "mixture_delta",
-    "parts_of",
-    "pure_budget",
-    "repeated_width",
-    "t_loss",
-]
+    "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "EllipsoidNoise", "EllipticalNoise",
+    "GaussianNoise", "KNormNoise", "Law", "NoiseLaw", "NoiseMixture", "ScaledLaw", "VectorLaw", "Width",
+    "achieved_guarantee", "block_lengths", "block_ratio", "body_noise", "cost_of", "elliptical_noise",
+    "gaussian_noise", "gaussian_on_body", "gaussian_ratio", "knorm_loss", "knorm_noise", "knorm_targets",
+    "laplace_on_body", "law_from_json", "laws_of", "mixture_delta", "parts_of", "pure_budget",
+    "repeated_width", "t_loss",
+]  # fmt: skip

@@ -27,11 +27,7 @@ from dpfda.noise.approximate import block_ratio
 from dpfda.noise.blocks import block_loss, draw_ellipsoid, of_blocks, of_pure, pure_budget
 from dpfda.noise.differences import largest_ratio, root_sum, sizes_of
 from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
-from dpfda.noise.protocol import (
-    AnyNorm,
-    ScaledLaw,
-    Width,
-)
+from dpfda.noise.protocol import AnyNorm, ScaledLaw, Width
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real

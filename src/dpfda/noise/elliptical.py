@@ -32,13 +32,7 @@ from flint import arb
 
 from dpfda.noise.differences import enclosing_width
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
-from dpfda.noise.protocol import (
-    AnyNorm,
-    VectorLaw,
-    Width,
-    check_positive,
-    refuse_linf,
-)
+from dpfda.noise.protocol import AnyNorm, VectorLaw, Width, check_positive, refuse_linf
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError

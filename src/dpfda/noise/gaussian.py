@@ -31,13 +31,7 @@ from dpfda.noise.differences import (
     squares,
 )
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
-from dpfda.noise.protocol import (
-    AnyNorm,
-    ScaledLaw,
-    Width,
-    refuse_linf,
-    unsuited,
-)
+from dpfda.noise.protocol import AnyNorm, ScaledLaw, Width, refuse_linf, unsuited
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real

@@ -40,12 +40,7 @@ import numpy as np
 from dpfda.noise.charges import check_own
 from dpfda.noise.gaussian import gaussian_ratio
 from dpfda.noise.mixtures import drawn_mixture
-from dpfda.noise.protocol import (
-    AnyLaw,
-    Law,
-    check_positive,
-    unsuited,
-)
+from dpfda.noise.protocol import AnyLaw, Law, check_positive, unsuited
 from dpfda.noise.scan import laws_of
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
@@ -53,13 +48,7 @@ from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    Neighbours,
-    PureDP,
-    ZeroConcentratedDP,
-)
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,7 @@ import numpy as np
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    PureDP,
-    ZeroConcentratedDP,
-    guarantee_for,
-)
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, guarantee_for
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
 # Where delta is positive: the profiles of larger ones take seconds.

@@ -8,16 +8,7 @@ from dpfda.mechanisms.design.limits import least_error, least_error_of_any
 from dpfda.mechanisms.design.problems import adapted, make_problem, public_curves, public_mixture
 
 __all__ = [
-    "ExpectedError",
-    "adapted",
-    "choose",
-    "counted_power",
-    "expected_error",
-    "least_error",
-    "least_error_of_any",
-    "make_problem",
-    "public_curves",
-    "public_images",
-    "public_mixture",
+    "ExpectedError", "adapted", "choose", "counted_power", "expected_error", "least_error",
+    "least_error_of_any", "make_problem", "public_curves", "public_images", "public_mixture",
     "with_count",
-]
+]  # fmt: skip

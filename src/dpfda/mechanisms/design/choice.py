@@ -13,14 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
-from dpfda.mechanisms import (
-    CandidateMechanism,
-    Design,
-    Mechanism,
-    Problem,
-    mechanisms,
-    read_mechanism,
-)
+from dpfda.mechanisms import CandidateMechanism, Design, Mechanism, Problem, mechanisms, read_mechanism
 from dpfda.mechanisms.cells import measured_forms
 from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design, line_power

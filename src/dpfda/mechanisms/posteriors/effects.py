@@ -34,13 +34,7 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.mechanisms.posteriors.curves import LARGEST_GRID, CurveModel
-from dpfda.mechanisms.posteriors.widths import (
-    FACTOR,
-    Widths,
-    bending,
-    check_offered,
-    spread,
-)
+from dpfda.mechanisms.posteriors.widths import FACTOR, Widths, bending, check_offered, spread
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread

@@ -6,12 +6,7 @@ nearly true. Nothing in this room knows data or draws noise.
 
 from dpfda.privacy.composition.account import Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
-from dpfda.privacy.composition.concentrated import (
-    laplace_rho,
-    pure_rho,
-    zcdp_delta,
-    zcdp_epsilon,
-)
+from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.filters import filter_charge, gaussian_limit
 from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
@@ -33,33 +28,9 @@ from dpfda.privacy.composition.losses import (
 from dpfda.privacy.composition.neighbours import for_group, for_replace_one
 
 __all__ = [
-    "Account",
-    "ApproximateLoss",
-    "BlockLoss",
-    "BlocksLoss",
-    "ConcentratedLoss",
-    "Cost",
-    "GaussianLoss",
-    "LaplaceLoss",
-    "Loss",
-    "PureLoss",
-    "RangeLoss",
-    "Released",
-    "account",
-    "block_length",
-    "compose",
-    "estimated_profile",
-    "filter_charge",
-    "for_group",
-    "for_replace_one",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_limit",
-    "gaussian_rho",
-    "laplace_rho",
-    "loss_from_json",
-    "loss_of",
-    "pure_rho",
-    "zcdp_delta",
-    "zcdp_epsilon",
-]
+    "Account", "ApproximateLoss", "BlockLoss", "BlocksLoss", "ConcentratedLoss", "Cost", "GaussianLoss",
+    "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account", "block_length", "compose",
+    "estimated_profile", "filter_charge", "for_group", "for_replace_one", "gaussian_delta",
+    "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho", "loss_from_json", "loss_of",
+    "pure_rho", "zcdp_delta", "zcdp_epsilon",
+]  # fmt: skip

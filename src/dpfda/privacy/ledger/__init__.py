@@ -32,17 +32,6 @@ from dpfda.privacy.ledger.named import Named, named_ledger, named_once
 from dpfda.privacy.ledger.reservation import Reservation
 
 __all__ = [
-    "Amount",
-    "Budget",
-    "DatasetLedger",
-    "Ledger",
-    "AnyLedger",
-    "MemoryLedger",
-    "Named",
-    "Record",
-    "Reservation",
-    "named_ledger",
-    "named_once",
-    "to_csv",
-    "to_json_lines",
-]
+    "Amount", "Budget", "DatasetLedger", "Ledger", "AnyLedger", "MemoryLedger", "Named", "Record",
+    "Reservation", "named_ledger", "named_once", "to_csv", "to_json_lines",
+]  # fmt: skip
