@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
@@ -24,6 +24,12 @@ LARGEST_DIMENSION = 3
 LARGEST_CELLS = 2**24
 # Edges count as equally spaced where no width is off by more than this share.
 EQUAL = 1e-9
+
+
+class HasEdges(Protocol):
+    """A scale, on which cells are equal."""
+
+    def edges(self, cells: int, /) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +149,7 @@ class CellGrid:
             number = number * (axis.size - 1) + np.searchsorted(axis[1:-1], column, side="right")
         return number
 
-    def along(self, scale: Any) -> CellGrid:
+    def along(self, scale: HasEdges) -> CellGrid:
         """The cells in the units of the data, where these are cells from 0 to 1 of a scale."""
         return CellGrid((frozen(scale.edges(self.size)),))
 

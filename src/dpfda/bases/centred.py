@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,7 +39,7 @@ class CentredBasis:
         Variances, decreasing.
     """
 
-    inner: Any
+    inner: Basis
     transform: Floats
     eigenvalues: Floats
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -86,7 +85,7 @@ class Scale:
         return cls._between(a, b, center + width * np.sinh(np.linspace(low, high, PIECES + 1)))
 
     @classmethod
-    def of(cls, function: Callable[[Floats], Any], domain_range: object) -> Scale:
+    def of(cls, function: Callable[[Floats], object], domain_range: object) -> Scale:
         """A public function of arrays of points, increasing on the domain.
 
         Raises

@@ -6,7 +6,7 @@ A file in this folder that defines classes with a ``name`` and a ``design`` meth
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from dpfda.mechanisms.protocol import (
     COUNT_SCALE,
@@ -29,7 +29,7 @@ def mechanisms() -> dict[str, type[Any]]:
     }
 
 
-def read_mechanism(mechanism: Any) -> Mechanism:
+def read_mechanism(mechanism: object) -> Mechanism:
     """Read a mechanism from its name or take it as it is.
 
     Raises
@@ -47,8 +47,7 @@ def read_mechanism(mechanism: Any) -> Mechanism:
         raise ParameterError(
             "mechanism", "be a name or a mechanism object", shown(mechanism), "Add parentheses?"
         )
-    given: Mechanism = mechanism
-    return given
+    return cast("Mechanism", mechanism)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ validity of noise bands.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,12 +64,20 @@ class NoiseMixture:
         return NoiseMixture(self.deviations * factor, self.blocks)
 
 
+class Continuous(Protocol):
+    """A law of one positive number, as `scipy.stats` has them."""
+
+    def ppf(self, q: float) -> float: ...
+    def isf(self, q: float) -> float: ...
+    def logpdf(self, x: Floats) -> Floats: ...
+
+
 def one_factor(deviations: ArrayLike, block: Block) -> NoiseMixture:
     """All coordinates with one common factor."""
     return NoiseMixture(np.asarray(deviations, dtype=np.float64), (block,))
 
 
-def factor(count: int, law: Any) -> Block:
+def factor(count: int, law: Continuous) -> Block:
     """One factor T of this law for so many coordinates, from the first on."""
     nodes_used = NODES if count >= SMALL else NODES_OF_SMALL_BLOCKS
     low, high = np.log(law.ppf(TAIL)), np.log(law.isf(TAIL))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsInt
 
 import numpy as np
 import scipy
@@ -66,7 +66,7 @@ class IntegerSum:
         self._count += rows.shape[0]
         return self
 
-    def add_totals(self, totals: Iterable[Any], rows: int) -> IntegerSum:
+    def add_totals(self, totals: Iterable[SupportsInt], rows: int) -> IntegerSum:
         """Add the exact integer totals (components,) of many rows; returns self."""
         self._total = [a + int(b) for a, b in zip(self._total, totals, strict=True)]
         self._count += rows

@@ -6,7 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -39,7 +42,7 @@ def one_thread() -> Iterator[None]:
 
 
 @cache
-def _controller() -> Any:
+def _controller() -> ThreadpoolController:
     # NumPy and SciPy may each bring a BLAS: both must be loaded to be found. Finding them takes time.
     from threadpoolctl import ThreadpoolController
 

@@ -39,7 +39,7 @@ WORTH_A_DELTA = 1.01
 
 @remembered(32)
 @one_thread()
-def choose(problem: Problem, mechanism: Any = "auto") -> Design:
+def choose(problem: Problem, mechanism: object = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
 
     Mechanisms say themselves what they offer: see `CandidateMechanism`.

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
@@ -317,9 +317,7 @@ def loss_from_json(written: object) -> Loss:
     kind = written.get("kind")
     if not isinstance(kind, str) or kind not in LOSSES:
         raise ParameterError("loss", f"be of one of the kinds {', '.join(LOSSES)}", "another")
-    loss: Any = LOSSES[kind].from_json(written)
-    made: Loss = loss
-    return made
+    return cast("Loss", LOSSES[kind].from_json(written))
 
 
 def estimated_profile(loss: Loss, epsilon: float) -> float | None:

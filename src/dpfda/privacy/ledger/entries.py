@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
@@ -29,7 +28,7 @@ def asked_by(costs: Sequence[Cost]) -> dict[str, object]:
     return {**written, "costs": [cost.to_json() for cost in costs]}
 
 
-def required(entry: Mapping[str, object], key: str) -> Any:
+def required(entry: Mapping[str, object], key: str) -> object:
     """What an entry must say."""
     if not isinstance(entry, Mapping):
         raise ParameterError("entry", "be a mapping of words to public things", shown(entry))

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from dpfda.numerics import parameters
 from dpfda.numerics.errors import LedgerError
@@ -72,7 +71,7 @@ class Ledger(AnyLedger):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(os.path.abspath(os.path.expanduser(parameters.path(path))))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Ledger], tuple[str]]:
         return (Ledger, (str(self.path),))
 
     def check(self) -> None:

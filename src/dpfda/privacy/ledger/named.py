@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
@@ -101,11 +100,12 @@ def _of_project() -> tuple[dict[str, str], dict[str, str]]:
         for file in (folder / OWN_FILE, folder / PROJECT_FILE):
             table = _table(file)
             if table is not None:
-                return _checked(table, file), dict.fromkeys(table, str(file))
+                named = _checked(table, file)
+                return named, dict.fromkeys(named, str(file))
     return {}, {}
 
 
-def _table(file: Path) -> Any:
+def _table(file: Path) -> object:
     """The table about ledgers in a file; None where there is no file or no table."""
     try:
         content = _content(file.read_bytes())
