@@ -41,13 +41,22 @@ class Axis(ABC):
     def half_periods(self, count: int) -> Floats:
         """Frequencies (count,) in half periods over the axis."""
 
-    @abstractmethod
+    def shifts(self, count: int) -> Floats:
+        """By how many half periods (count,) functions are ahead of cosines."""
+        return np.zeros(count)
+
     def values(self, position: Floats, count: int, order: int) -> Floats:
         """Values (q, count) at positions in [0, 1], differentiated in position."""
+        frequencies = self.half_periods(count)
+        angles = position[:, None] * frequencies + (self.shifts(count) + order / 2)
+        values = math.sqrt(2) * np.cos(math.pi * angles) * (math.pi * frequencies) ** order
+        # The constant has mean square one as it is.
+        values[:, frequencies == 0] /= math.sqrt(2)
+        return np.asarray(values)
 
-    @abstractmethod
     def integrals(self, count: int) -> Floats:
-        """Integrals (count,) over [0, 1]."""
+        """Integrals (count,) over [0, 1]: here of the constant alone."""
+        return np.where(np.arange(count) == 0, 1.0, 0.0)
 
     @abstractmethod
     def analyse(self, values: Floats, axis: int) -> Floats:
@@ -75,14 +84,6 @@ class CosineAxis(Axis):
     def half_periods(self, count: int) -> Floats:
         return np.arange(count, dtype=np.float64)
 
-    def values(self, position: Floats, count: int, order: int) -> Floats:
-        values = _cosines(position, self.half_periods(count), np.zeros(count), order)
-        values[:, 0] /= math.sqrt(2)
-        return values
-
-    def integrals(self, count: int) -> Floats:
-        return np.where(np.arange(count) == 0, 1.0, 0.0)
-
     def analyse(self, values: Floats, axis: int) -> Floats:
         return np.asarray(scipy.fft.dct(values, type=2, axis=axis, norm="ortho", workers=1))
 
@@ -108,8 +109,8 @@ class SineAxis(Axis):
     def half_periods(self, count: int) -> Floats:
         return np.arange(1.0, count + 1)
 
-    def values(self, position: Floats, count: int, order: int) -> Floats:
-        return _cosines(position, self.half_periods(count), np.full(count, -0.5), order)
+    def shifts(self, count: int) -> Floats:
+        return np.full(count, -0.5)
 
     def integrals(self, count: int) -> Floats:
         frequencies = self.half_periods(count)
@@ -141,15 +142,9 @@ class FourierAxis(Axis):
     def half_periods(self, count: int) -> Floats:
         return np.asarray(2.0 * ((np.arange(count) + 1) // 2))
 
-    def values(self, position: Floats, count: int, order: int) -> Floats:
+    def shifts(self, count: int) -> Floats:
         index = np.arange(count)
-        shift = np.where((index % 2 == 0) & (index > 0), -0.5, 0.0)
-        values = _cosines(position, self.half_periods(count), shift, order)
-        values[:, 0] /= math.sqrt(2)
-        return values
-
-    def integrals(self, count: int) -> Floats:
-        return np.where(np.arange(count) == 0, 1.0, 0.0)
+        return np.where((index % 2 == 0) & (index > 0), -0.5, 0.0)
 
     def analyse(self, values: Floats, axis: int) -> Floats:
         lines = np.moveaxis(values, axis, -1)
@@ -181,12 +176,6 @@ class FourierAxis(Axis):
 
 
 AXES: dict[str, Axis] = {axis.kind: axis for axis in (CosineAxis(), SineAxis(), FourierAxis())}
-
-
-def _cosines(position: Floats, half_periods: Floats, shift: Floats, order: int) -> Floats:
-    """2^(1/2) cos(pi (f x + shift)), differentiated in x."""
-    angles = position[:, None] * half_periods + (shift + order / 2)
-    return np.asarray(math.sqrt(2) * np.cos(math.pi * angles) * (math.pi * half_periods) ** order)
 
 
 @lru_cache(maxsize=16)

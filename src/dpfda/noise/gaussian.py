@@ -31,7 +31,7 @@ from dpfda.noise.differences import (
     squares,
 )
 from dpfda.noise.mixtures import Block, NoiseMixture, one_factor
-from dpfda.noise.protocol import AnyNorm, ScaledLaw, Width, refuse_linf, unsuited
+from dpfda.noise.protocol import AnyLaw, AnyNorm, ScaledLaw, Width, refuse_linf, unsuited
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
@@ -77,12 +77,7 @@ class GaussianNoise(ScaledLaw):
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         refuse_linf(self, norm)
-        mu = self._length(norm, width)
-        if isinstance(requested, ApproximateDP):
-            return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
-        if isinstance(requested, ZeroConcentratedDP):
-            return ZeroConcentratedDP(mu**2 / 2)
-        raise unsuited(self, requested)
+        return of_length(self, self._length(norm, width), requested)
 
     def _length(self, norm: AnyNorm, width: Width) -> Fraction:
         """Cameron-Martin length mu of the largest difference between neighbouring sums, rounded up."""
@@ -90,13 +85,27 @@ class GaussianNoise(ScaledLaw):
         return longest(sizes_of(self.components, norm, width), self.scales)
 
     def loss(self, requested: Guarantee) -> Loss | None:
-        return None if isinstance(requested, PureDP) else GaussianLoss(gaussian_rho(requested))
+        return gaussian_loss(requested)
 
     def mixture(self) -> NoiseMixture:
         return one_factor(self.scales, Block(0, self.components, np.ones(1), np.zeros(1)))
 
     def log_density(self, points: Floats) -> Floats:
         return np.asarray(-np.sum((points / self.sizes) ** 2, axis=-1) / 2)
+
+
+def of_length(noise: AnyLaw, mu: Fraction, requested: Guarantee) -> ApproximateDP | ZeroConcentratedDP:
+    """What normal noise gives at this Cameron-Martin length: the exact delta or rho."""
+    if isinstance(requested, ApproximateDP):
+        return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
+    if isinstance(requested, ZeroConcentratedDP):
+        return ZeroConcentratedDP(mu**2 / 2)
+    raise unsuited(noise, requested)
+
+
+def gaussian_loss(requested: Guarantee) -> Loss | None:
+    """The loss of normal noise that has a guarantee; it has no pure one."""
+    return None if isinstance(requested, PureDP) else GaussianLoss(gaussian_rho(requested))
 
 
 def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction:

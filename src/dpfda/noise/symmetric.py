@@ -38,15 +38,15 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from dpfda.noise.charges import check_own
-from dpfda.noise.gaussian import gaussian_ratio
+from dpfda.noise.gaussian import gaussian_loss, gaussian_ratio, of_length
 from dpfda.noise.mixtures import drawn_mixture
-from dpfda.noise.protocol import AnyLaw, Law, check_positive, unsuited
+from dpfda.noise.protocol import AnyLaw, Law, check_positive
 from dpfda.noise.scan import laws_of
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
-from dpfda.privacy.composition import BlockLoss, GaussianLoss, Loss, gaussian_delta, gaussian_rho
+from dpfda.privacy.composition import BlockLoss, Loss
 from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
@@ -252,16 +252,11 @@ class SymmetricGaussianNoise(MatrixLaw):
         self, difference: OuterDifference, requested: Guarantee
     ) -> ApproximateDP | ZeroConcentratedDP:
         """The exact delta at the requested epsilon, or the exact rho."""
-        mu = difference.frobenius / self.scale
-        if isinstance(requested, ZeroConcentratedDP):
-            return ZeroConcentratedDP(mu**2 / 2)
-        if not isinstance(requested, ApproximateDP):
-            raise unsuited(self, requested)
-        return ApproximateDP(requested.epsilon, gaussian_delta(requested.epsilon, mu))
+        return of_length(self, difference.frobenius / self.scale, requested)
 
     def loss(self, requested: Guarantee) -> Loss | None:
         """That of Gaussian noise."""
-        return None if isinstance(requested, PureDP) else GaussianLoss(gaussian_rho(requested))
+        return gaussian_loss(requested)
 
 
 def symmetric_noise(

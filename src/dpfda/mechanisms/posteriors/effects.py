@@ -34,6 +34,7 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.mechanisms.posteriors.curves import LARGEST_GRID, CurveModel
+from dpfda.mechanisms.posteriors.histospline import nearest_shares
 from dpfda.mechanisms.posteriors.widths import FACTOR, Widths, bending, check_offered, spread
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
@@ -237,15 +238,6 @@ class Effects:
         return float(np.quantile(self._solved(form, COUNTS) @ form, level))
 
 
-def nearest_shares(shares: Floats) -> Floats:
-    """The nearest points (..., R), with no entry negative and sum one."""
-    ordered = -np.sort(-shares, axis=-1)
-    counts = np.arange(1, shares.shape[-1] + 1)
-    levels = (np.cumsum(ordered, axis=-1) - 1) / counts
-    last = np.sum(ordered > levels, axis=-1, keepdims=True) - 1
-    return np.asarray(np.maximum(shares - np.take_along_axis(levels, last, axis=-1), 0.0))
-
-
 def expected_table(
     corners: Corners, cells: int, size: float, wave: float = 0.3, effect: float = 0.1
 ) -> Floats:
@@ -265,6 +257,3 @@ def expected_table(
     inside[:, list(corners.numbers)] /= 3.0
     squares = np.full((corners.size, len(corners.numbers)), -1 / 3)
     return np.asarray(each * np.hstack([np.ones((corners.size, 1)), squares, inside @ curves]))
-
-
-__all__ = ["Effects", "expected_table", "nearest_shares"]

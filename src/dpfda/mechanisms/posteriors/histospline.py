@@ -179,13 +179,18 @@ def nearest_probabilities(values: Floats) -> Floats:
     ----------
     values : array of any shape
     """
-    ordered = np.sort(values, axis=None)[::-1]
-    excess = np.cumsum(ordered) - 1.0
-    counts = np.arange(1, values.size + 1)
-    last = int(np.flatnonzero(ordered * counts > excess)[-1])
-    kept = np.maximum(values - excess[last] / (last + 1), 0.0)
+    kept = nearest_shares(values.ravel()).reshape(values.shape)
     # What rounding left of the constraint.
     return np.asarray(kept / kept.sum())
+
+
+def nearest_shares(shares: Floats) -> Floats:
+    """The nearest points (..., R), with no entry negative and sum one."""
+    ordered = -np.sort(-shares, axis=-1)
+    counts = np.arange(1, shares.shape[-1] + 1)
+    levels = (np.cumsum(ordered, axis=-1) - 1) / counts
+    last = np.sum(ordered > levels, axis=-1, keepdims=True) - 1
+    return np.asarray(np.maximum(shares - np.take_along_axis(levels, last, axis=-1), 0.0))
 
 
 def monotone_probabilities(values: Floats) -> Floats:
