@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from dpfda.numerics.encoding import check_version, integer, integers, number
+from dpfda.numerics.encoding import check_version, fields_to_json, integer, integers, number
 from dpfda.numerics.errors import ParameterError
 
 VERSION = 1
@@ -94,15 +94,7 @@ class ImagePrior:
 
     def to_json(self) -> dict[str, object]:
         """The ingredients as JSON types."""
-        return {
-            "kind": self.KIND,
-            "version": self.version,
-            "lower": self.lower,
-            "upper": self.upper,
-            "shape": list(self.shape),
-            "cells": list(self.cells),
-            "shrunk": self.shrunk,
-        }
+        return {"kind": self.KIND, **fields_to_json(self)}
 
     @classmethod
     def from_json(cls, written: dict[str, object]) -> ImagePrior:

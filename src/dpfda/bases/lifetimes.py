@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.encoding import integer, mapping, number, sequence, text
+from dpfda.numerics.encoding import fields_to_json, integer, mapping, number, sequence, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 
@@ -179,14 +179,7 @@ class LifeCells:
 
     def to_json(self) -> dict[str, object]:
         """The cells as JSON types."""
-        return {
-            "domain_range": list(self.domain_range),
-            "count": self.count,
-            "causes": list(self.causes),
-            "levels": list(self.levels),
-            "late": self.late,
-            "power": self.power,
-        }
+        return fields_to_json(self)
 
     @classmethod
     def from_json(cls, entries: object) -> Self:

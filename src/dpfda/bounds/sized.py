@@ -14,16 +14,20 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, length, real, reals, shown
 
 
-class _OnCoefficients:
-    """Shared by bounds that are on coefficients alone: nothing is done to values."""
-
-    norm: ClassVar[BodyNorm]
+class AroundZero:
+    """Shared by bounds around zero that are on coefficients, or on whole records: values stay."""
 
     def center_on(self, grid_points: Floats) -> Floats:
         return np.zeros_like(grid_points)
 
     def restrict(self, values: Floats, grid_points: Floats) -> Floats:
         return values
+
+
+class _OnCoefficients(AroundZero):
+    """Shared by boxes and ellipsoids."""
+
+    norm: ClassVar[BodyNorm]
 
     def radius_on(self, grid_points: Floats, weights: Floats) -> float:
         """Radius of the l2 ball that holds the body."""

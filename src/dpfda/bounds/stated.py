@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bounds.balls import IntegerBall, Norm
 from dpfda.bounds.bodies import BodyNorm, IntegerBody
-from dpfda.bounds.sized import BoxBound, Ellipsoid
+from dpfda.bounds.sized import AroundZero, BoxBound, Ellipsoid
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import SMALLEST, curve, length
@@ -137,7 +137,7 @@ class LatticeBounds(ValueBounds):
 
 
 @dataclass(frozen=True)
-class _Ball:
+class _Ball(AroundZero):
     """A ball around zero: what both norms share."""
 
     radius: float
@@ -148,12 +148,6 @@ class _Ball:
 
     def radius_on(self, grid_points: Floats, weights: Floats) -> float:
         return self.radius
-
-    def center_on(self, grid_points: Floats) -> Floats:
-        return np.zeros_like(grid_points)
-
-    def restrict(self, values: Floats, grid_points: Floats) -> Floats:
-        return values
 
     def to_json(self) -> dict[str, object]:
         return {"kind": self.norm, "radius": self.radius}

@@ -17,7 +17,7 @@ import numpy as np
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.noise.mixtures import NoiseMixture
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, integers
+from dpfda.numerics.encoding import fields_to_json, integer, integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import Guarantee
@@ -64,6 +64,7 @@ class NoiseLaw(AnyLaw, Protocol):
         """The law as normal laws of random length, for posteriors; None where it is no such mixture."""
 
 
+@dataclasses.dataclass(frozen=True)
 class Law:
     """What laws share: the defaults of what a law need not say, and how it is written.
 
@@ -83,13 +84,12 @@ class Law:
 
     def to_json(self) -> dict[str, object]:
         """The law by name, in words, with its integer scales."""
-        values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
-        return {"law": self.law, "words": self.describe(), **values}
+        return {"law": self.law, "words": self.describe(), **fields_to_json(self)}
 
     @classmethod
     def from_json(cls, written: Mapping[str, object]) -> Self:
         """The law of these scales; lists become tuples of integers."""
-        names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        names = [field.name for field in dataclasses.fields(cls)]
         return cls(**{name: _parameter(written[name]) for name in names})
 
 

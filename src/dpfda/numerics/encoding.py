@@ -9,16 +9,27 @@ from __future__ import annotations
 
 import base64
 import math
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 # Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
 LARGEST_EXPONENT = 4096
 # Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.
 LARGEST_GRID = 2**24
+
+
+def fields_to_json(record: DataclassInstance) -> dict[str, object]:
+    """What a record of numbers, words and tuples of them holds, by its names."""
+    values = {each.name: getattr(record, each.name) for each in fields(record)}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
 
 
 def array_to_json(array: Floats) -> dict[str, object]:
