@@ -33,6 +33,7 @@ from flint import arb
 from dpfda.noise.differences import enclosing_width
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, VectorLaw, Width, check_positive, refuse_linf
+from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
@@ -88,8 +89,9 @@ class EllipticalNoise(VectorLaw):
 
         def scaled(a: Arithmetic[Real], square: Real) -> At[Real]:
             # A chi-square variable with two degrees of freedom is twice an exponential one.
-            scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
-            length = scale * a.sqrt(square / 2 if laplace else self.degrees / square)
+            length = drawing.one_integer(a, self.scale) * a.sqrt(
+                square / 2 if laplace else self.degrees / square
+            )
             return lambda places: length
 
         return drawn_mixture(self.size, 2 if laplace else self.degrees, scaled)

@@ -340,8 +340,8 @@ def achieved_symmetric(
 
 def _deviations(a: Arithmetic[Real], scale: int, size: int, length: Real | None = None) -> At[Real]:
     """What standard normal variables are multiplied with to be entries of the lower triangle."""
-    whole = a.integers((scale, 2))[np.array([0])] * (1 if length is None else length)
-    aside = whole / a.sqrt(a.integers((scale, 2))[np.array([1])])
+    whole = drawing.one_integer(a, scale) * (1 if length is None else length)
+    aside = whole / a.sqrt(drawing.one_integer(a, 2))
     diagonal = np.equal(*np.tril_indices(size))
     return lambda places: a.where(diagonal[places], whole, aside)
 

@@ -65,7 +65,7 @@ class WishartDifferenceNoise(MatrixLaw):
         """One exact draw, rounded."""
 
         def values(a: Arithmetic[Real]) -> At[Real]:
-            scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
+            scale = drawing.one_integer(a, self.scale)
             plus, minus = (_products(a, self.size, part)[0] for part in (0, 1))
             return lambda places: scale * (plus(places) - minus(places))
 
@@ -148,7 +148,7 @@ class CoupledNoise(MatrixLaw):
         count, first = self.components, 2 * _normals(self.size)
 
         def values(a: Arithmetic[Real]) -> At[Real]:
-            scale = a.integers((self.scale,))[np.zeros(1, dtype=np.int64)]
+            scale = drawing.one_integer(a, self.scale)
             plus, whole = _products(a, self.size, 0)
             minus, less = _products(a, self.size, 1)
             larger = scale * (drawing.chi_square(a, first, 2 * count) / 2)

@@ -263,6 +263,11 @@ def _in_floats(
     return places[left]
 
 
+def one_integer(a: Arithmetic[Real], value: int) -> Real:
+    """An integer of any size in an array of its own."""
+    return a.integers((value,))[np.zeros(1, dtype=np.int64)]
+
+
 def laplace(a: Arithmetic[Real], first: int, places: Places) -> Real:
     """Standard Laplace variables, differences of two exponential ones, from uniforms at `first` on."""
     return a.log(a.uniforms(first + 2 * places + 1) / a.uniforms(first + 2 * places))

@@ -15,7 +15,7 @@ was fixed beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -160,9 +160,15 @@ def account(
         total, how = added([cost.guarantee for cost in costs]), "the guarantee of one release"
     elif kind == "approximate":
         total, how = _approximate(costs, delta)
+    elif kind == "pure":
+        total, how = PureDP(_sum(map(_pure, costs))), "basic composition: epsilons add"
     else:
-        total, how = _ADDED[kind](costs)
+        total, how = ZeroConcentratedDP(_sum(map(_zero_concentrated, costs))), _rho_words(costs)
     return Account(total, costs, how, found.neighbours, found.unit, found.again)
+
+
+def _sum(numbers: Iterable[Fraction]) -> Fraction:
+    return sum(numbers, Fraction(0))
 
 
 def _item(release: object) -> Released | Cost:
@@ -182,38 +188,24 @@ def _default_kind(costs: Sequence[Cost], delta: object) -> str:
     return "approximate" if "approximate" in kinds else "zero-concentrated"
 
 
-def _pure(costs: Sequence[Cost]) -> tuple[Guarantee, str]:
-    total = Fraction(0)
-    for cost in costs:
-        if not isinstance(cost.guarantee, PureDP):
-            raise ConversionError(
-                f"A pure total needs pure releases; found {cost.guarantee}. "
-                "Ask for kind='approximate' or kind='zero-concentrated'.",
-                cost.guarantee,
-            )
-        total += cost.guarantee.epsilon
-    return PureDP(total), "basic composition: epsilons add"
+def _pure(cost: Cost) -> Fraction:
+    if isinstance(cost.guarantee, PureDP):
+        return cost.guarantee.epsilon
+    raise ConversionError(
+        f"A pure total needs pure releases; found {cost.guarantee}. "
+        "Ask for kind='approximate' or kind='zero-concentrated'.",
+        cost.guarantee,
+    )
 
 
-def _zero_concentrated(costs: Sequence[Cost]) -> tuple[Guarantee, str]:
-    total = Fraction(0)
-    for cost in costs:
-        rho = cost.rho
-        if rho is None:
-            raise ConversionError(
-                "A zero-concentrated total needs releases that have a rho; found "
-                f"{cost.guarantee}, which allows any loss with probability delta. "
-                "Ask for kind='approximate'.",
-                cost.guarantee,
-            )
-        total += rho
-    return ZeroConcentratedDP(total), _rho_words(costs)
-
-
-_ADDED: dict[str, Callable[[Sequence[Cost]], tuple[Guarantee, str]]] = {
-    "pure": _pure,
-    "zero-concentrated": _zero_concentrated,
-}
+def _zero_concentrated(cost: Cost) -> Fraction:
+    if cost.rho is not None:
+        return cost.rho
+    raise ConversionError(
+        f"A zero-concentrated total needs releases that have a rho; found {cost.guarantee}, which "
+        "allows any loss with probability delta. Ask for kind='approximate'.",
+        cost.guarantee,
+    )
 
 
 def _rho_words(costs: Sequence[Cost]) -> str:
@@ -233,7 +225,7 @@ _RHO_RULES = {
 
 
 def _approximate(costs: Sequence[Cost], delta: object) -> tuple[Guarantee, str]:
-    promised = sum((_delta(cost) for cost in costs), Fraction(0))
+    promised = _sum(map(_delta, costs))
     if delta is None and promised == 0:
         raise ParameterError(
             "delta", "be given where no release has one", "None", "A usual choice is 1e-6."
@@ -268,14 +260,14 @@ def _delta(cost: Cost) -> Fraction:
 
 def _epsilons(costs: Sequence[Cost]) -> Fraction:
     guarantees = [cost.guarantee for cost in costs]
-    return sum((g.epsilon for g in guarantees if not isinstance(g, ZeroConcentratedDP)), Fraction(0))
+    return _sum(g.epsilon for g in guarantees if not isinstance(g, ZeroConcentratedDP))
 
 
 def _basic(costs: Sequence[Cost], target: Fraction) -> Bound | None:
     """Epsilons add, deltas add."""
     if any(isinstance(cost.guarantee, ZeroConcentratedDP) for cost in costs):
         return None
-    if sum((_delta(cost) for cost in costs), Fraction(0)) > target:
+    if _sum(map(_delta, costs)) > target:
         return None
     return _epsilons(costs), "basic composition: epsilons and deltas add"
 
@@ -287,10 +279,10 @@ def _converted(costs: Sequence[Cost], target: Fraction, pure_too: bool) -> Bound
     for cost in costs:
         concentrated = pure_too if isinstance(cost.guarantee, PureDP) else cost.rho is not None
         (inside if concentrated else outside).append(cost)
-    left = target - sum((_delta(cost) for cost in outside), Fraction(0))
+    left = target - _sum(map(_delta, outside))
     if not inside or left <= 0:
         return None
-    rho = sum((cost.rho or Fraction(0) for cost in inside), Fraction(0))
+    rho = _sum(cost.rho or Fraction(0) for cost in inside)
     epsilon, how = zcdp_epsilon(rho, left), f"{_rho_words(inside)}, to rho = {readable(rho)}, {_TIGHT}"
     if all(cost.loss.kind == "gaussian" for cost in inside):
         epsilon, how = gaussian_epsilon(rho, left), _EXACT
