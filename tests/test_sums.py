@@ -14,13 +14,22 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import Domain, PrivateMean, Reading
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis, KernelBasis, KroneckerBasis
-from dpfda.bounds import IntegerBall, L1Ball, L2Ball, LatticeBounds, ValueBounds, on_grid
+from dpfda.bounds import (
+    IntegerBall,
+    L1Ball,
+    L2Ball,
+    LatticeBounds,
+    ValueBounds,
+    l1_rule,
+    l1_sum,
+    on_grid,
+)
 from dpfda.bounds.ongrid import LARGEST_SQUARE
 from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.numerics import compiled
+from dpfda.numerics import compiled, compiled_l1
 from dpfda.numerics.aggregate import IntegerSum, exact_product
-from dpfda.numerics.embedding import Rows, project, quantised
+from dpfda.numerics.embedding import Rows
 from dpfda.numerics.gridsums import GridRule, grid_sum, integers
 
 GRID = np.linspace(0.0, 1.0, 37)
@@ -414,7 +423,7 @@ def test_fourier_functions_on_a_period_are_enforced_on_the_grid():
 
 
 @needs_numba
-@pytest.mark.parametrize("components", [1, 5, 30])
+@pytest.mark.parametrize("components", [1, 5, 30, 37])
 @settings(deadline=None, max_examples=25)
 @given(
     cells=st.lists(hostile, max_size=8),
@@ -466,7 +475,7 @@ def test_products_with_mirrored_columns_are_those_of_integers(points):
     public[:, 1::3] += public[::-1, 1::3]
     public[:, 2::3] -= public[::-1, 2::3]
     rows = generator.integers(-(2**20), 2**20, (5, points)).astype(float)
-    made, product = np.empty((5, 9)), compiled.SymmetricProduct(public)
+    made, product = np.empty((5, 9)), compiled_l1.SymmetricProduct(public)
     expected = rows @ public
     product(rows.copy(), made)
     assert np.array_equal(made, expected[:, product.order])
@@ -499,15 +508,11 @@ def test_a_memory_map_is_read_where_it_lies(tmp_path):
 @needs_numba
 def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
     monkeypatch.setattr(compiled.os, "sched_getaffinity", lambda _: range(8), raising=False)
-    monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 16)
-    public, exponent, bits = quantised(BASIS.analysis)
+    monkeypatch.setattr(compiled_l1, "NUMBERS_A_THREAD", 16)
+    rule = l1_rule(L1Ball(100.0), BASIS)
     for rows in (1, 2, 3):
         ones = np.ones((rows, 37))
-        ball = IntegerBall.of("l1", 100.0, public.shape[1])
-        shift = exponent - 2 * bits + ball.exponent
-        totals, unusable, careful = compiled.project_clip_l1(ones, public, bits, shift, ball.radius)
-        assert totals.tolist() == ball.clip(project(ones, BASIS.analysis)).sum(axis=0).tolist()
-        assert unusable == careful.size == 0
+        assert l1_sum(ones, rule, compile=True) == l1_sum(ones, rule, compile=False)
 
 
 @needs_numba

@@ -226,21 +226,26 @@ def _matrix(basis: OnInterval | OnBox, weights: Floats) -> tuple[Integers, int, 
         analysis = transform_matrix(basis, weights.size)
     else:
         return None
-    points, components = analysis.shape
-    roots = np.sqrt(weights)
+    components = analysis.shape[1]
     # Rounding moves a row of A by at most |V^-1 1| / 2 units, and so |A|^2 by 2^-MATRIX_BITS.
     exponent = MATRIX_BITS + math.ceil(math.log2(components * np.sum(1 / weights)) / 2)
     with np.errstate(all="ignore"):
         scaled = np.rint(np.ldexp(analysis.T, exponent))
     if not np.all(np.abs(scaled) < 2.0**52):
         return None
-    factor = np.ldexp(scaled, -exponent) / roots
+    bound = square_norm(scaled, exponent, weights)
+    if bound > LARGEST_SQUARE:
+        return None
+    return np.ascontiguousarray(scaled, dtype=np.int64), exponent, bound
+
+
+def square_norm(scaled: Floats, exponent: int, weights: Floats) -> Fraction:
+    """Upper bound for |2^-p B V^-1|_2^2, B a matrix (K, m) of integers held in floats."""
+    components, points = scaled.shape
+    factor = np.ldexp(scaled, -exponent) / np.sqrt(weights)
     sizes = np.abs(factor)
     square = float(np.max(np.abs(factor @ factor.T).sum(axis=1)))
     slack = float(np.max(sizes @ sizes.sum(axis=0))) * (points + components + 16) * 2.0**-52
     # The row sums are rounded too; 2^-900 is for products that underflow.
     bound = Fraction(square) + 2 * Fraction(slack) + Fraction(1, 2**900)
-    bound *= 1 + Fraction(components + 16, 2**52)
-    if bound > LARGEST_SQUARE:
-        return None
-    return np.ascontiguousarray(scaled, dtype=np.int64), exponent, bound
+    return bound * (1 + Fraction(components + 16, 2**52))

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.numerics.native_arrays import doubles, is_direct
-from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 
@@ -103,7 +102,7 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
                 bad += add(block if direct else doubles(block), totals)
         return totals, bad
 
-    count = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
+    count = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
     if count == 1:
         return work(values)
     with ThreadPoolExecutor(count) as pool:
@@ -141,7 +140,7 @@ def read_and_sum(
     """
     order, starts, sizes = units
     count = len(values) if starts.size == 0 else sizes.size
-    parts = min(_threads(), 1 + values.size // NUMBERS_A_THREAD)
+    parts = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
     parts = min(count, max(parts, -(-count // ROWS_AT_ONCE)))
     if starts.size:
         ends = np.searchsorted(starts, np.linspace(0, starts[-1], parts + 1).astype(np.int64)[1:-1])
@@ -166,7 +165,7 @@ def read_and_sum(
 
     if len(ends) == 2:
         return work(0, count)
-    with ThreadPoolExecutor(_threads()) as pool:
+    with ThreadPoolExecutor(threads()) as pool:
         made = list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
     totals, refused, found = zip(*made, strict=True)
     return np.sum(totals, axis=0), sum(refused), sum(found)
@@ -291,106 +290,6 @@ def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray
     return np.asarray(numba_units.sorted_order(codes, starts))
 
 
-def project_clip_l1(
-    values: NDArray[Any], public: Floats, bits: int, exponent: int, radius: int
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
-    """Project rows by an integer matrix and to the l1 ball, round, verify and add.
-
-    Parameters
-    ----------
-    values : array (n, m) of any real type
-        Private.
-    public, bits : array (m, K) and int
-        From `dpfda.numerics.embedding.quantised`.
-    exponent : int
-        What to add to a row's exponent to get grid units from its mantissas.
-    radius : int
-        Of the ball, below 2^53.
-
-    Returns
-    -------
-    totals : array (K,) of int64
-        Sum of the rows that are verified.
-    unusable : int
-        Number of records with NaN or infinity, counted as zero.
-    careful : array of int64
-        Numbers of the rows that are not verified, and are left to the caller.
-    """
-
-    def work(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
-        part = values[rows[0] : rows[-1] + 1]
-        # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
-        with np.errstate(all="ignore"):
-            return _project_rows(part, int(rows[0]), public, bits, exponent, radius)
-
-    # No thread without a row, however long the rows.
-    count = max(1, min(_threads(), 1 + values.size // NUMBERS_A_THREAD, values.shape[0]))
-    # The threads are ours: BLAS with threads of its own beside them is several times slower.
-    with one_thread(), ThreadPoolExecutor(count) as pool:
-        parts = list(pool.map(work, np.array_split(np.arange(values.shape[0]), count)))
-    totals, unusable, careful = zip(*parts, strict=True)
-    return np.sum(totals, axis=0), sum(unusable), np.concatenate(careful)
-
-
-def _project_rows(
-    values: NDArray[Any], first: int, public: Floats, bits: int, exponent: int, radius: int
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
-    """`project_clip_l1` in one thread, a few rows at a time, so that they stay in its cache."""
-    from dpfda.numerics import numba_loops as loops
-
-    points, size = public.shape
-    totals, unusable, careful = np.zeros(size, dtype=np.int64), 0, []
-    # So few that their integers, none above the radius, add up exactly.
-    step = min(max(16, 2**15 // points), max(1, 2**52 // radius))
-    integers, exponents = np.empty((step, points)), np.empty(step, dtype=np.int64)
-    mantissas, usable = np.empty((step, size)), np.empty(step, dtype=np.bool_)
-    marks, product = np.empty(step, dtype=np.bool_), SymmetricProduct(public)
-    for start in range(0, values.shape[0], step):
-        block = values[start : start + step]
-        if not is_direct(block):
-            block = doubles(block)
-        n = block.shape[0]
-        loops.quantise(block, bits, integers[:n], exponents[:n], usable[:n])
-        product(integers[:n], mantissas[:n])
-        part = np.zeros(size)
-        loops.add_projected(mantissas[:n], exponents[:n] + exponent, radius, marks[:n], part)
-        totals[product.order] += part.astype(np.int64)
-        unusable += n - int(np.count_nonzero(usable[:n]))
-        careful.append(first + start + np.flatnonzero(marks[:n]))
-    return totals, unusable, np.concatenate(careful)
-
-
-class SymmetricProduct:
-    """Products of rows of integers with a public matrix of integers, its columns in the order `order`.
-
-    Columns that are even or odd about the middle of the grid, as eigenfunctions of a stationary kernel
-    are, need sums or differences of mirrored entries alone, which is half of the work. Everything is an
-    integer below 2^53, and these are the same products.
-    """
-
-    def __init__(self, public: Floats) -> None:
-        even = np.all(public == public[::-1], axis=0)
-        odd = np.all(public == -public[::-1], axis=0) & ~even
-        places = [np.flatnonzero(chosen) for chosen in (~(even | odd), even, odd)]
-        half = (len(public) + 1) // 2
-        self.order = np.concatenate(places)
-        self._middle, self._ends = half, np.cumsum([part.size for part in places])
-        rest, first, last = (np.ascontiguousarray(public[:, part]) for part in places)
-        self._matrices = rest, first[:half].copy(), last[: len(public) - half].copy()
-
-    def __call__(self, rows: Floats, products: Floats) -> None:
-        """Put the products in place."""
-        from dpfda.numerics import numba_loops
-
-        (rest, even, odd), (one, two, three) = self._matrices, self._ends
-        if one:
-            np.matmul(rows, rest, out=products[:, :one])
-        if three > one:
-            folded = np.empty_like(rows)
-            numba_loops.fold(rows, folded)
-            np.matmul(folded[:, : self._middle], even, out=products[:, one:two])
-            np.matmul(folded[:, self._middle :], odd, out=products[:, two:])
-
-
-def _threads() -> int:
+def threads() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

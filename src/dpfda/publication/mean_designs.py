@@ -14,7 +14,7 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import Bound, IntegerBall, IntegerBody, OnGrid, ball_of, on_grid
+from dpfda.bounds import Bound, IntegerBall, IntegerBody, L1Rule, OnGrid, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import (
     adapted,
@@ -169,10 +169,17 @@ class MeanDesign(Plan):
         return on_grid(self.bound, self.basis, coefficients=self.images is None)
 
     @cached_property
+    def in_l1(self) -> L1Rule | None:
+        """How an l1 bound is enforced; None for other bounds, and where no rule is exact."""
+        return l1_rule(self.bound, self.basis)
+
+    @cached_property
     def ball(self) -> IntegerBall | IntegerBody:
         """Where integer coefficients lie: a function of public numbers without the size."""
         if self.on_grid is not None:
             return self.on_grid.ball
+        if self.in_l1 is not None:
+            return self.in_l1.ball
         basis = self.basis
         return ball_of(self.bound, flat_grid(basis), basis.weights, basis.eigenvalues.size)
 

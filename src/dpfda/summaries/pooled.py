@@ -198,9 +198,9 @@ class PooledMean(PooledSum):
     @property
     def largest(self) -> int:  # type: ignore[override]
         placed = self.plan.on_grid
-        # A row that was clipped to a ball or a body has entries below 2^31.
+        # A row in a ball or a body has entries below 2^31; in an l1 ball they are finer.
         if placed is None:
-            return 2**31
+            return max(2**31, int(self.plan.ball.radius))
         return int(placed.rule.half_widths.max()) * self.numbers * MATRIX_SIZE
 
     @cached_property

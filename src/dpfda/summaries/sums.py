@@ -11,11 +11,11 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions, flat_grid
-from dpfda.bounds import L1Ball
+from dpfda.bounds import L1Rule, l1_sum
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.embedding import Rows, product, project, quantised, transform, transform_matrix
+from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.gridsums import GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
@@ -33,8 +33,6 @@ CONVERTED_AT_ONCE = 2**17
 # Entries of a matrix up to which products with it are faster than a transform of each record by itself.
 LARGEST_MATRIX = 2**18
 LARGEST = np.finfo(np.float64).max
-# Of integers below 2^31, so that sums stay below 2^63.
-ROWS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +110,10 @@ class Summation:
             total.add_totals(totals, matrix.shape[0])
             self._check(unusable, matrix, first_row)
             return
-        if self._l1(matrix):
-            for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
-                block = matrix[start : start + ROWS_AT_ONCE]
-                self._check(self._add_l1(total, block), block, first_row + start)
+        if self._in_l1 is not None and self._plain:
+            added, unusable = l1_sum(matrix, self._in_l1)
+            total.add_totals(added, matrix.shape[0])
+            self._check(unusable, matrix, first_row)
             return
         if self._compiled(matrix):
             step = matrix.shape[0] if is_direct(matrix) else max(1, CONVERTED_AT_ONCE // matrix.shape[1])
@@ -196,11 +194,11 @@ class Summation:
         curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row)
         return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
 
-    def _l1(self, matrix: Cells) -> bool:
-        """Whether compiled loops project records to the l1 ball, and there are enough of them."""
-        if type(self.plan.bound) is not L1Ball or isinstance(self.plan.basis, BoxFunctions):
-            return False
-        return self._plain and compiled.worthwhile(matrix.size)
+    @cached_property
+    def _in_l1(self) -> L1Rule | None:
+        """How an l1 bound is enforced on the coefficients that are needed, where there is a rule."""
+        rule = self.plan.in_l1
+        return None if rule is None else rule.truncated(self.components)
 
     def _compiled(self, matrix: Cells) -> bool:
         """Whether compiled loops read records, and there are enough of them."""
@@ -279,23 +277,12 @@ class Summation:
                 values = np.where(usable[:, None], values, np.nan)
             total.add_totals(grid_sum(values, plan.on_grid.rule)[0], usable.size)
             return
+        if self._in_l1 is not None:
+            unknown = np.where(usable[:, None], values, np.nan)
+            total.add_totals(l1_sum(unknown, self._in_l1)[0], usable.size)
+            return
         centered = plan.bound.restrict(values, flat_grid(plan.basis))
         total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
-
-    def _add_l1(self, total: IntegerSum, matrix: Cells) -> int:
-        """The compiled way to the same integers; rows that it does not verify take the other.
-
-        Returns the number of unusable records.
-        """
-        ball, analysis = self.plan.ball, self.plan.basis.analysis[:, : self.components]
-        public, exponent, bits = quantised(analysis)
-        totals, unusable, careful = compiled.project_clip_l1(
-            matrix, public, bits, exponent - 2 * bits + ball.exponent, ball.radius
-        )
-        total.add_totals(totals, matrix.shape[0] - careful.size)
-        if careful.size:
-            total.add(ball.clip(project(doubles(matrix[careful]), analysis)))
-        return unusable
 
     @cached_property
     def _embed(self) -> Callable[[Floats], Rows]:

@@ -10,7 +10,7 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
 from dpfda.bases.matern import matern_terms
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
-from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, on_grid
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import AdaptingMechanism, Problem, read_mechanism
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
@@ -28,10 +28,12 @@ def make_problem(
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Problem:
     """Put public numbers together: basis, bound, number of units, guarantee."""
-    placed, ball = on_grid(bound, basis), None
-    if placed is None:
-        ball = ball_of(bound, basis.grid_points, basis.weights, basis.eigenvalues.size)
-    within = ball or placed.ball  # type: ignore[union-attr]
+    placed = on_grid(bound, basis)
+    rule = placed or l1_rule(bound, basis)
+    if rule is None:
+        within = ball_of(bound, basis.grid_points, basis.weights, basis.eigenvalues.size)
+    else:
+        within = rule.ball
     return Problem(
         basis.eigenvalues,
         basis.decay,
