@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from dpfda import PrivateMean
 from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, FourierBasis, KernelBasis
-from dpfda.bounds import L1Ball, L2Ball, l1_rule, l1_sum, l1sums
+from dpfda.bounds import IntegerBall, L1Ball, L2Ball, l1_rule, l1_sum, l1sums
 from dpfda.numerics import compiled, compiled_l1
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.gridsums import square_lengths
@@ -159,6 +159,27 @@ def test_the_matrix_makes_no_record_longer_than_is_said(kind):
     x = generator.integers(-(2**16), 2**16, (40, 60)).astype(float)
     lengths = ((x @ rule.matrix) ** 2).sum(axis=1)
     assert np.all(lengths <= rule.tail[0] * square_lengths(x, rule.weights))
+
+
+@needs_numba
+@pytest.mark.parametrize("points", [32, 33])
+@pytest.mark.parametrize("even", [8, 7])
+def test_heads_are_products_of_integers_mirrored_or_not(points, even):
+    generator = np.random.default_rng(points)
+    matrix = generator.integers(-(2**20), 2**20, (points, 40)).astype(float)
+    matrix[:, :even] += matrix[::-1, :even]
+    matrix[:, even:16] -= matrix[::-1, even:16]
+    matrix[:, :16] = matrix[:, generator.permutation(16)]
+    weights = np.full(points, 1 / points)
+    ball = IntegerBall("l1", 2**26, 20)
+    rule = l1sums.L1Rule(matrix, weights, 0, 2.0**20, 20, ball, 12, 2.0**60, 16)
+    records = generator.integers(-(2**9), 2**9, (50, points)).astype(float)
+    records[::2] = records[::2] // 8
+    assert l1_sum(records, rule, compile=True) == l1_sum(records, rule, compile=False)
+    # A row of which the others are known to be nothing, so that all comes from its head.
+    alone = replace(rule, matrix=matrix * (np.arange(40) < 16), square=0.0)
+    made = [l1_sum(records, each, compile=True)[0] for each in (alone, replace(alone, head=0))]
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("kind", BASES)

@@ -107,10 +107,8 @@ class _Worker:
         rows = max(64, NUMBERS_AT_ONCE // points)
         self._rule, self._unusable, self._careful = rule, 0, [np.zeros(0, dtype=np.int64)]
         self._grid, self._projected = np.zeros(points, np.int64), np.zeros(size, np.int64)
-        self._head, self._product = (
-            rule.matrix[:, : rule.head].copy(),
-            SymmetricProduct(rule.matrix[:, rule.head :]),
-        )
+        head, self._product = _Head.of(rule), SymmetricProduct(rule.matrix[:, rule.head :])
+        self._order = np.concatenate([head.order, rule.head + self._product.order])
         self._kept = (
             np.empty((rows, points)), np.empty((rows, 16)), np.empty(rows, np.int64),
             np.empty(rows, np.bool_), np.empty(rows, np.int64),
@@ -119,7 +117,7 @@ class _Worker:
         scale = math.ldexp(1.0, rule.exponent)
         self._public = (
             np.array(rule.weights), (rule.exponent, scale, rule.bits, rule.limit * rule.limit),
-            self._head, (*rule.tail, rule.shift, float(rule.radius)), self._kept,
+            (head.matrix, head.mirrored), (*rule.tail, rule.shift, float(rule.radius)), self._kept,
         )  # fmt: skip
 
     def add(self, block: Cells, first: int) -> None:
@@ -132,7 +130,7 @@ class _Worker:
             self._unusable += unusable
             self._finish(count, first)
         self._grid += totals[0].astype(np.int64)
-        self._projected += totals[1].astype(np.int64)
+        self._projected[self._order] += totals[1].astype(np.int64)
 
     def _finish(self, count: int, first: int) -> None:
         """Add the rows that were kept."""
@@ -148,13 +146,29 @@ class _Worker:
         numba_l1.add_left(coefficients, exponents, near, *public, inside, careful, projected)
         numba_l1.add_inside(integers, inside, grid)
         self._grid += grid.astype(np.int64)
-        self._projected[:head] += projected[:head].astype(np.int64)
-        self._projected[head + self._product.order] += projected[head:].astype(np.int64)
+        self._projected[self._order] += projected.astype(np.int64)
         self._careful.append(first + numbers[careful])
 
     def parts(self) -> Parts:
         """What was added up."""
         return Parts(self._grid, self._projected, self._unusable, np.concatenate(self._careful))
+
+
+class _Head(NamedTuple):
+    """Leading columns of the matrix, as `head_products` takes them."""
+
+    matrix: Floats
+    order: Integers
+    mirrored: bool
+
+    @classmethod
+    def of(cls, rule: Rule) -> _Head:
+        matrix = rule.matrix[:, : rule.head]
+        even = np.all(matrix == matrix[::-1], axis=0)
+        odd = np.all(matrix == -matrix[::-1], axis=0) & ~even
+        mirrored = bool(rule.head) and even.sum() == odd.sum() == rule.head // 2
+        order = np.argsort(~even, kind="stable") if mirrored else np.arange(rule.head)
+        return cls(matrix[:, order].copy(), order, mirrored)
 
 
 class SymmetricProduct:

@@ -231,7 +231,7 @@ def settle(
     projected coefficients, and the radius.
     """
     square, root, room, shift, limit = public
-    sizes, count = np.empty(HEAD), 0
+    sizes, count, unit = np.empty(HEAD), 0, math.ldexp(1.0, -shift)
     for i in range(heads.shape[0]):
         row = heads[i]
         total, own = _measures(row)
@@ -242,7 +242,7 @@ def settle(
             continue
         left[count] = i
         count += 1
-        factor = math.ldexp(1.0, min(exponents[i] - shift, FAREST))
+        factor = unit if exponents[i] == 0 else math.ldexp(1.0, min(exponents[i] - shift, FAREST))
         tail *= factor
         if not limit < total * factor < LARGE:
             continue
@@ -289,7 +289,7 @@ def take(
     begin: int,
     weights: Floats,
     grid: tuple[int, float, int, float],
-    head: Floats,
+    head: tuple[Floats, bool],
     public: tuple[float, float, float, int, float],
     kept: tuple[Floats, Floats, Numbers, Flags, Numbers],
     totals: tuple[Floats, Floats],
@@ -298,8 +298,8 @@ def take(
 
     A few at a time, so that they stay in the nearest cache: they become integers, and are settled by
     their heads. Those that are not are kept: integers, heads, exponents, whether they are on the public
-    grid, and numbers. `grid` is the exponent of the public grid, its scale, the
-    bits of the integers of longer rows, and the square of the limit.
+    grid, and numbers. `grid` is the exponent of the public grid, its scale, the bits of the integers of
+    longer rows, and the square of the limit; `head` as `head_products` takes it.
     """
     exponent, scale, bits, limit = grid
     points, room, count, unusable = values.shape[1], kept[0].shape[0] - CHUNK, 0, 0
@@ -315,8 +315,8 @@ def take(
             chunk, weights, exponent, bits, limit, integers, squares, terms, exponents, near
         )
         many = size
-        if head.size:
-            head_products(integers, head, heads)
+        if head[0].size:
+            head_products(integers, head[0], head[1], heads)
             many = settle(heads[:size], squares, exponents, near, public, inside, left, totals[1])
             add_inside(integers, inside[:size], totals[0])
         for n in range(many):
@@ -344,7 +344,7 @@ def add_left(
     To the same integers as `dpfda.bounds.balls`. Rows that floats do not hold are marked as careful and
     not added. The caller sees to it that the sums of all rows stay below 2^53.
     """
-    limit = float(radius)
+    limit, unit = float(radius), math.ldexp(1.0, -shift)
     words = np.empty(1, dtype=np.int64)
     # With zeros behind, which are above no level: loops are faster over numbers that fill vectors.
     sizes = room_for_lanes(coefficients.shape[1])
@@ -353,7 +353,7 @@ def add_left(
         careful[i] = abs(exponents[i] - shift) > FAREST
         if careful[i]:
             continue
-        factor = math.ldexp(1.0, exponents[i] - shift)
+        factor = unit if exponents[i] == 0 else math.ldexp(1.0, exponents[i] - shift)
         total, largest = _lowered(row, factor, limit, sizes, words)
         careful[i] = not largest <= LARGEST
         if careful[i]:
