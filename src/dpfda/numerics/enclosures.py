@@ -28,7 +28,7 @@ addition half a u). Together below 4 u, absolutely.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
@@ -166,10 +166,18 @@ def enclosed(value: object) -> Enclosures:
     return Enclosures(exact, np.zeros(()))
 
 
-def integers(values: object) -> Enclosures:
+def integers(values: Sequence[int]) -> Enclosures:
     """Integers of any size below 2^1000, rounded to floats."""
+    if all_alike(values):
+        one = integers(values[:1])
+        return Enclosures(*(np.broadcast_to(part, len(values)) for part in (one.middle, one.radius)))
     middle = np.asarray(values, dtype=np.float64)
     return Enclosures(middle, np.where(np.abs(middle) < 2.0**53, 0.0, outward(UNIT * np.abs(middle))))
+
+
+def all_alike(values: Sequence[int]) -> bool:
+    """Whether it is one number several times, which need not be converted so often."""
+    return len(values) > 1 and values.count(values[0]) == len(values)
 
 
 def uniforms(numerators: NDArray[np.uint64], bits: int = 64) -> Enclosures:

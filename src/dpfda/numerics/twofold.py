@@ -25,7 +25,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.enclosures import UNIT, Enclosed, outward
+from dpfda.numerics.enclosures import UNIT, Enclosed, all_alike, outward
 
 _SPLITTER: Final = 2.0**27 + 1
 _UNDERFLOW: Final = 2.0**-799
@@ -102,6 +102,9 @@ def exactly(value: object) -> Twofold:
 
 def integers(values: Sequence[int]) -> Twofold:
     """Integers of any size below 2^1000, rounded to two floats."""
+    if all_alike(values):
+        one = integers(values[:1])
+        return Twofold(*(np.broadcast_to(part, len(values)) for part in (one.high, one.low, one.radius)))
     high = np.asarray(values, dtype=np.float64)
     if np.abs(high).max(initial=0.0) < 2.0**62:
         low = (np.asarray(values, dtype=np.int64) - high.astype(np.int64)).astype(np.float64)
@@ -154,7 +157,7 @@ def turns(x: Twofold) -> tuple[Twofold, Twofold]:
 
 _log, _sqrt = np.frompyfunc(arb.log, 1, 1), np.frompyfunc(arb.sqrt, 1, 1)
 sines_and_cosines: Callable[[Any], Any] = np.frompyfunc(lambda x: (2 * x).sin_cos_pi(), 1, 2)
-_ball = np.frompyfunc(lambda high, low, radius: arb(high) + arb(low) + arb(0, radius), 3, 1)
+_ball = np.frompyfunc(lambda high, low, radius: arb(high, radius) + low, 3, 1)
 
 
 def balls(x: Twofold) -> Any:
