@@ -46,11 +46,20 @@ def releases() -> dict[str, Work]:
     curves = generator.standard_normal((1000, 8)) @ np.cos(np.pi * np.outer(np.arange(8), grid))
     box = [(0, 1), (0, 1)]
     pixels = BoxBasis.on_grid("cosine", (SIDE, SIDE), box)
-    density = PrivateDensity(1.0, domain=((0, 1), (0, 1)), cells=(512, 512))
+    plane = [PrivateDensity(1.0, domain=box, cells=(side, side)) for side in (512, SIDE)]
+    line = PrivateDensity(1.0, domain=(0, 1), cells=SIDE**2, scale="linear")
+    banded = line.fit(points[:, 0]).release_
     return {
-        "density of 512 x 512 cells, a million points": lambda: density.fit(points).release_(
-            points[:50]
+        "density of 512 x 512 cells, a million points": lambda: (
+            plane[0].fit(points).release_(points[:50])
         ),
+        "density of 1024 x 1024 cells, a million points": lambda: (
+            plane[1].fit(points).release_(points[:50])
+        ),
+        "density of 1,048,576 cells on an interval, a million points": lambda: line.fit(
+            points[:, 0]
+        ).release_(grid),
+        "its simultaneous band at 20 points": lambda: banded.band(points=few[::2][:20]),
         "mean of 20 images of 1024 x 1024": lambda: (
             PrivateMean(1.0, bounds=(0, 1), basis=pixels).fit(images).release_.on_grid((SIDE, SIDE))
         ),

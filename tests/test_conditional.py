@@ -43,7 +43,7 @@ def simulated(
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of fewer draws: how exact they are is not what is checked here."""
-    monkeypatch.setattr("dpfda.releases.histogram.DRAWS", 1000)
+    monkeypatch.setattr("dpfda.releases.cell_errors.DRAWS", 1000)
     monkeypatch.setattr("dpfda.releases.conditional.DRAWN", 300)
 
 

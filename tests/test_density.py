@@ -479,7 +479,10 @@ BAD = {
     "swapped": ({"domain_range": (1, 0)}, "domain_range must be finite with a < b"),
     "mechanism": ({"mechanism": "magic"}, "mechanism must be one of 'histogram', 'kernel'"),
     "cells": ({"cells": 0}, "cells must be a positive integer"),
-    "many cells": ({"cells": 4097}, "cells must be at most 4096 along an axis and 262144 in all"),
+    "many cells": (
+        {"cells": 2**20 + 1},
+        "cells must be at most 1048576 in all and, on a box, 4096 along",
+    ),
     "noise": ({"noise": "white"}, "noise must be one of 'auto', 'laplace', 'gaussian'"),
     "gaussian": ({"noise": "gaussian"}, "delta must be positive for Gaussian noise"),
     "smoothing": (

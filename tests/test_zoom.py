@@ -521,9 +521,9 @@ def test_domains_that_floats_cannot_part_are_refused(
         PrivateDensity(1, domain=ends, scale=scale).fit(np.full(600, ends[0]))
 
 
-def test_a_million_cells_are_refused() -> None:
-    with pytest.raises(ParameterError, match="cells must be at most 4096 along an axis"):
-        PrivateDensity(1, domain=ENDS, scale="zoom", cells=10**6).fit(np.zeros(600))
+def test_two_million_cells_are_refused() -> None:
+    with pytest.raises(ParameterError, match="cells must be at most 1048576 in all"):
+        PrivateDensity(1, domain=ENDS, scale="zoom", cells=2 * 10**6).fit(np.zeros(600))
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])

@@ -119,6 +119,13 @@ class KNormNoise(VectorLaw):
         directions *= np.repeat(scaled, sizes, axis=1)
         return directions
 
+    def simulate_sums(self, generator: np.random.Generator, draws: int, count: int) -> Floats:
+        if self.components > len(self.block_sizes) or len(set(self.scales)) > 1:
+            return super().simulate_sums(generator, draws, count)
+        # Laplace variables are differences of exponential ones, whose sums are Gamma variables.
+        more, less = generator.standard_gamma(count, size=(2, draws, self.components // count))
+        return np.asarray((more - less) * float(self.scales[0]))
+
     def variances(self) -> Floats:
         sizes = np.asarray(self.block_sizes)
         scales = np.asarray(self.scales, dtype=float)

@@ -69,6 +69,10 @@ class GaussianNoise(ScaledLaw):
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         return np.asarray(generator.standard_normal((draws, self.components)) * self.sizes)
 
+    def simulate_sums(self, generator: np.random.Generator, draws: int, count: int) -> Floats:
+        squares = self.variances().reshape(-1, count).sum(axis=1)
+        return np.asarray(generator.standard_normal((draws, squares.size)) * np.sqrt(squares))
+
     def variances(self) -> Floats:
         return np.asarray(self.sizes**2)
 

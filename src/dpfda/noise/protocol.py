@@ -60,6 +60,9 @@ class NoiseLaw(AnyLaw, Protocol):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         """What the integer scales in force give, rounded outward; see `achieved_guarantee`."""
 
+    def simulate_sums(self, generator: np.random.Generator, draws: int, count: int) -> Floats:
+        """Float draws (draws, K / count) of sums over so many neighbouring components each."""
+
     def mixture(self) -> NoiseMixture | None:
         """The law as normal laws of random length, for posteriors; None where it is no such mixture."""
 
@@ -95,6 +98,11 @@ class Law:
 
 class VectorLaw(Law):
     """A law on vectors of integers."""
+
+    def simulate_sums(self, generator: np.random.Generator, draws: int, count: int) -> Floats:
+        """Float draws (draws, K / count) of sums over so many neighbouring components each."""
+        drawn: Floats = self.simulate(generator, draws)  # type: ignore[attr-defined]
+        return np.asarray(drawn.reshape(draws, -1, count).sum(axis=2))
 
     def mixture(self) -> NoiseMixture | None:
         """No mixture is known: releases are shrunk by factors."""

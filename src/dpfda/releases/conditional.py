@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
@@ -13,11 +14,13 @@ import scipy
 from dpfda.bases.cells import Domain, box_domain, cosines
 from dpfda.bases.grids import check_points, frozen
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
+from dpfda.mechanisms.posteriors.many_cells import block_lines, blocks_for, variances_at
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.releases.bands import Band
+from dpfda.releases.cell_errors import block_noise, is_fine, share_step
 from dpfda.releases.density import NODES, ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
 from dpfda.releases.kinds import part_from_json
@@ -142,7 +145,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
         at = np.empty((AVERAGED, 2))
         at[:, self.axis], at[:, 1 - self.axis] = self._position, _middles(AVERAGED)
         variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
-        noise = variance * float(np.mean(np.sum(self.raw.smoother.response(at) ** 2, axis=1)))
+        smoother = self.raw.smoother
+        if is_fine(self.raw.cells):
+            noise = variance * float(np.mean(variances_at(smoother, at)))
+        else:
+            noise = variance * float(np.mean(np.sum(smoother.response(at) ** 2, axis=1)))
         square = float(np.mean(self._parts(self._lines(self.raw.coefficients))[0] ** 2))
         kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
         return kept, max(noise**0.5, TINY)
@@ -168,14 +175,12 @@ class ReleasedConditionalDensity(ReleasedDensity):
         """
         where, lines = at[:, 0], self._lines(self.raw.coefficients)
         generator = np.random.Generator(np.random.Philox(key=4))
-        step, own = 2.0**-self.raw.exponent, self.node_values
+        own = self.node_values
         a, b = self.domain_range[0]
         nodes = a + (b - a) * _middles(own.size)
         without = np.empty((*lines.shape, DRAWN))
-        for draw in range(DRAWN):
-            noise = self.raw.noise.simulate(generator, 1)[0].reshape(self.raw.cells.shape) * step
-            exact = self.raw.smoother.coefficients((self.raw.counts - noise) / self.raw.size)
-            without[..., draw] = self._lines(exact)
+        for draw, moved in enumerate(self._moved(generator)):
+            without[..., draw] = lines - moved
         others, middle = self._before(without).T, self._before(lines)
         errors = np.array([np.interp(where, nodes, self._made(other) - own) for other in others])
         before = np.array([np.interp(where, nodes, other - middle) for other in others])
@@ -191,6 +196,24 @@ class ReleasedConditionalDensity(ReleasedDensity):
         width = width * (max(share, least) / max(share - larger, least))
         values = np.asarray(self(where))
         return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
+
+    def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
+        """What simulated noise in the counts does to `_lines`; in many cells, its sums over blocks."""
+        raw, step = self.raw, share_step(self.raw)
+        if not is_fine(raw.cells):
+            linear = raw.smoother.coefficients(raw.cells.shares)
+            for _ in range(DRAWN):
+                noise = raw.noise.simulate(generator, 1)[0].reshape(raw.cells.shape) * step
+                yield self._lines(raw.smoother.coefficients(raw.cells.shares + noise) - linear)
+            return
+        blocks = blocks_for(raw.smoother)
+        shape = [cells // block for cells, block in zip(raw.cells.shape, blocks, strict=True)]
+        first = np.zeros_like(self._waves)
+        first[0] = 1.0
+        moved = block_lines(raw.smoother, self.axis, np.stack([self._waves, first]), blocks)
+        for _ in range(DRAWN):
+            sums = block_noise(raw.noise, generator, 1, math.prod(shape), math.prod(blocks))
+            yield moved(sums.reshape(shape) * step)
 
     def to_entries(self) -> dict[str, object]:
         return {**super().to_entries(), "axis": self.axis, "place": self.place}

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
+from dpfda.mechanisms.posteriors.many_cells import nodes_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
@@ -35,6 +36,9 @@ from dpfda.views import View
 CONDITIONAL = "dpfda-conditional-density"
 # Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
 NODES = {1: 2048, 2: 256, 3: 64}
+# More cells than these have more nodes: so many at most.
+MANY = {1: 2**12, 2: 2**18, 3: 2**18}
+MOST_NODES = {1: 2**16, 2: 1024, 3: 64}
 # Points of a table on an interval; about how many of more variables, for a band takes its time.
 ON_LINE, IN_SPACE = 201, 1024
 
@@ -54,8 +58,9 @@ class ReleasedDensity(LinearDensity):
     tails. It is then made up for close by: the density is that whose distribution function is nearest to
     the integral of `raw`, which is levelled where it falls. Between the nodes, which are the midpoints
     of 2048 (256 x 256, 64 x 64 x 64) equal cells, it is linear in each variable; within half a cell of
-    the edge it is constant. So integrals, quantiles and draws are those of the very function that a call
-    evaluates.
+    the edge it is constant. More than 4,096 cells of an interval have up to 65,536 nodes, more than 2^18
+    of a rectangle up to 1024 x 1024. So integrals, quantiles and draws are those of the very function
+    that a call evaluates.
 
     Parameters
     ----------
@@ -121,12 +126,23 @@ class ReleasedDensity(LinearDensity):
 
         None where it was levelled.
         """
-        shape = (NODES[self.dimensions],) * self.dimensions
+        shape = (self._nodes,) * self.dimensions
         cell = self._volume / np.prod(shape)
         raw = _on_grid(self.raw, self._own, shape)
         made, levelled = probabilities(raw * cell, self.proper)
         values = made / cell
         return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
+
+    @property
+    def _nodes(self) -> int:
+        """Nodes along each axis: more where there are more cells than earlier files may have."""
+        usual = NODES[self.dimensions]
+        cells = self.raw.cells if isinstance(self.raw, ReleasedHistogram) else None
+        if cells is None or not cells.is_regular or cells.size <= MANY[self.dimensions]:
+            return usual
+        if self.dimensions == 1:
+            return nodes_of(cells, MOST_NODES[1])
+        return min(max(usual, *cells.shape), MOST_NODES[self.dimensions])
 
     def quantile_interval(self, levels: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
         """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
@@ -159,8 +175,8 @@ class ReleasedDensity(LinearDensity):
         ends = np.array(
             [
                 (
-                    max(inner[band.upper[:-1] < share], default=edges[0]),
-                    min(inner[band.lower[:-1] >= share], default=edges[-1]),
+                    np.max(inner[band.upper[:-1] < share], initial=edges[0]),
+                    np.min(inner[band.lower[:-1] >= share], initial=edges[-1]),
                 )
                 for share in wanted
             ]

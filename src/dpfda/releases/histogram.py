@@ -21,6 +21,7 @@ from dpfda.mechanisms.posteriors.histospline import (
     nearest_probabilities,
     smoother_for,
 )
+from dpfda.mechanisms.posteriors.many_cells import cosine_sums, edge_values
 from dpfda.noise import NoiseLaw, laws_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import exponent, integer, integers, mapping, number, text
@@ -31,7 +32,6 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import (
-    DRAWS,
     KINDS,
     MEASURED,
     Band,
@@ -40,18 +40,22 @@ from dpfda.releases.bands import (
 )
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
+from dpfda.releases.cell_errors import (
+    FEW,
+    TABLE,
+    errors_at,
+    is_fine,
+    noise_errors,
+    running_width,
+    share_step,
+    unit_box,
+)
 from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
 
-# Draws of a band are limited by this many multiplications, and simulated in parts. A table of functions
-# holds at most this many numbers.
-WORK = 2 * 10**10
-FEWEST_DRAWS = 1000
-PART = 500
-TABLE = 4 * 10**6
 # What holds every unit in bounds.
 BOUND = "one cell a unit"
 
@@ -162,7 +166,10 @@ class ReleasedHistogram(Banded):
         edges = self.cells.edges[0]
         shares = nearest_probabilities(self.smoother.cell_shares(self.coefficients))
         heights = shares / np.diff(edges)
-        slopes = self._values(self._unit_box(edges[:, None])) / self.cells.volume
+        if is_fine(self.cells):
+            slopes = edge_values(self.coefficients) / self.cells.volume
+        else:
+            slopes = self._values(unit_box(self.cells, edges[:, None])) / self.cells.volume
         lower, upper = np.minimum(heights[1:], heights[:-1]), np.maximum(heights[1:], heights[:-1])
         inner = np.minimum(np.clip(slopes[1:-1], lower, upper), 2 * lower)
         ends = np.clip(slopes[[0, -1]], 0.0, 2 * heights[[0, -1]])
@@ -198,13 +205,15 @@ class ReleasedHistogram(Banded):
         if self.smoothing == "monotone":
             values = np.maximum(self._distribution.derivative()(at[:, 0]), 0.0)
             return float(values[0]) if single else values
-        position = self._unit_box(at)
+        position = unit_box(self.cells, at)
         rows = max(1, TABLE // self.coefficients.size)
         parts = [self._values(position[i : i + rows]) for i in range(0, len(position), rows)]
         values = np.concatenate(parts) / self.cells.volume if parts else np.zeros(0)
         return float(values[0]) if single else values
 
     def _values(self, position: Floats) -> Floats:
+        if self.coefficients.ndim == 1 and is_fine(self.cells):
+            return cosine_sums(self.coefficients, position[:, 0])
         first, *others = self.coefficients.shape
         values = np.tensordot(cosines(first, position[:, 0]), self.coefficients, axes=(1, 0))
         for axis, count in enumerate(others, 1):
@@ -245,20 +254,14 @@ class ReleasedHistogram(Banded):
         Under "monotone" the level is as there.
         """
         where = at[:, 0] if self.dimensions == 1 else at
-        step = math.ldexp(1.0, -self.exponent) / (self.size * self.cells.volume)
         if self.smoothing == "monotone":
             cell = self.cells.index(at)
             found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
-            response = (self.smoother.cell_response() / self.cells.shares[:, None])[cell]
-            errors = np.abs(self._errors(response * step))
+            errors = np.abs(errors_at(self, at, averaged=True))
             heights = found / self.cells.volume
             band = band_from_errors(heights, errors, level, simultaneous, where)
             return band if kind in MEASURED else settled(band, self(at))
-        position = self._unit_box(at)
-        rows = max(1, TABLE // self.coefficients.size)
-        parts = [self.smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]
-        errors = np.abs(self._errors(np.concatenate(parts) * step))
-        return band_from_errors(self(at), errors, level, simultaneous, where)
+        return band_from_errors(self(at), np.abs(errors_at(self, at)), level, simultaneous, where)
 
     def cdf_band(self, level: float = 0.95) -> Band:
         """Band for the distribution function of the data at the edges of the cells, on an interval.
@@ -276,25 +279,15 @@ class ReleasedHistogram(Banded):
             raise ParameterError(
                 "cdf_band", "be asked of a density on an interval", self.cells.describe()
             )
+        edges = self.cells.edges[0][1:]
+        if self.cells.size > FEW:
+            shares = np.cumsum(self.counts / self.size)
+            width = running_width(self.noise, level) * share_step(self)
+            return Band(edges, shares - width, shares + width, level, True)
         below = np.tri(self.cells.size)
-        errors = np.abs(self._errors(below * (math.ldexp(1.0, -self.exponent) / self.size)))
+        errors = np.abs(noise_errors(self.noise, below * share_step(self)))
         shares = below @ (self.counts / self.size)
-        return band_from_errors(shares, errors, level, True, self.cells.edges[0][1:])
-
-    def _errors(self, response: Floats) -> Floats:
-        """Simulated errors (draws, q) for a response (q, cells), from a fixed key."""
-        generator = np.random.Generator(np.random.Philox(key=0))
-        draws = min(DRAWS, max(FEWEST_DRAWS, WORK // response.size))
-        step = max(1, min(PART, TABLE // self.cells.size))
-        parts = [
-            self.noise.simulate(generator, min(step, draws - start)) @ response.T
-            for start in range(0, draws, step)
-        ]
-        return np.concatenate(parts)
-
-    def _unit_box(self, at: Floats) -> Floats:
-        ends = np.array(self.domain_range)
-        return np.asarray((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
+        return band_from_errors(shares, errors, level, True, edges)
 
     # Its file.
 
@@ -341,8 +334,9 @@ class ReleasedHistogram(Banded):
         return product_points([(edges[1:] + edges[:-1]) / 2 for edges in self.cells.edges])
 
     def band_points(self) -> Floats:
-        # Fewer where there are many cells: the response holds a number for each pair.
-        points = max(16, min(BAND_POINTS, 4 * TABLE // self.cells.size))
+        # Fewer where there are many cells of a box: the response holds a number for each pair.
+        fewer = self.dimensions > 1 or not is_fine(self.cells)
+        points = max(64, min(BAND_POINTS, 4 * TABLE // self.cells.size)) if fewer else BAND_POINTS
         count = max(2, round(points ** (1 / self.dimensions)))
         return product_points([np.linspace(a, b, count) for a, b in self.domain_range])
 
@@ -403,9 +397,8 @@ def simulated_errors(
     made: ReleasedHistogram, points: Floats, generator: np.random.Generator, draws: int
 ) -> Floats:
     """Simulated errors (draws, q) of the smooth function at points (q, d); weights are held."""
-    ends = np.array(made.domain_range)
-    response = made.smoother.response((points - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
-    step = math.ldexp(1.0, -made.exponent) / (made.size * made.cells.volume)
+    response = made.smoother.response(unit_box(made.cells, points))
+    step = share_step(made) / made.cells.volume
     return np.asarray(made.noise.simulate(generator, draws) @ (response.T * step))
 
 

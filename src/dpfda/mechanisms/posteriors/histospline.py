@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines, gathered
+from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines, gathered, synthesise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, shown
@@ -51,8 +51,8 @@ NEGLIGIBLE = 1e-9
 # Modes along an axis for one cell, by dimension; more on an interval, where they cost little.
 MODES_PER_CELL = {1: 8, 2: 2, 3: 2}
 LARGEST_MODES = 2048
-# Every cell gets noise of its own, and bands need dense matrices along an axis.
-LARGEST_CELLS = 2**18
+# Every cell gets noise of its own; a box has more functions than cells, an interval as many.
+LARGEST_CELLS = 2**20
 LARGEST_AXIS = 4096
 # Cells of unequal width need a dense system.
 LARGEST_UNEQUAL = 256
@@ -95,6 +95,9 @@ class Smoother:
 
     def cell_shares(self, coefficients: Floats) -> Floats:
         """Shares of the cells of an interval in the function with these coefficients."""
+        if self.cells.is_regular:
+            kept = np.sinc(np.arange(coefficients.size) / (2 * self.cells.size))
+            return synthesise(coefficients * kept, self.cells.shape) / self.cells.size
         return np.asarray(self._averages @ coefficients * self.cells.shares)
 
     def cell_response(self) -> Floats:
@@ -212,10 +215,10 @@ def monotone_probabilities(values: Floats) -> Floats:
 
 def mode_counts(cells: CellGrid) -> tuple[int, ...]:
     """Number of cosine functions along each axis: enough to fit the cells smoothly."""
-    if cells.size > LARGEST_CELLS or max(cells.shape) > LARGEST_AXIS:
+    if cells.size > LARGEST_CELLS or (cells.dimensions > 1 and max(cells.shape) > LARGEST_AXIS):
         raise ParameterError(
             "cells",
-            f"be at most {LARGEST_AXIS} along an axis and {LARGEST_CELLS} in all",
+            f"be at most {LARGEST_CELLS} in all and, on a box, {LARGEST_AXIS} along an axis",
             " x ".join(map(str, cells.shape)),
         )
     per_cell = MODES_PER_CELL[cells.dimensions]
@@ -238,10 +241,11 @@ def expected_error(cells: CellGrid, privacy: float, size: float) -> float:
     For the choice of cells by public numbers. The prior has features of about a tenth of an axis.
     """
     modes = tuple(min(max(4 * m, DESIGN_MODES[cells.dimensions]), LARGEST_MODES) for m in cells.shape)
-    prior = _prior(_radius(modes), cells.dimensions / 2 + DESIGN_SMOOTHNESS, DESIGN_SCALE, DESIGN_SIZE)
+    grown = np.log1p((_radius(modes) / DESIGN_SCALE) ** 2)
+    prior = _prior_of(grown, cells.dimensions / 2 + DESIGN_SMOOTHNESS, DESIGN_SIZE)
     gains = _gains(cells, modes)
-    seen = _gather(prior * gains**2, cells)
-    won = _gather((prior * gains) ** 2, cells)
+    seen = over_families(prior * gains**2, cells)
+    won = over_families((prior * gains) ** 2, cells)
     noise = privacy * cells.size + 1 / size
     return float(DESIGN_SIZE - np.sum(won / (seen + noise)))
 
@@ -258,20 +262,26 @@ def _mixed_families(
     squares = analyse(shares * shares.size) ** 2
     gains = _gains(cells, modes)
     noise = privacy * cells.size + 1 / size
-    radius = _radius(modes)
+    shapes = list(_shapes(cells, modes))
     likelihoods: list[float] = []
-    found: list[tuple[float, float, float]] = []
-    for hyper in _hyperparameters(cells):
-        total = _gather(_prior(radius, *hyper) * gains**2, cells) + noise
-        terms = np.log(total) + squares / total
-        likelihoods.append(-0.5 * float(np.sum(terms) - terms.flat[0]))
-        found.append(hyper)
+    for shape in shapes:
+        # The prior's size is a factor: functions are added up over families once for all of them.
+        seen = over_families(_prior_of(*shape, 1.0) * gains**2, cells)
+        for scale in SIZES:
+            total = scale * seen + noise
+            terms = np.log(total)
+            terms += np.divide(squares, total, out=total)
+            likelihoods.append(-0.5 * float(np.sum(terms) - terms.flat[0]))
+    weights = _weights(likelihoods).reshape(len(shapes), len(SIZES))
     factors = np.zeros(modes)
-    for hyper, weight in zip(found, _weights(likelihoods), strict=True):
-        if weight > NEGLIGIBLE:
-            prior = _prior(radius, *hyper)
-            total = _gather(prior * gains**2, cells) + noise
-            factors += weight * prior * gains / _spread(total, modes)
+    for shape, row in zip(shapes, weights, strict=True):
+        if row.max() > NEGLIGIBLE:
+            prior = _prior_of(*shape, 1.0) * gains
+            seen, mixed = over_families(prior * gains, cells), np.zeros(cells.shape)
+            for scale, weight in zip(SIZES, row, strict=True):
+                if weight > NEGLIGIBLE:
+                    mixed += weight * scale / (scale * seen + noise)
+            factors += prior * _spread(mixed, modes)
     return factors
 
 
@@ -280,11 +290,10 @@ def _mixed_dense(cells: CellGrid, modes: int, shares: Floats, privacy: float, si
     deviations = np.sqrt(privacy + cells.shares / size)
     averages = cell_averages(modes, _unit(cells.edges[0])) * (cells.shares / deviations)[:, None]
     rest = (shares - cells.shares) / deviations
-    radius = _radius((modes,))
     likelihoods: list[float] = []
     found: list[Floats] = []
-    for hyper in _hyperparameters(cells):
-        weighted = averages * _prior(radius, *hyper)
+    for shape, total_size in itertools.product(_shapes(cells, (modes,)), SIZES):
+        weighted = averages * _prior_of(*shape, total_size)
         values, vectors = scipy.linalg.eigh(weighted @ averages.T, driver="evd")
         total = np.maximum(values, 0.0) + 1.0
         inverse = (vectors / total) @ vectors.T
@@ -296,10 +305,12 @@ def _mixed_dense(cells: CellGrid, modes: int, shares: Floats, privacy: float, si
     return mixed
 
 
-def _hyperparameters(cells: CellGrid) -> Iterator[tuple[float, float, float]]:
+def _shapes(cells: CellGrid, modes: tuple[int, ...]) -> Iterator[tuple[Floats, float]]:
+    """Logarithm of 1 + (radius / scale)^2 of each function, and exponent, of each prior but its size."""
     scales = np.geomspace(1.0, max(2.0, *cells.shape), SCALES).tolist()
-    half = cells.dimensions / 2
-    yield from itertools.product([half + b for b in SMOOTHNESS], scales, SIZES)
+    for scale in scales:
+        grown = np.log1p((_radius(modes) / scale) ** 2)
+        yield from ((grown, cells.dimensions / 2 + b) for b in SMOOTHNESS)
 
 
 def _weights(likelihoods: list[float]) -> Floats:
@@ -307,8 +318,8 @@ def _weights(likelihoods: list[float]) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _prior(radius: Floats, exponent: float, scale: float, total: float) -> Floats:
-    prior = (1 + (radius / scale) ** 2) ** -exponent
+def _prior_of(grown: Floats, exponent: float, total: float) -> Floats:
+    prior = np.exp(-exponent * grown)
     prior.flat[0] = 0.0
     return np.asarray(prior * (total / prior.sum()))
 
@@ -327,7 +338,7 @@ def _gains(cells: CellGrid, modes: tuple[int, ...]) -> Floats:
     return np.asarray(reduce(np.multiply.outer, axes))
 
 
-def _gather(values: Floats, cells: CellGrid) -> Floats:
+def over_families(values: Floats, cells: CellGrid) -> Floats:
     """Sum over families, in the shape of the cells."""
     for axis, seen in enumerate(cells.shape):
         values = np.moveaxis(gathered(np.moveaxis(values, axis, 0), seen), 0, axis)
