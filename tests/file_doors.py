@@ -20,9 +20,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from dpfda.records import csv_tables, parquet_tables
-from dpfda.records.columns import read_columns
+from dpfda.records.columns import read_columns, read_examples
+from dpfda.records.csv_tables import Stated
 from dpfda.records.files import read_curves
-from dpfda.records.tables import read_examples
 
 # What a record is, as something to compare: its numbers bit by bit, its labels with their types.
 Records = list[tuple[bytes, str]]
@@ -208,7 +208,8 @@ def csv_examples(rng: Random, folder: Path) -> Pair:
     ]
 
     def read(path: Path) -> Records:
-        table = read_examples(path, ["x*"], "target", labels=labels, groups="who", invalid="repair")
+        stated = Stated(invalid="repair")
+        table = read_examples(path, ["x*"], "target", labels=labels, groups="who", stated=stated)
         target = [repr(label) for label in table.target] if labels else table.target.view(np.int64)
         return records(table.inputs, target, table.groups, table.lines)
 
@@ -220,7 +221,7 @@ def csv_columns(rng: Random, folder: Path) -> Pair:
     lines = [text.line([number(rng)]) for _ in range(rng.randint(1, 6))]
 
     def read(path: Path) -> Records:
-        table = read_columns(path, ["age"], invalid="repair")
+        table = read_columns(path, [("column", "age")], stated=Stated(invalid="repair"))
         return records(table.numbers, table.lines)
 
     return text_pair(rng, folder, text, ["age"], lines, read)

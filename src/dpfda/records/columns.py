@@ -1,20 +1,17 @@
-"""Named columns out of CSV and Parquet files: of numbers, or by what each is for."""
+"""Named columns out of CSV and Parquet files: of numbers, or of labels, by what each is for."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.records.csv_tables import Progress, Stated
-from dpfda.records.files import InFile, objects, opened
+from dpfda.records.csv_tables import Stated
+from dpfda.records.files import InFile, Uses, objects, opened
 from dpfda.records.headers import find_column
-from dpfda.records.lines import Notation
-
-# What columns of follow-ups are for, as options and arguments are called.
-NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -25,88 +22,122 @@ class TableColumns(InFile):
     ----------
     numbers : array (n, d)
         Private. NaN where a value is missing.
-    groups : array (n,) of objects, or None
-        Private. Label of each row's privacy unit.
+    labels : mapping of str to array (n,) of objects
+        Private. Columns of labels by what they are for.
     """
 
     numbers: Floats
-    groups: Cells | None
+    labels: Mapping[str, Cells]
 
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class TableFollowUps(InFile):
-    """Follow-ups, or other columns by their use, as a file holds them.
-
-    Parameters
-    ----------
-    cells : mapping
-        Private. Cells by what they are for: numbers of "time" and "start", labels of the others.
-    """
-
-    cells: dict[str, Sized]
+    @property
+    def groups(self) -> Cells | None:
+        """Private. Label of each row's privacy unit."""
+        return self.labels.get("groups")
 
 
 def read_columns(
-    path: str | os.PathLike[str],
-    names: Sequence[str],
-    *,
-    groups: str | None = None,
-    decimal: str = ".",
-    invalid: str = "refuse",
-    progress: Progress | None = None,
+    path: str | os.PathLike[str], numbers: Uses, labels: Uses = (), stated: Stated | None = None
 ) -> TableColumns:
-    """Read columns of numbers from a file, in the order in which they are named.
+    """Read columns from a file, in the order in which they are named.
 
     Parameters
     ----------
-    names : sequence of str
-        Labels of the columns.
-    path, groups, decimal, invalid, progress
-        As in `dpfda.records.files.read_curves`, whose errors it raises; a `ParameterError` also where a
+    numbers, labels : sequence of (str, str)
+        What a column is for, and its label.
+    path, stated
+        As in `dpfda.records.files.opened`, whose errors it raises; a `ParameterError` also where a
         column has two uses.
     """
-    source = opened(path, Stated(Notation(decimal), None, invalid, progress))
-    places = [find_column(source.labels, name, "column") for name in names]
-    units = [] if groups is None else [find_column(source.labels, groups, "groups")]
-    if len({*places, *units}) < len(places) + len(units):
-        raise ParameterError("column and groups", "name different columns", repr([*names, groups]))
-    table = source.read(places, units)
-    labels = objects(table.labels[0]) if units else None
+    source = opened(path, stated or Stated())
+    named = [label for _, label in (*numbers, *labels)]
+    if len({*named}) < len(named):
+        raise ParameterError("Columns", "be named once each", repr(named))
+    first, last = source.places(numbers), source.places(labels)
+    table = source.read(first, last)
+    uses = [use for use, _ in labels]
     return TableColumns(
-        numbers=table.numbers, groups=labels,
-        lines=table.lines, header=source.labels, columns=tuple(names),
-    )  # fmt: skip
+        numbers=table.numbers,
+        labels=dict(zip(uses, map(objects, table.labels), strict=True)),
+        lines=table.lines,
+        header=source.labels,
+        columns=tuple(source.labels[place] for place in first),
+    )
 
 
-def read_followups(
-    path: str | os.PathLike[str],
-    named: dict[str, str],
-    *,
-    decimal: str = ".",
-    invalid: str = "refuse",
-    progress: Progress | None = None,
-    numbers: Sequence[str] = NUMBERS,
-    labels: Sequence[str] = LABELS,
-) -> TableFollowUps:
-    """Read follow-ups from a file, one a row: columns by their use.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TableExamples(InFile):
+    """Examples as a file holds them.
 
     Parameters
     ----------
-    named : mapping
-        Labels of columns by what they are for: "time", and "start", "event", "by" and "groups" where
-        there are such.
-    numbers, labels : sequence of str
-        Which uses are of columns of numbers, and which of labels.
-    path, decimal, invalid, progress
-        As in `dpfda.records.files.read_curves`, whose errors it raises; a `ParameterError` also where a
-        column has two uses.
+    inputs : array (n, d)
+        Private. NaN where a value is missing. Columns are in the order of the file.
+    target : array (n,)
+        Private. Numbers, or labels as text.
+    groups : array (n,) of objects, or None
+        Private. Label of each record's privacy unit.
+    matched : tuple of int
+        Which of the patterns each input matched first.
     """
-    if len({*named.values()}) < len(named):
-        raise ParameterError("Columns", "be named once each", repr([*named.values()]))
-    source = opened(path, Stated(Notation(decimal), None, invalid, progress))
-    places = {use: find_column(source.labels, label, use) for use, label in named.items()}
-    first, last = ([use for use in uses if use in places] for uses in (numbers, labels))
-    table = source.read([places[use] for use in first], [places[use] for use in last])
-    found: dict[str, Sized] = dict(zip(first, table.numbers.T, strict=True))
-    found |= dict(zip(last, map(objects, table.labels), strict=True))
-    return TableFollowUps(cells=found, lines=table.lines, header=source.labels)
+
+    inputs: Floats
+    target: Cells
+    groups: Cells | None
+    matched: tuple[int, ...]
+
+
+def read_examples(
+    path: str | os.PathLike[str],
+    patterns: Sequence[str],
+    target: str,
+    *,
+    labels: bool = False,
+    groups: str | None = None,
+    stated: Stated | None = None,
+) -> TableExamples:
+    """Read inputs, a target and privacy units from a file, one record a row.
+
+    Parameters
+    ----------
+    patterns : sequence of str
+        Labels or globs ('px_*') of the columns of inputs; columns come in the order of the file.
+    target : str
+        Label of the target's column.
+    labels : bool
+        Read the target as labels (text) and not as numbers.
+    path, groups, stated
+        As in `read_columns`, whose errors it raises.
+    """
+    source = opened(path, stated or Stated())
+    (place,) = source.places([("target", target)])
+    units = source.places([] if groups is None else [("groups", groups)])
+    if place in units:
+        raise ParameterError("groups", "differ from the target", repr(groups))
+    chosen = _matches(source.labels, patterns, {place, *units})
+    inputs = sorted(chosen)
+    table = source.read(inputs if labels else [*inputs, place], [place, *units] if labels else units)
+    return TableExamples(
+        inputs=table.numbers[:, : len(inputs)],
+        target=objects(table.labels[0]) if labels else table.numbers[:, -1],
+        groups=objects(table.labels[-1]) if units else None,
+        matched=tuple(chosen[each] for each in inputs),
+        lines=table.lines,
+        header=source.labels,
+        columns=tuple(source.labels[each] for each in inputs),
+    )
+
+
+def _matches(labels: Sequence[str], patterns: Sequence[str], taken: set[int]) -> dict[int, int]:
+    """Positions of input columns, with the first pattern that each matches."""
+    chosen: dict[int, int] = {}
+    for number, pattern in enumerate(patterns):
+        if pattern in labels or not set(pattern) & set("*?["):
+            found = [find_column(labels, pattern, "input")]
+        else:
+            found = [i for i, x in enumerate(labels) if fnmatchcase(x, pattern) and i not in taken]
+        if not found or taken & set(found):
+            words = "match a column that is not target or privacy unit"
+            raise ParameterError("input", words, repr(pattern))
+        for place in found:
+            chosen.setdefault(place, number)
+    return chosen

@@ -150,6 +150,48 @@ class TextFile:
         labels = tuple(_pointed(cell.strip(), notation) for cell in cells)
         return cls(path, labels, delimiter, number + 1, notation)
 
+    def read(
+        self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int], stated: Stated
+    ) -> Table:
+        """Read the columns at these positions.
+
+        Parameters
+        ----------
+        numbers, labels : sequences of int
+            Positions of the columns to read as numbers and as labels.
+        dated : sequence of int
+            Columns of numbers that hold dates.
+        stated : Stated
+            Rows that cannot be read are kept with all their numbers infinite, unless they are refused.
+
+        Raises
+        ------
+        DataError
+            With the line of the file and the column's label, never the cell.
+        """
+        with_dates = frozenset(() if stated.dates is None else dated)
+        columns = Columns(self, tuple(numbers), tuple(labels), stated.invalid, with_dates, stated.dates)
+        values, places = array("d"), array("q")
+        found: list[list[Any]] = [[] for _ in labels]
+        line = self.first
+        try:
+            with _opened(self.path) as (stream, raw):
+                size = self.path.stat().st_size
+                _header_line(stream)
+                while chunk := stream.read(CHUNK_BYTES) + stream.readline():
+                    part, count = read_chunk(chunk, columns, line)
+                    values.frombytes(part.numbers.tobytes())
+                    places.frombytes(cast(Integers, part.lines).tobytes())
+                    for column, more in zip(found, part.labels, strict=True):
+                        column.extend(more)
+                    line += count
+                    if stated.progress is not None:
+                        stated.progress(raw.tell(), size)
+        except BROKEN_FILE:
+            raise _broken(self.path) from None
+        lines = np.array(places, dtype=np.int64)
+        return Table(_matrix(values, lines.size, len(numbers)), found, lines)
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -187,56 +229,6 @@ class Columns:
         texts = plain.positions_in([*self.labels, *self.dated])
         decimal = self.source.notation.decimal
         return plain.Layout(len(self.source.header), self.source.delimiter, decimal, numbers, texts)
-
-
-def read_text(
-    source: TextFile,
-    numbers: Sequence[int],
-    labels: Sequence[int],
-    dated: Sequence[int],
-    stated: Stated,
-) -> Table:
-    """Read the columns at these positions.
-
-    Parameters
-    ----------
-    source : TextFile
-        Private but for its header.
-    numbers, labels : sequences of int
-        Positions of the columns to read as numbers and as labels.
-    dated : sequence of int
-        Columns of numbers that hold dates.
-    stated : Stated
-        Rows that cannot be read are kept with all their numbers infinite, unless they are refused.
-
-    Raises
-    ------
-    DataError
-        With the line of the file and the column's label, never the cell.
-    """
-    _, dates, invalid, progress = stated
-    with_dates = frozenset(() if dates is None else dated)
-    columns = Columns(source, tuple(numbers), tuple(labels), invalid, with_dates, dates)
-    values, places = array("d"), array("q")
-    found: list[list[Any]] = [[] for _ in labels]
-    line = source.first
-    try:
-        with _opened(source.path) as (stream, raw):
-            size = source.path.stat().st_size
-            _header_line(stream)
-            while chunk := stream.read(CHUNK_BYTES) + stream.readline():
-                part, count = read_chunk(chunk, columns, line)
-                values.frombytes(part.numbers.tobytes())
-                places.frombytes(cast(Integers, part.lines).tobytes())
-                for column, more in zip(found, part.labels, strict=True):
-                    column.extend(more)
-                line += count
-                if progress is not None:
-                    progress(raw.tell(), size)
-    except BROKEN_FILE:
-        raise _broken(source.path) from None
-    lines = np.frombuffer(places, dtype=np.int64) if places else np.empty(0, dtype=np.int64)
-    return Table(_matrix(values, lines.size, len(numbers)), found, lines)
 
 
 @contextmanager

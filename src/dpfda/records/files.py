@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from dpfda.bases.grids import check_grid
 from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError, needed
 from dpfda.numerics.parameters import choice
-from dpfda.records.arrow_files import ENDINGS, open_arrow
-from dpfda.records.csv_tables import OUTSIDE, Progress, Stated, Table, TextFile, read_text
+from dpfda.records.csv_tables import OUTSIDE, Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
 from dpfda.records.headers import (
     check_labels,
@@ -31,12 +30,15 @@ from dpfda.records.headers import (
 )
 from dpfda.records.lines import Notation
 from dpfda.records.long import LongCurves
-from dpfda.records.parquet_tables import open_parquet, read_parquet
+from dpfda.records.parquet_tables import open_arrow, open_parquet
 from dpfda.records.standard_input import NAME, StandardInput, standard_input
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
+ARROW = (".feather", ".arrow", ".arrows", ".ipc")
 INSPECTED = 100
+# What columns are for, and their labels.
+Uses = Sequence[tuple[str, str]]
 COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
 
 
@@ -83,12 +85,15 @@ class TableCurves(InFile):
     axis : str
         Public. Where the grid came from: "header", "stated", "words" (it is to be equally spaced), or
         "time"; with dates, also the day from which days are counted.
+    beside : sequence of array (n,)
+        Private. Further columns that were asked for, of numbers and then of labels.
     """
 
     data: Floats | LongCurves
     grid_points: Floats | None = None
     groups: Cells | None = None
     axis: str = "stated"
+    beside: Sequence[Cells] = ()
 
 
 def in_file(message: str, lines: Integers | None, columns: Sequence[str] = ()) -> str:
@@ -114,19 +119,38 @@ def in_file(message: str, lines: Integers | None, columns: Sequence[str] = ()) -
     return COUNTED_FROM_0.sub(placed, message)
 
 
-class Source(NamedTuple):
-    """An opened file, of which only the labels are known."""
+class Opened(Protocol):
+    """A file of any kind, of which only the labels are known."""
 
-    labels: tuple[str, ...]
-    content: Any
+    @property
+    def header(self) -> tuple[str, ...]: ...
+
+    def read(
+        self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int], stated: Stated, /
+    ) -> Table: ...
+
+
+class Source(NamedTuple):
+    """An opened file, and what is stated of it."""
+
+    content: Opened
     stated: Stated
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of its columns."""
+        return self.content.header
+
+    def places(self, uses: Uses) -> list[int]:
+        """Positions of columns by what they are for and their labels."""
+        return [find_column(self.labels, label, use) for use, label in uses]
 
     def read(self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int] = ()) -> Table:
         """Read these columns of numbers, of which some hold dates, and of labels."""
-        if isinstance(self.content, TextFile):
-            table = read_text(self.content, numbers, labels, dated, self.stated)
-        else:
-            table = read_parquet(self.content, numbers, labels, dated, self.stated)
+        if set(numbers) & set(labels):
+            named = [self.labels[place] for place in (*numbers, *labels)]
+            raise ParameterError("Columns", "be of numbers or of labels, and not both", repr(named))
+        table = self.content.read(numbers, labels, dated, self.stated)
         if len(table.numbers) == 0:
             raise DataError(
                 "The file must hold records below its header; found a header alone. If that line is a "
@@ -158,6 +182,8 @@ def read_curves(
     dates: str | None = None,
     since: str | None = None,
     grid: object = None,
+    numbers: Uses = (),
+    labels: Uses = (),
     invalid: str = "refuse",
     progress: Progress | None = None,
 ) -> TableCurves:
@@ -189,6 +215,8 @@ def read_curves(
         in the long layout 1 January 1970.
     grid : array (m,), optional
         Public points of the grid, for columns whose labels are words. Numbers must agree.
+    numbers, labels : sequence of (str, str)
+        Wide: further columns, by what they are for and their labels.
     invalid : {"refuse", "repair"}
         Raise on a row that cannot be read; or keep it as a record whose numbers are infinite, which
         later steps replace by a fixed public element. Its label is kept where it can be read.
@@ -230,7 +258,9 @@ def read_curves(
     source = opened(path, stated)
     if long is not None:
         return _read_long(source, *long, groups, since)
-    return _read_wide(source, columns, groups, since, None if grid is None else check_grid(grid))
+    points = None if grid is None else check_grid(grid)
+    beside = source.places(numbers), source.places(labels)
+    return _read_wide(source, columns, groups, since, points, beside)
 
 
 def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
@@ -242,9 +272,16 @@ def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
         As in `read_curves`.
     """
     choice(stated.invalid, "invalid", ("refuse", "repair"))
-    source = _opened(_checked_path(path), stated)
-    check_labels(source.labels)
-    return source
+    file = _checked_path(path)
+    with needed("pyarrow", "cli", "Reading CSV and Parquet files"):
+        import pyarrow  # noqa: F401
+    suffix = file.suffix.lower()
+    if suffix in PARQUET:
+        content: Opened = open_parquet(file)
+    else:
+        content = open_arrow(file) if suffix in ARROW else TextFile.open(file, stated.notation)
+    check_labels(content.header)
+    return Source(content, stated)
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
@@ -254,11 +291,11 @@ def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
     suffixes = [suffix.lower() for suffix in file.suffixes]
     packed = suffixes[-1:] == [".gz"]
     ending = suffixes[-2:-1] if packed else suffixes[-1:]
-    if not ending or ending[0] not in (TEXT if packed else TEXT + PARQUET + ENDINGS):
+    if not ending or ending[0] not in (TEXT if packed else TEXT + PARQUET + ARROW):
         raise ParameterError(
             "path",
             f"end in {', '.join(TEXT)} (or these with .gz), {' or '.join(PARQUET)}, or one of "
-            f"{', '.join(ENDINGS)}",
+            f"{', '.join(ARROW)}",
             repr(str(file)),
             "Rename the file, or export it as CSV or Parquet.",
         )
@@ -273,19 +310,6 @@ def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
             "path", "name a file that may be read", repr(str(file)), "Check its permissions."
         ) from None
     return file
-
-
-def _opened(path: Path | StandardInput, stated: Stated) -> Source:
-    with needed("pyarrow", "cli", "Reading CSV and Parquet files"):
-        import pyarrow  # noqa: F401
-    if path.suffix.lower() in PARQUET:
-        file = open_parquet(path)
-        return Source(tuple(file.schema_arrow.names), file, stated)
-    if path.suffix.lower() in ENDINGS:
-        file = open_arrow(path)
-        return Source(tuple(file.schema_arrow.names), file, stated)
-    text = TextFile.open(path, stated.notation)
-    return Source(text.header, text, stated)
 
 
 def _long_layout(
@@ -312,9 +336,14 @@ def _long_layout(
 
 
 def _read_wide(
-    source: Source, columns: Any, groups: str | None, since: str | None, stated: Floats | None
+    source: Source,
+    columns: str | Sequence[str] | None,
+    groups: str | None,
+    since: str | None,
+    stated: Floats | None,
+    beside: tuple[list[int], list[int]],
 ) -> TableCurves:
-    group = [] if groups is None else [find_column(source.labels, groups, "groups")]
+    group = source.places([] if groups is None else [("groups", groups)])
     chosen = curve_columns(source.labels, columns, groups)
     if len(chosen) < 2:
         raise DataError(
@@ -322,14 +351,17 @@ def _read_wide(
             "be a comma, a semicolon or a tab."
         )
     grid, axis = _grid(source, chosen, since, stated)
-    table = source.read(chosen, group)
+    numbers, labels = beside
+    table = source.read([*chosen, *numbers], [*group, *labels])
+    values = np.ascontiguousarray(table.numbers[:, : len(chosen)])
     if source.stated.invalid == "refuse" and columns is None and axis == "header" and grid is not None:
-        _refuse_record_as_grid(grid, table.numbers[:INSPECTED])
-    units = objects(table.labels[0]) if group else None
-    names = tuple(source.labels[i] for i in chosen)
+        _refuse_record_as_grid(grid, values[:INSPECTED])
+    named = [objects(column) for column in table.labels]
     return TableCurves(
-        data=table.numbers, grid_points=grid, groups=units, axis=axis,
-        lines=table.lines, header=source.labels, columns=names,
+        data=values, grid_points=grid, groups=named[0] if group else None, axis=axis,
+        beside=[*table.numbers[:, len(chosen) :].T, *named[len(group) :]],
+        lines=table.lines, header=source.labels,
+        columns=tuple(source.labels[i] for i in chosen),
     )  # fmt: skip
 
 
@@ -350,10 +382,8 @@ def _grid(
 def _read_long(
     source: Source, id: str, time: str, value: str, groups: str | None, since: str | None
 ) -> TableCurves:
-    numbers = [find_column(source.labels, time, "time"), find_column(source.labels, value, "value")]
-    labels = [find_column(source.labels, id, "id")]
-    if groups is not None:
-        labels.append(find_column(source.labels, groups, "groups"))
+    numbers = source.places([("time", time), ("value", value)])
+    labels = source.places([("id", id), *([] if groups is None else [("groups", groups)])])
     if set(labels) & set(numbers):
         raise ParameterError("groups", "differ from time and value", repr(groups))
     dates, axis = source.stated.dates, "time"

@@ -1,4 +1,4 @@
-"""Parquet tables: numbers and labels out of typed columns.
+"""Parquet and Arrow files (Feather, IPC): numbers and labels out of typed columns.
 
 What a column is, its type says, which is public. Each cell is then read by `dpfda.records.cells`:
 
@@ -17,7 +17,8 @@ of ticks. What a cell names depends on the cell alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,78 @@ BATCH_ROWS = 8192
 TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def open_parquet(path: Path | StandardInput) -> Any:
-    """Open a file and read its schema.
+@dataclass(frozen=True, repr=False, eq=False)
+class TypedFile:
+    """An opened file whose columns have types. Private but for its schema.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    rows : int
+    batches : callable
+        Blocks of these columns.
+    """
+
+    schema: Any
+    rows: int
+    batches: Callable[[Sequence[str]], Iterable[Any]]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Labels of the columns."""
+        return tuple(self.schema.names)
+
+    def read(
+        self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int], stated: Stated
+    ) -> Table:
+        """Read the columns at these positions; nulls are missing values.
+
+        Parameters
+        ----------
+        numbers, labels : sequences of int
+            Positions of the columns to read as numbers and as labels.
+        dated : sequence of int
+            Columns of numbers that hold dates.
+        stated : Stated
+            Where a cell is no number all numbers of its row are infinite, unless it is refused.
+
+        Raises
+        ------
+        DataError
+            If a column has a type that holds no numbers or no labels (with its label), or a cell is no
+            number (with its row, counted from 1, and the column).
+        """
+        import pyarrow as pa
+
+        known = dict.fromkeys(dated, stated.dates) if stated.dates is not None else {}
+        _check_types(self.schema, numbers, labels, {*known})
+        matrix = np.empty((self.rows, len(numbers)))
+        columns: list[list[Any]] = [[] for _ in labels]
+        names = [self.header[i] for i in [*numbers, *labels]]
+        start = 0
+        try:
+            for batch in self.batches(names):
+                block = matrix[start : start + batch.num_rows]
+                wrong: dict[tuple[int, int], str] = {}
+                for target, place in enumerate(numbers):
+                    cells = batch.column(self.header[place])
+                    block[:, target], found = _read_numbers(cells, stated.notation, known.get(place))
+                    wrong |= {(row, target): kind for row, kind in found.items()}
+                if wrong and stated.invalid == "refuse":
+                    _refuse_first(wrong, names, start)
+                block[[row for row, _ in wrong]] = np.inf
+                for keys, place in zip(columns, labels, strict=True):
+                    keys.extend(map(_label, _ticks(batch.column(self.header[place]))[0]))
+                start += batch.num_rows
+                if stated.progress is not None:
+                    stated.progress(start, self.rows)
+        except (pa.ArrowException, OSError):
+            raise DataError("The Parquet file must be complete; found a damaged part.") from None
+        return Table(matrix, columns)
+
+
+def open_parquet(path: Path | StandardInput) -> TypedFile:
+    """Open a Parquet file and read its schema.
 
     Raises
     ------
@@ -48,68 +119,46 @@ def open_parquet(path: Path | StandardInput) -> Any:
     from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(path if isinstance(path, Path) else path.open())
+        file = parquet.ParquetFile(path if isinstance(path, Path) else path.open())
     except (pa.ArrowException, OSError):
         raise DataError(f"{path.name} must be a Parquet file; found one that cannot be read.") from None
+    return TypedFile(
+        file.schema_arrow,
+        file.metadata.num_rows,
+        lambda names: file.iter_batches(BATCH_ROWS, columns=list(names)),
+    )
 
 
-def read_parquet(
-    file: Any,
-    numbers: Sequence[int],
-    labels: Sequence[int],
-    dated: Sequence[int],
-    stated: Stated,
-) -> Table:
-    """Read the columns at these positions; nulls are missing values.
-
-    Parameters
-    ----------
-    file : pyarrow.parquet.ParquetFile or ArrowFile
-        Private but for its schema.
-    numbers, labels : sequences of int
-        Positions of the columns to read as numbers and as labels.
-    dated : sequence of int
-        Columns of numbers that hold dates.
-    stated : Stated
-        Where a cell is no number all numbers of its row are infinite, unless it is refused.
+def open_arrow(path: Path | StandardInput) -> TypedFile:
+    """Open a file of Arrow, without reading columns where it is not compressed.
 
     Raises
     ------
     DataError
-        If a column has a type that holds no numbers or no labels (with its label), or a cell is no
-        number (with its row, counted from 1, and the column).
+        If it is no file of Arrow, or a damaged one.
     """
     import pyarrow as pa
 
-    schema, (notation, dates, invalid, progress) = file.schema_arrow, stated
-    dated_set = set(dated) if dates is not None else set()
-    _check_types(schema, numbers, labels, dated_set)
-    rows = file.metadata.num_rows
-    matrix = np.empty((rows, len(numbers)))
-    columns: list[list[Any]] = [[] for _ in labels]
-    names = [schema.names[i] for i in [*numbers, *labels]]
-    start = 0
     try:
-        for batch in file.iter_batches(BATCH_ROWS, columns=names):
-            block = matrix[start : start + batch.num_rows]
-            wrong: dict[tuple[int, int], str] = {}
-            for target, position in enumerate(numbers):
-                column = batch.column(schema.names[position])
-                block[:, target], found = _read_numbers(
-                    column, notation, dates if position in dated_set else None
-                )
-                wrong |= {(row, target): kind for row, kind in found.items()}
-            if wrong and invalid == "refuse":
-                _refuse_first(wrong, names, start)
-            block[[row for row, _ in wrong]] = np.inf
-            for keys, position in zip(columns, labels, strict=True):
-                keys.extend(map(_label, _ticks(batch.column(schema.names[position]))[0]))
-            start += batch.num_rows
-            if progress is not None:
-                progress(start, rows)
+        source = pa.memory_map(str(path)) if isinstance(path, Path) else pa.BufferReader(path.content)
+        try:
+            file = pa.ipc.open_file(source)
+            batches = [file.get_batch(i) for i in range(file.num_record_batches)]
+        except pa.ArrowInvalid:
+            source.seek(0)
+            file = pa.ipc.open_stream(source)
+            batches = list(file)
     except (pa.ArrowException, OSError):
-        raise DataError("The Parquet file must be complete; found a damaged part.") from None
-    return Table(matrix, columns)
+        raise DataError(f"{path.name} must be an Arrow file; found one that cannot be read.") from None
+    rows = sum(batch.num_rows for batch in batches)
+    return TypedFile(file.schema, rows, lambda names: _blocks(batches, names))
+
+
+def _blocks(batches: Sequence[Any], names: Sequence[str]) -> Iterator[Any]:
+    """Blocks of at most so many rows of these columns."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS).select(list(names))
 
 
 def _value_type(kind: Any) -> Any:

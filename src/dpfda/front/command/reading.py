@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.running import progress_bar
 from dpfda.numerics.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.files import TableCurves, Uses
 
 MOST_POINTS = 100_000
 SHOWN = 3
@@ -100,20 +105,30 @@ class Curves:
         named = {option.flag: getattr(given, option.name) for option in o.LONG} if self.long else {}
         return {flag: column for flag, column in named.items() if column is not None}
 
-    def read(self, given: Given, groups: str | None = None) -> Any:
+    def read(self, given: Given) -> TableCurves:
+        return self._read(given, given.groups)
+
+    def _read(
+        self, given: Given, groups: str | None, numbers: Uses = (), labels: Uses = ()
+    ) -> TableCurves:
+        """Curves, the labels in a column, and further columns of the same file."""
         from dpfda.records import files
 
-        layout: dict[str, Any] = {option.name: getattr(given, option.name, None) for option in o.LONG}
-        with as_stated(given) as stated:
+        layout = {option.name: getattr(given, option.name, None) for option in o.LONG}
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
             return files.read_curves(
                 given.file,
                 columns=given.columns,
-                groups=groups or given.groups,
+                groups=groups,
+                **layout,
+                decimal=given.decimal,
                 dates=given.dates,
                 since=None if given.domain is None or given.dates is None else given.domain[0],
                 grid=None if given.grid is None else parse_points(given.grid, "--grid"),
-                **stated,
-                **layout,
+                numbers=numbers,
+                labels=labels,
+                invalid=stated.invalid,
+                progress=stated.progress,
             )
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
@@ -158,18 +173,15 @@ class ComparedCurves(Curves):
             raise ParameterError("--groups", "name another column than --by", repr(given.groups))
         return super().settings(given) | {"levels": given.levels or None}
 
-    def read(self, given: Given, groups: str | None = None) -> Any:
-        return super().read(given, given.by)
+    def read(self, given: Given) -> TableCurves:
+        return self._read(given, given.by, labels=[("groups", given.groups)] if given.groups else ())
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
         found = super().found(given, table)
         return found | {"labels": {**found["labels"], "group": given.by}}
 
     def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        persons = None if given.groups is None else super().read(given).groups
-        if persons is not None:
-            same_rows(len(persons), len(table.groups))
-        return estimator.fit(table.data, table.groups, persons)
+        return estimator.fit(table.data, table.groups, *table.beside)
 
     def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
         return super().notes(given, table, release, [given.by])
@@ -223,16 +235,13 @@ def located(table: Table) -> Iterator[None]:
 
 
 @contextmanager
-def as_stated(given: Given) -> Iterator[dict[str, Any]]:
+def as_stated(file: Path, decimal: str, invalid: str) -> Iterator[Stated]:
     """How any file is read: decimal sign, unusable records, and the bar of progress while it is."""
-    with progress_bar(f"reading {given.file.name}") as progress:
-        yield {"decimal": given.decimal, "invalid": given.invalid, "progress": progress}
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.lines import Notation
 
-
-def same_rows(count: int, before: int) -> None:
-    """Refuse a file that had another number of rows when it was read before."""
-    if count != before:
-        raise DataError("The file must stay as it is while it is read; its number of rows changed.")
+    with progress_bar(f"reading {file.name}") as progress:
+        yield Stated(Notation(decimal), None, invalid, progress)
 
 
 def parse_points(text: str, option: str) -> list[float]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.reading import as_stated, identifier_notes, parse_points, parse_ranges, said
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.records.columns import TableColumns, TableExamples
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,18 @@ class Examples:
         bounds = [low for _, low, _ in named], [high for _, _, high in named]
         return {"bounds": bounds, "unit": given.unit or given.groups}
 
-    def read(self, given: Given) -> Any:
-        from dpfda.records.tables import read_examples
+    def read(self, given: Given) -> TableExamples:
+        from dpfda.records.columns import read_examples
 
         names = [name for name, _, _ in parse_ranges(given.inputs, "--input")]
-        with as_stated(given) as stated:
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
             return read_examples(
-                given.file, names, given.target, labels=self.labels, groups=given.groups, **stated
+                given.file,
+                names,
+                given.target,
+                labels=self.labels,
+                groups=given.groups,
+                stated=stated,
             )
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
@@ -131,17 +139,15 @@ class Points:
             "unit": given.unit or given.groups,
         }
 
-    def named(self, given: Given) -> list[str]:
-        """Columns that are read."""
-        if counts_of(given) is not None:
-            return [given.counts]
-        return [name for name, _, _ in parse_ranges(given.columns or [], "--column")]
-
-    def read(self, given: Given) -> Any:
+    def read(self, given: Given) -> TableColumns:
         from dpfda.records.columns import read_columns
 
-        with as_stated(given) as stated:
-            return read_columns(given.file, self.named(given), groups=given.groups, **stated)
+        counts = counts_of(given)
+        ranges = parse_ranges(given.columns or [], "--column")
+        names = [name for name, _, _ in ranges] if counts is None else [counts]
+        groups = [] if given.groups is None else [("groups", given.groups)]
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
+            return read_columns(given.file, [("column", name) for name in names], groups, stated)
 
     def found(self, given: Given, table: Any) -> dict[str, Any]:
         return {}

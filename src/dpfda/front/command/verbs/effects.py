@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
-from dpfda.front.command.reading import Curves, as_stated, same_rows
+from dpfda.front.command.reading import Curves
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.records.files import TableCurves
 
 # Of the grid for which a plan is tried.
 MOST_POINTS = 2000
@@ -70,21 +73,29 @@ class ExplainedCurves(Curves):
         named = read_covariates(given.covariates)
         return super().settings(given) | {"covariates": named}
 
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        from dpfda.records.columns import read_followups
+    def read(self, given: Given) -> TableCurves:
+        numbers, labels = _beside(given)
+        return self._read(
+            given,
+            given.groups,
+            [("covariates", name) for name in numbers],
+            [("covariates", name) for name in labels],
+        )
 
-        named = read_covariates(given.covariates)
-        numbers = [name for name, known in named.items() if isinstance(known, tuple)]
-        labels = [name for name in named if name not in numbers]
-        with as_stated(given) as stated:
-            same_names = {name: name for name in named}
-            beside = read_followups(given.file, same_names, numbers=numbers, labels=labels, **stated)
-        for column in beside.cells.values():
-            same_rows(len(column), len(table.data))
-        return estimator.fit(table.data, beside.cells, groups=table.groups)
+    def fit(self, estimator: Any, table: TableCurves, given: Given) -> Any:
+        numbers, labels = _beside(given)
+        beside = dict(zip([*numbers, *labels], table.beside, strict=True))
+        return estimator.fit(table.data, beside, groups=table.groups)
 
     def notes(self, given: Given, table: object, release: object, used: Sequence[str] = ()) -> list[str]:
         return super().notes(given, table, release, [*read_covariates(given.covariates)])
+
+
+def _beside(given: Given) -> tuple[list[str], list[str]]:
+    """Covariates with bounds, and those with levels."""
+    named = read_covariates(given.covariates)
+    numbers = [name for name, known in named.items() if isinstance(known, tuple)]
+    return numbers, [name for name in named if name not in numbers]
 
 
 def _try(estimator: Any) -> None:

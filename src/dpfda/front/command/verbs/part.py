@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from dpfda.front.command import options as o
-from dpfda.front.command.reading import located
-from dpfda.front.command.running import progress_bar
+from dpfda.front.command.reading import as_stated, located
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import CustodyError, ParameterError
 
@@ -50,8 +48,8 @@ def add_up(
     """
     from dpfda.front.command.outputs import check_outputs
     from dpfda.publication.custody import Agreement, Keys
-    from dpfda.records.columns import read_columns
-    from dpfda.records.files import read_curves
+    from dpfda.records.columns import TableColumns, read_columns
+    from dpfda.records.files import TableCurves, read_curves
     from dpfda.summaries import custodians
 
     agreed = Agreement.load(agreement)
@@ -70,20 +68,20 @@ def add_up(
     check_outputs({"--out": out}, {"FILE": file, "--keys": keys}, overwrite)
     secret = Keys.load(keys)
     reading = custodians.estimator_of(agreed).settings.reading
-    with progress_bar(f"reading {file.name}") as progress:
-        stated: Any = {"groups": groups, "decimal": decimal, "invalid": reading.invalid}
-        stated["progress"] = progress
+    with as_stated(file, decimal, reading.invalid) as stated:
         if agreed.summary["name"] == "density":
             if columns is None:
                 words = "name the columns of the points, with commas"
                 raise ParameterError("--columns", words, "none")
-            table: Any = read_columns(file, columns.split(","), **stated)
-            data = table.numbers
+            points = [("columns", name) for name in columns.split(",")]
+            unit = [] if groups is None else [("groups", groups)]
+            table: TableColumns | TableCurves = read_columns(file, points, unit, stated)
         else:
             table = read_curves(
-                file, columns=columns, id=id, time=time, value=value, dates=dates, **stated
-            )
-            data = table.data
+                file, columns=columns, groups=groups, id=id, time=time, value=value, decimal=decimal,
+                dates=dates, invalid=stated.invalid, progress=stated.progress,
+            )  # fmt: skip
+    data = table.data if isinstance(table, TableCurves) else table.numbers
     with located(table):
         made = custodians.part(agreed, secret, data, table.groups)
     made.save(out)

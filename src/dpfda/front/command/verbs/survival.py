@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
@@ -12,7 +12,11 @@ from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import as_stated, identifier_notes
 from dpfda.numerics.errors import ParameterError
 
-USES = ("time", "start", "event", "by", "groups")
+if TYPE_CHECKING:
+    from dpfda.records.columns import TableColumns
+
+# What columns are for, as options and arguments are called.
+NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
 
 
 def _column(name: str, words: str, default: object = None) -> Option:
@@ -54,25 +58,27 @@ class FollowUps:
             "unit": given.unit or given.groups,
         }
 
-    def read(self, given: Given) -> Any:
-        from dpfda.records.columns import read_followups
+    def read(self, given: Given) -> TableColumns:
+        from dpfda.records.columns import read_columns
 
-        with as_stated(given) as stated:
-            return read_followups(given.file, _named(given), **stated)
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
+            return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
 
     def found(self, given: Given, table: object) -> dict[str, Any]:
         return {}
 
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
-        return estimator.fit(**table.cells)
+    def fit(self, estimator: Any, table: TableColumns, given: Given) -> Any:
+        uses = [use for use, _ in _named(given, NUMBERS)]
+        return estimator.fit(**dict(zip(uses, table.numbers.T, strict=True)), **table.labels)
 
     def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        return identifier_notes(table.header, [*_named(given).values()], given.groups)
+        used = [column for _, column in _named(given, (*NUMBERS, *LABELS))]
+        return identifier_notes(table.header, used, given.groups)
 
 
-def _named(given: Given) -> dict[str, str]:
-    named = {use: getattr(given, use) for use in USES}
-    return {use: column for use, column in named.items() if column is not None}
+def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
+    """The columns that are named, by what they are for."""
+    return [(use, getattr(given, use)) for use in uses if getattr(given, use) is not None]
 
 
 VERB = Publication(
