@@ -146,7 +146,7 @@ REFUSED = {
         ("--column", "age:0:9", "--column", "x:0:1", "--column", "who:0:1", "--plot", "a.png"),
         "--plot and --csv must be left out for more than two columns",
     ),
-    "twice": (("--column", "age:0:9", "--column", "age:0:9"), "name different columns"),
+    "twice": (("--column", "age:0:9", "--column", "age:0:9"), "named once each"),
 }  # fmt: skip
 
 

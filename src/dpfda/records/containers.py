@@ -235,15 +235,19 @@ def rows_of(rows: Any, shape: tuple[int, ...] | None, invalid: str, name: str = 
         matrix[number], offence = found
         if offence is not None and invalid == "refuse":
             place, kind = offence
-            raise DataError(
-                f"{name} must be a matrix of numbers; found {kind} in row {number}, column {place}. "
-                "Pass one record a row, NaN for missing values; or use invalid='repair' to replace "
-                f"unusable records by a fixed public element. {OUTSIDE}"
-            )
+            raise _unreadable(name, kind, number, place, "one record a row, NaN for missing values")
     return matrix
 
 
 Offence = tuple[int, str]
+
+
+def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> DataError:
+    return DataError(
+        f"{name} must be a matrix of numbers; found {kind} in row {row}, column {column}. Pass "
+        f"{wanted}; or use invalid='repair' to replace unusable records by a fixed public element. "
+        f"{OUTSIDE}"
+    )
 
 
 def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
@@ -366,11 +370,7 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
         matrix[:, place], offence = column_of(cells, name)
         if offence is not None and invalid == "refuse":
             row, kind = offence
-            raise DataError(
-                f"{name} must be a matrix of numbers; found {kind} in row {row}, column {place}. "
-                "Pass the columns of numbers alone; or use invalid='repair' to replace unusable records "
-                f"by a fixed public element. {OUTSIDE}"
-            )
+            raise _unreadable(name, kind, row, place, "the columns of numbers alone")
     return matrix
 
 
@@ -381,3 +381,12 @@ def take(values: Any, rows: Integers) -> Any:
     if isinstance(values, list | tuple):
         return [values[row] for row in rows]
     return values.take(rows) if is_arrow_table(values) else values[rows]
+
+
+def taken_out(values: Any, places: Sequence[int]) -> tuple[Any, list[Any]]:
+    """A frame or an Arrow table without the columns at these positions, and these columns."""
+    others = [i for i in range(len(column_labels(values) or ())) if i not in places]
+    if is_frame(values):
+        return values.iloc[:, others], [values.iloc[:, place] for place in places]
+    names = list(values.column_names)
+    return values.select([names[place] for place in others]), [values.column(place) for place in places]

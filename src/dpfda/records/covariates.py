@@ -11,7 +11,7 @@ from dpfda.bases.corners import Corners
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of
+from dpfda.records.containers import cells_in, column_labels, is_frame, opened, shape_of, taken_out
 from dpfda.records.headers import find_column
 
 
@@ -30,20 +30,17 @@ def columns_named(Z: Any, names: Sequence[str]) -> list[Any]:
     Z = arrow_table(Z)
     labels = column_labels(Z)
     if labels is not None and not all(isinstance(label, int) for label in labels):
-        words = [str(label) for label in labels]
-        places = [find_column(words, name, "covariates") for name in names]
-        return [Z.iloc[:, i] if is_frame(Z) else Z.column(i) for i in places]
+        return _columns_out(Z, labels, names)[1]
     Z = opened(Z)
     shape = shape_of(Z)
     if len(shape) == 1 and len(names) == 1:
         return [Z]
     if len(shape) != 2 or shape[1] != len(names):
         raise DataError(f"Z must have one column a covariate ({len(names)}); found shape {shape}.")
-    if isinstance(Z, np.ndarray):
-        return [Z[:, i] for i in range(len(names))]
-    if is_frame(Z):
-        # Column by column: a common type for all of them would follow from what they hold.
-        return [Z.iloc[:, i] for i in range(len(names))]
+    if is_frame(Z) or isinstance(Z, np.ndarray):
+        # Column by column: a common type for all those of a frame would follow from what they hold.
+        places = Z.iloc if is_frame(Z) else Z
+        return [places[:, i] for i in range(len(names))]
     rows = [cells_in(row, "A row of Z") for row in Z]
     if any(len(row) != len(names) for row in rows):
         raise DataError(f"Z must have one column a covariate ({len(names)}) in every row.")
@@ -67,12 +64,12 @@ def columns_apart(X: Any, names: Sequence[str]) -> tuple[Any, list[Any]]:
             "Z must hold the covariates of each record; found None, and X is no frame with columns "
             f"{', '.join(names)}."
         )
+    return _columns_out(X, labels, names)
+
+
+def _columns_out(table: object, labels: Sequence[object], names: Sequence[str]) -> tuple[Any, list[Any]]:
     words = [str(label) for label in labels]
-    places = [find_column(words, name, "covariates") for name in names]
-    others = [i for i in range(len(words)) if i not in places]
-    if is_frame(X):
-        return X.iloc[:, others], [X.iloc[:, i] for i in places]
-    return X.select([X.column_names[i] for i in others]), [X.column(i) for i in places]
+    return taken_out(table, [find_column(words, name, "covariates") for name in names])
 
 
 def scaled(values: Floats, bounds: tuple[float, float]) -> Floats:

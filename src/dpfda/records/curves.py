@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.errors import DataError, DpfdaError, OrientationError
+from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.private import Kept
 from dpfda.records.cells import TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 
@@ -29,7 +29,7 @@ RANKS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves:
+class Curves(Kept):
     """Private curves on a grid.
 
     Parameters
@@ -42,12 +42,6 @@ class Curves:
 
     values: Floats
     usable: Flags
-
-    def __repr__(self) -> str:
-        return "Curves(content private)"
-
-    def __reduce__(self) -> NoReturn:
-        raise DpfdaError("Curves are private and cannot be pickled or copied.")
 
 
 def curves_from_array(

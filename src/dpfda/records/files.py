@@ -18,6 +18,7 @@ from dpfda.bases.grids import check_grid
 from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError, needed
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.private import Private
 from dpfda.records.csv_tables import OUTSIDE, Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
 from dpfda.records.headers import (
@@ -43,7 +44,7 @@ COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class InFile:
+class InFile(Private):
     """Records as a file holds them, which know where in it they stand.
 
     Parameters
@@ -62,12 +63,18 @@ class InFile:
     header: tuple[str, ...]
     columns: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(content private)"
-
     def in_file(self, message: str) -> str:
         """A message about rows and columns of the data, counted from 0, as one about the file."""
-        return in_file(message, self.lines, self.columns)
+
+        def placed(match: re.Match[str]) -> str:
+            row = int(match[1])
+            where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+            if match[2] is None:
+                return f"{where} of the file"
+            name = repr(self.columns[int(match[2])]) if self.columns else match[2]
+            return f"{where} of the file, column {name}"
+
+        return COUNTED_FROM_0.sub(placed, message)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -94,29 +101,6 @@ class TableCurves(InFile):
     groups: Cells | None = None
     axis: str = "stated"
     beside: Sequence[Cells] = ()
-
-
-def in_file(message: str, lines: Integers | None, columns: Sequence[str] = ()) -> str:
-    """Word places in an array (row 6, column 2) as places in the file (line 8, column 'c_3').
-
-    Parameters
-    ----------
-    message : str
-    lines : array (n,) of int, or None
-        The line of each row; None where rows of the file are counted from 1.
-    columns : sequence of str
-        Labels of the array's columns.
-    """
-
-    def placed(match: re.Match[str]) -> str:
-        row = int(match[1])
-        where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
-        if match[2] is None:
-            return f"{where} of the file"
-        name = repr(columns[int(match[2])]) if columns else match[2]
-        return f"{where} of the file, column {name}"
-
-    return COUNTED_FROM_0.sub(placed, message)
 
 
 class Opened(Protocol):

@@ -7,27 +7,26 @@ array is refused: nothing that is labelled is read as if it were not.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats
+from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import OrientationError
 from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import column_labels, is_frame
+from dpfda.records.containers import column_labels, taken_out
 from dpfda.records.dates import moments
 from dpfda.records.doors import door_of
 from dpfda.records.handed import Handed
-from dpfda.records.headers import check_labels, curve_columns, find_column, grid_points
-
-# Words that name a person rather than measure one.
-IDENTIFIER = re.compile(
-    r"(?:.*[_ .-])?(?:ids?|uid|uuid|pid|ssn|mrn|email|identifier|name|person|patient|subject|participant"
-    r"|individual)(?:[_ .-](?:id|no|nr|num|number|code|key|name))?|(?-i:[A-Za-z]+I[dD])",
-    re.IGNORECASE,
+from dpfda.records.headers import (
+    check_labels,
+    curve_columns,
+    find_column,
+    grid_points,
+    identifiers,
+    increasing_dates,
 )
 
 
@@ -68,7 +67,7 @@ def curves_handed(X: object, groups: object = None, stated: object = None) -> Ha
         dated = moments([words[place] for place in chosen])
         if dated is None:
             chosen = curve_columns(words, None, unit)
-        grid = grid_points(words, chosen) if dated is None else _of_dates(dated[0])
+        grid = grid_points(words, chosen) if dated is None else increasing_dates(dated[0])
     except OrientationError as refused:
         found = str(refused)
     else:
@@ -119,15 +118,6 @@ def names_of(X: object, groups: object = None) -> Cells | None:
     return np.array([label for label in labels if label != unit], dtype=object)
 
 
-def _of_dates(grid: Floats) -> Floats:
-    if (np.diff(grid) > 0).all():
-        return grid
-    raise OrientationError(
-        "Labels that are dates are the grid and must strictly increase; found some that do not. Reorder "
-        "the columns."
-    )
-
-
 def _word(label: object) -> str:
     """A label of a column as the header of a file would hold it."""
     if isinstance(label, float | np.floating) and float(label).is_integer():
@@ -139,17 +129,13 @@ def _split(X: Any, words: Sequence[str], groups: Any) -> tuple[Any, Any]:
     """The columns but the unit's, and the unit's."""
     if not isinstance(groups, str):
         return X, groups
-    place = find_column(words, groups, "groups")
-    others = [i for i in range(len(words)) if i != place]
-    if is_frame(X):
-        return X.iloc[:, others], X.iloc[:, place]
-    return X.select([X.column_names[i] for i in others]), X.column(place)
+    rest, (own,) = taken_out(X, [find_column(words, groups, "groups")])
+    return rest, own
 
 
 def _point_out(words: Sequence[str]) -> None:
     """Warn of columns that look like the name of a person, in one line."""
-    found = [word for word in words if IDENTIFIER.fullmatch(word)]
-    if found:
+    if found := identifiers(words):
         warnings.warn(
             f"The column {found[0]!r} looks like an identifier and is read as a number of each record: "
             f"if it names the person, pass groups={found[0]!r}; else leave it out of X.",

@@ -28,14 +28,13 @@ COUNTER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 ARGUMENTS = frozenset(
     {"t", "x", "time", "times", "arg", "args", "argvals", "argument", "grid", "grid_points"}
 )
-# A label that is one of these words, or ends in "id" as one of its parts, names persons.
-PERSON = re.compile(
-    r"(?:subject|patient|person|participant|individual|user|customer|client|household|respondent|pupil"
-    r"|student|donor|employee|member|ssn|mrn|uuid|guid|id)"
-    r"(?:[ _.-]?(?:id|no|nr|num|number|code|key|name))?",
+# Words that name a person rather than measure one, by themselves or at the end of a label.
+IDENTIFIER = re.compile(
+    r"(?:.*[_ .-])?(?:ids?|uid|uuid|guid|pid|ssn|mrn|email|identifier|name|person|patient|subject"
+    r"|participant|individual|user|customer|client|household|respondent|pupil|student|donor|employee"
+    r"|member)(?:[_ .-]?(?:id|no|nr|num|number|code|key|name))?|(?-i:.*[A-Za-z0-9]I[dD])",
     re.IGNORECASE,
 )
-ENDS_IN_ID = re.compile(r".*(?:[ _.-](?i:id)|[a-z0-9]I[Dd])")
 SHOWN = 8
 
 
@@ -172,10 +171,21 @@ def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
             f"column {int(np.argmin(np.isfinite(grid))) + 1} of the curve. Select the columns of the "
             "curve, or state another form."
         )
+    return increasing_dates(grid)
+
+
+def increasing_dates(grid: Floats) -> Floats:
+    """The grid that dates spell.
+
+    Raises
+    ------
+    OrientationError
+        If they do not increase.
+    """
     if not (np.diff(grid) > 0).all():
         raise OrientationError(
-            "A header of dates is the grid and must strictly increase; found one that does not. Reorder "
-            "the columns."
+            "Labels that are dates are the grid and must strictly increase; found some that do not. "
+            "Reorder the columns."
         )
     return grid
 
@@ -201,7 +211,7 @@ def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
     return stated if found is None else found
 
 
-def identifiers(labels: Sequence[str], used: Sequence[str]) -> list[str]:
+def identifiers(labels: Sequence[str], used: Sequence[str] = ()) -> list[str]:
     """Labels that look like names of persons and are not used. From the labels alone.
 
     Parameters
@@ -211,11 +221,7 @@ def identifiers(labels: Sequence[str], used: Sequence[str]) -> list[str]:
     used : sequence of str
         Labels that have a use.
     """
-    return [
-        label
-        for label in labels
-        if label not in used and (PERSON.fullmatch(label.strip()) or ENDS_IN_ID.fullmatch(label.strip()))
-    ]
+    return [label for label in labels if label not in used and IDENTIFIER.fullmatch(label.strip())]
 
 
 def _families(labels: Sequence[str]) -> dict[str, list[str]]:

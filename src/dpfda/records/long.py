@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.private import Private
 from dpfda.records.cells import is_missing
-from dpfda.records.containers import cells_in, column_of
+from dpfda.records.containers import OUTSIDE, cells_in, column_of
 from dpfda.records.curves import Curves
 from dpfda.records.labels import label_key
 
@@ -21,7 +22,7 @@ SMALLEST_NOISE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LongCurves:
+class LongCurves(Private):
     """Observations of curves, one a row: whose, when, how much. Private.
 
     Parameters
@@ -66,9 +67,6 @@ class LongCurves:
         if self.times.size == 0:
             raise DataError("There must be at least one observation; found none (0 sample(s)).")
 
-    def __repr__(self) -> str:
-        return "LongCurves(content private)"
-
     def records(self) -> Iterator[Integers]:
         """Row numbers of each record, in the order in which records first appear.
 
@@ -111,6 +109,24 @@ class LongCurves:
                 )
             labels.append(self.groups[row])
         return labels
+
+    def usable(self, ends: tuple[float, float], invalid: str) -> Flags:
+        """Which observations are finite and inside the domain.
+
+        Raises
+        ------
+        DataError
+            Unless repairing, with the row of the first that is not, never its value.
+        """
+        good = np.isfinite(self.times) & np.isfinite(self.values)
+        good &= (self.times >= ends[0]) & (self.times <= ends[1])
+        if invalid == "refuse" and not good.all():
+            raise DataError(
+                "Every observation must be finite and inside the domain "
+                f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in row {int(np.argmin(good))}. "
+                f"Use invalid='repair' to leave such observations out. {OUTSIDE}"
+            )
+        return np.asarray(good)
 
 
 def _labels(labels: object, name: str) -> Cells:
@@ -167,15 +183,7 @@ def curves_from_long(
             f"{int(unlabelled.argmax())}. This check is outside the privacy guarantee."
         )
     start, end = basis.domain_range
-    good = np.isfinite(long.times) & np.isfinite(long.values)
-    good &= (long.times >= start) & (long.times <= end)
-    if invalid == "refuse" and not good.all():
-        raise DataError(
-            "Every observation must be finite and inside the domain "
-            f"[{start:g}, {end:g}]; found one that is not in row {int(np.argmin(good))}. "
-            "Use invalid='repair' to leave such observations out. "
-            "This check is outside the privacy guarantee."
-        )
+    good = long.usable(basis.domain_range, invalid)
     deviations = np.sqrt(basis.eigenvalues * (end - start) / basis.eigenvalues.sum())
     grid_functions = basis.evaluate(basis.grid_points) * deviations
     smoothed = [

@@ -11,6 +11,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.private import Private
 from dpfda.records.containers import OUTSIDE, matrix_of
 from dpfda.records.curves import check_orientation
 from dpfda.records.labels import numbered, read_keys, unit_codes
@@ -23,7 +24,7 @@ BLOCK = 2**18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observations:
+class Observations(Private):
     """Values of units at times, one a row. Private.
 
     Parameters
@@ -43,9 +44,6 @@ class Observations:
     values: Floats
     usable: NDArray[np.bool_]
     units: int
-
-    def __repr__(self) -> str:
-        return "Observations(content private)"
 
     def shares(self, cells: CellGrid, bounds: tuple[float, float], unit: int) -> list[int]:
         """Sums over units of their shares (cells x 3, the corners running fastest), exactly.
@@ -112,14 +110,7 @@ def observations_from_long(
             f"groups must hold one label an observation ({long.times.size}); found {len(keys)}."
         )
     codes = numbered(keys)
-    usable = np.isfinite(long.times) & np.isfinite(long.values)
-    usable &= (long.times >= ends[0]) & (long.times <= ends[1])
-    if invalid == "refuse" and not usable.all():
-        raise DataError(
-            "Every observation must be finite and inside the domain "
-            f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in row {int(np.argmin(usable))}. "
-            f"Use invalid='repair' to leave such observations out. {OUTSIDE}"
-        )
+    usable = long.usable(ends, invalid)
     return Observations(codes, long.times, long.values, usable, int(codes.max(initial=-1)) + 1)
 
 

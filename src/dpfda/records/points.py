@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import DataError, DpfdaError
+from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.private import Kept
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import read_cell, whole_number
 from dpfda.records.containers import (
@@ -80,7 +81,7 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
         column = int(np.argmin(np.isfinite(matrix[row])))
         raise DataError(
             f"X must be finite; found a missing or infinite value in row {row}, column {column}. Use "
-            "invalid='repair' to leave such points out. This check is outside the privacy guarantee."
+            f"invalid='repair' to leave such points out. {OUTSIDE}"
         )
     return np.where(usable[:, None], matrix, 0.0), usable
 
@@ -144,7 +145,7 @@ def ranked(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PlacedPoints:
+class PlacedPoints(Kept):
     """Points whose cells are chosen later: their units' shares of any cells. Private.
 
     Parameters
@@ -177,9 +178,6 @@ class PlacedPoints:
             Each point's place, a number, from it alone.
         """
         return ranked(places(self.points[:, 0]), self.usable, self.codes, self.exponent)
-
-    def __reduce__(self) -> NoReturn:
-        raise DpfdaError("Points are private and cannot be pickled or copied.")
 
 
 def whole_counts(

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpfda.numerics.private import Private
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NamedRows:
+class NamedRows(Private):
     """Rows of cells under labels; it answers as a table of Arrow does.
 
     Parameters
@@ -47,9 +49,6 @@ class NamedRows:
     def take(self, rows: Any) -> NamedRows:
         """These rows."""
         return NamedRows(self.column_names, [self.rows[row] for row in rows])
-
-    def __repr__(self) -> str:
-        return "NamedRows(content private)"
 
 
 def is_cursor(values: object) -> bool:

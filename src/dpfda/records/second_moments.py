@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DpfdaError, ParameterError
+from dpfda.numerics.private import Kept
 
 LARGEST = 2**24
 BLOCK = 2**14
@@ -43,7 +44,7 @@ def outer_ball(radius: float) -> IntegerBall:
     return IntegerBall("l2", whole, exponent)
 
 
-class OuterSum:
+class OuterSum(Kept):
     """Sum of c c^T over integer rows c, exact and mergeable in any order.
 
     It does not print, pickle or copy. It leaves with noise (`with_noise`), or through a mechanism that
@@ -116,9 +117,3 @@ class OuterSum:
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
         return self._count * scale + noise
-
-    def __repr__(self) -> str:
-        return f"OuterSum(size {self.size}, content private)"
-
-    def __reduce__(self) -> NoReturn:
-        raise DpfdaError("An OuterSum is private and cannot be pickled or copied.")

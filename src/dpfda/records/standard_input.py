@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.private import Private
 
 NAME = "-"
 # What is handed over says itself what it is: CSV says nothing.
@@ -22,7 +23,7 @@ BEGINNINGS = {
 
 
 @dataclass(frozen=True, repr=False)
-class StandardInput:
+class StandardInput(Private):
     """What readers ask of a file's path. The content is private."""
 
     content: bytes
@@ -41,9 +42,6 @@ class StandardInput:
     def stat(self) -> Any:
         """The size in bytes."""
         return SimpleNamespace(st_size=len(self.content))
-
-    def __repr__(self) -> str:
-        return "StandardInput(content private)"
 
 
 def standard_input() -> StandardInput:

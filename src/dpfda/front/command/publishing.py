@@ -32,6 +32,26 @@ FOOT = (
 )
 
 
+def save_plot(release: Release, path: Path) -> None:
+    """Write a picture of a release."""
+    from dpfda.front.command.outputs import save_picture
+
+    save_picture(release.plot, path)
+
+
+def save_table(release: Release, path: Path) -> None:
+    """Write the table of a release as CSV."""
+    from dpfda.releases.files import write_text
+    from dpfda.views import to_csv
+
+    write_text(path, to_csv(release.table()))
+
+
+def picture_of(part: Callable[[Any], Release], option: Option) -> tuple[Option, Writer]:
+    """An output of a verb: a picture of a part of the release, with the option that asks for it."""
+    return option, lambda release, path: save_plot(part(release), path)
+
+
 @dataclass(frozen=True)
 class Publication:
     """A verb that publishes: an estimator, a reader, outputs, and what is special about them.
@@ -103,12 +123,16 @@ class Publication:
         bounds = o.BOUNDS if self.bounded else ()
         return {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
 
+    @property
+    def written(self) -> Sequence[tuple[Option, Writer]]:
+        """What is written beside the release, and how."""
+        return (*self.outputs, *(((o.CSV, save_table),) if self.csv else ()), (o.PLOT, save_plot))
+
     def told(self) -> list[Option]:
         """All options."""
-        outputs = (o.OUT, *(option for option, _ in self.outputs), *((o.CSV,) if self.csv else ()))
         options = (
-            *self.reader.options, *self.chosen.values(), o.DATASET, *outputs, o.PLOT, o.OVERWRITE,
-            o.AS_JSON,
+            *self.reader.options, *self.chosen.values(), o.DATASET, o.OUT,
+            *(option for option, _ in self.written), o.OVERWRITE, o.AS_JSON,
         )  # fmt: skip
         return o.told(options, self.estimators)
 
@@ -122,18 +146,14 @@ class Publication:
         check_size(given)
         estimator = self.estimator(given)
         guarantee = estimator.asked()
-        special = {option.flag: getattr(given, option.name) for option, _ in self.outputs}
-        paths = {
-            "--out": given.out,
-            **special,
-            "--plot": given.plot,
-            "--csv": getattr(given, "csv", None),
-        }
+        outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
+        paths = {"--out": given.out, **{option.flag: path for option, path, _ in outputs}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         (self.trial or try_plan)(estimator)
         account = opened_account(given.ledger, given.dataset)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
-        _show(warnings)
+        for text in warnings:
+            warn(text)
         table = self.reader.read(given)
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
         if account is not None:
@@ -141,11 +161,14 @@ class Publication:
         estimator.set_params(**addressed(type(estimator), from_file))
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
-        files = self._write(release, given, account)
+        files = write_release(release, given.out, outputs, account)
         with after_publication(given.out):
             new = [text for text in release.warnings() if text not in warnings]
             notes = self.reader.notes(given, table, release)
-            _show(new, notes)
+            for text in new:
+                warn(text)
+            for text in notes:
+                note(text)
             if account is not None:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
@@ -167,26 +190,6 @@ class Publication:
         kind = make(self.estimators[0])
         with alone():
             return kind(**known)
-
-    def _write(self, release: Any, given: Given, account: Account | None) -> dict[str, str]:
-        special = [
-            (option.name.replace("_", " "), getattr(given, option.name), writer)
-            for option, writer in self.outputs
-        ]
-        return write_release(
-            release, given.out, getattr(given, "csv", None), given.plot, account, special
-        )
-
-
-def picture_of(part: Callable[[Any], Any], option: Option) -> tuple[Option, Writer]:
-    """An output of a verb: a picture of a part of the release, with the option that asks for it."""
-    return option, lambda release, path: _save_picture(part(release), path)
-
-
-def _save_picture(release: Any, path: Path) -> None:
-    from dpfda.front.command.outputs import save_picture
-
-    save_picture(release.plot, path)
 
 
 def make(home: str) -> Any:
@@ -219,30 +222,21 @@ def try_plan(estimator: Any) -> None:
 
 
 def write_release(
-    release: Any,
+    release: Release,
     out: Path,
-    csv: Path | None,
-    plot: Path | None,
+    outputs: Sequence[tuple[Option, Path | None, Writer]],
     account: Account | None = None,
-    special: Sequence[tuple[str, Path | None, Writer]] = (),
 ) -> dict[str, str]:
     """Write the release, then what can be made from it again; paths by what they hold."""
     from dpfda.front.command.keeping import save
-    from dpfda.releases.files import write_text
-    from dpfda.views import to_csv
 
     save(release, out, account)
     files = {"release": str(out)}
-    writers: list[tuple[str, Path | None, Writer]] = [
-        *special,
-        ("csv", csv, lambda release, path: write_text(path, to_csv(release.table()))),
-        ("plot", plot, _save_picture),
-    ]
     with after_publication(out):
-        for name, path, write in writers:
+        for option, path, write in outputs:
             if path is not None:
                 write(release, path)
-                files[name] = str(path)
+                files[option.name.replace("_", " ")] = str(path)
     return files
 
 
@@ -269,10 +263,3 @@ def tell_files(release: Release, files: Mapping[str, str], as_json: bool, **more
     else:
         shown = f"Next: dpfda show {shlex.quote(files['release'])}"
         tell(f"{words(release, files)}\n{shown}   (what is promised, in plain words)")
-
-
-def _show(warnings: Sequence[str], notes: Sequence[str] = ()) -> None:
-    for text in warnings:
-        warn(text)
-    for text in notes:
-        note(text)

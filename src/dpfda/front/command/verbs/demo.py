@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda.front.command import options as o
-from dpfda.front.command.publishing import words, write_release
+from dpfda.front.command.publishing import save_plot, save_table, words, write_release
 from dpfda.front.command.running import tell
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import StorageError
@@ -55,7 +55,8 @@ def demo(*, out: Path = Path("dpfda-demo")) -> None:
         # The data are public: no ledger is theirs.
         release: Any = mean.fit(data.values).release_
     drawn = plot if find_spec("matplotlib") is not None else None
-    files = write_release(release, release_path, csv, drawn)
+    outputs = [(o.CSV, csv, save_table), (o.PLOT, drawn, save_plot)]
+    files = write_release(release, release_path, outputs)
     tell(_story(data, release, mean.plan(len(data.values)).error or 0.0, files, release_path))
 
 

@@ -33,17 +33,21 @@ def publish(
         Parts of all custodians; the same part twice counts once.
     """
     from dpfda.front.command.outputs import check_outputs
-    from dpfda.front.command.publishing import tell_files, write_release
+    from dpfda.front.command.publishing import save_plot, save_table, tell_files, write_release
     from dpfda.publication.custody import Agreement, Keys, Part
     from dpfda.summaries import custodians
 
-    outputs = {"--out": out, "--plot": plot, "--csv": csv}
-    check_outputs(outputs, {"--agreement": agreement, "--keys": keys}, overwrite)
+    check_outputs(
+        {"--out": out, "--plot": plot, "--csv": csv},
+        {"--agreement": agreement, "--keys": keys},
+        overwrite,
+    )
     agreed, secret = Agreement.load(agreement), Keys.load(keys)
     account = opened_account(ledger, dataset)
     payer = None if account is None else account.payer()
     release = custodians.merge(agreed, [Part.load(part) for part in parts], secret, payer)
-    files = write_release(release, out, csv, plot, account)
+    beside = [(o.CSV, csv, save_table), (o.PLOT, plot, save_plot)]
+    files = write_release(release, out, beside, account)
     if account is not None:
         account.note_file(out)
     tell_files(release, files, as_json)
