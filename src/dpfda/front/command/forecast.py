@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,15 +14,23 @@ from dpfda.front.command.declared import Given
 from dpfda.front.command.running import print_json
 
 if TYPE_CHECKING:
-    from dpfda.privacy.guarantees import Guarantee
     from dpfda.publication import MeanPlan
     from dpfda.views import Curve
     from dpfda.views.shapes import Stroke
 
 # Of a picture, from E/8 to 8 E.
 CURVE_STEPS = 13
+ONE = Fraction(1)
 # Root mean square errors at a point, in the units of the data, at one epsilon.
 Row = dict[str, float | None]
+# How they are drawn.
+LINES: dict[str, tuple[str, Stroke]] = {
+    "typical": ("error (noise and bias)", "solid"),
+    "noise": ("privacy noise", "dashdot"),
+    "bias": ("bias of smoothing", "dashed"),
+    "sampling": ("for comparison: sampling, at most", "dotted"),
+    "limit": ("limit for such noise", "dotted"),
+}
 
 
 def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
@@ -35,12 +42,11 @@ def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
     forecast = Forecast(plan, given)
     rows = [forecast.row(factor) for factor in factors(ROWS)]
     if given.plot is not None:
-        units = "standardised, no unit" if given.standardize else "units of the data"
-        save_picture(lambda: draw_beside(_views(forecast, units))[0], given.plot)
+        save_picture(lambda: draw_beside(_views(forecast))[0], given.plot)
     if given.as_json:
-        print_json(_as_json(forecast, rows, warnings, given.plot))
+        print_json(_as_json(forecast, rows, warnings))
     else:
-        typer.echo(_words(forecast, rows, given.plot))
+        typer.echo(_words(forecast, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,79 +57,73 @@ class Forecast:
     given: Given
 
     @property
-    def whole(self) -> Guarantee:
-        """The whole guarantee."""
-        return self.plan.guarantee
-
-    @property
     def term(self) -> str:
         """What is varied: epsilon, or rho."""
-        return self.whole.terms[0]
+        return self.plan.guarantee.terms[0]
 
-    @property
-    def budget(self) -> Fraction:
-        """Its value."""
-        found: Fraction = getattr(self.whole, self.term)
-        return found
-
-    def epsilon(self, factor: Fraction) -> float:
+    def budget(self, factor: Fraction = ONE) -> float:
         """The whole epsilon, or rho, times a factor."""
-        return float(self.budget * factor)
+        return float(getattr(self.plan.guarantee, self.term) * factor)
 
-    def at(self, factor: Fraction, larger: Fraction = Fraction(1)) -> MeanPlan:
+    def at(self, factor: Fraction, larger: Fraction = ONE) -> MeanPlan:
         """The plan at E times a factor, for N times another."""
         from dpfda.publication.needed import times
 
-        size = (self.plan.n or 0) if larger == 1 else max(2, round((self.plan.n or 0) * larger))
-        return self.plan.at(n=size, guarantee=times(self.whole, factor))
+        units = self.plan.n or 0
+        size = units if larger == 1 else max(2, round(units * larger))
+        return self.plan.at(n=size, guarantee=times(self.plan.guarantee, factor))
 
     def row(self, factor: Fraction) -> Row:
         """The errors at E times a factor."""
-        plan = self.at(factor)
-        error = plan.expected_error()
-        assert error is not None  # noqa: S101
-        parts = {name: plan.typical(getattr(error, name)) for name in ("bias", "noise", "sampling")}
-        typical = plan.typical(error.total)
-        return {self.term: self.epsilon(factor), "typical": typical, **parts, "limit": plan.limit()}
+        return {self.term: self.budget(factor), **parts(self.at(factor))}
 
     @property
     def counting(self) -> str:
         """What is said of releasing a private number of units; nothing where it is public."""
         from dpfda.publication import COUNT_SHARE
 
-        asked = self.plan
-        if asked.size is not None:
+        if self.plan.size is not None:
             return ""
         words = f"A tenth of {self.term} goes to counting the units, whose number is private.\n"
-        if asked.joins_count:
+        if self.plan.joins_count:
             return words + "They are counted again in one with the sum, and that error is included."
         if self.term == "rho":
             return words + "The count's own error is not included."
-        share = math.sqrt(2) / (COUNT_SHARE * self.budget * self.given.curves)
+        share = math.sqrt(2) / (COUNT_SHARE * self.budget() * self.given.curves)
         return words + f"Not included: the count's own error of about {share:.1%}."
 
 
-def _views(forecast: Forecast, units: str) -> tuple[Curve, Curve]:
+def parts(plan: MeanPlan) -> Row:
+    """The expected error of a release, what it is made of, and the limit for it."""
+    error = plan.expected_error()
+    assert error is not None  # noqa: S101
+    names = {"typical": "total", "bias": "bias", "noise": "noise", "sampling": "sampling"}
+    found = {name: plan.typical(getattr(error, part)) for name, part in names.items()}
+    return {**found, "limit": plan.limit()}
+
+
+def _views(forecast: Forecast) -> tuple[Curve, Curve]:
     """Two pictures: against epsilon, and against the number of units."""
     from dpfda.publication.plan import factors
 
-    steps = factors(CURVE_STEPS)
-    by_epsilon = plan_view(
-        [forecast.epsilon(factor) for factor in steps],
-        [forecast.at(factor) for factor in steps],
+    steps, given = factors(CURVE_STEPS), forecast.given
+    units = "standardised, no unit" if given.standardize else "units of the data"
+    sizes = [forecast.at(ONE, step) for step in steps]
+    by_budget = plan_view(
+        [forecast.budget(step) for step in steps],
+        [forecast.at(step) for step in steps],
         units,
         f"{forecast.term} (smaller is more private)",
-        f"Expected error of a mean of {forecast.given.curves} units",
+        f"Expected error of a mean of {given.curves} units",
     )
-    plans = [forecast.at(Fraction(1), factor) for factor in steps]
     by_size = plan_view(
-        [float(plan.n or 0) for plan in plans],
-        plans,
+        [float(plan.n or 0) for plan in sizes],
+        sizes,
         units,
         "number of units (curves, or persons)",
-        f"Expected error at {forecast.whole}",
+        f"Expected error at {forecast.plan.guarantee}",
     )
-    return by_epsilon, by_size
+    return by_budget, by_size
 
 
 def plan_view(
@@ -144,24 +144,12 @@ def plan_view(
 
     from dpfda.views import Curve, Line
 
-    at = np.array(values)
-
-    found = [plan.expected_error() for plan in plans]
-
-    def line(part: str, label: str, stroke: Stroke) -> Line:
-        pairs = zip(plans, found, strict=True)
-        errors = [plan.typical(getattr(error, part)) for plan, error in pairs]
-        return Line(at, np.array(errors), label, stroke=stroke)
-
+    at, rows = np.array(values), [parts(plan) for plan in plans]
     lines = [
-        line("total", "error (noise and bias)", "solid"),
-        line("noise", "privacy noise", "dashdot"),
-        line("bias", "bias of smoothing", "dashed"),
-        line("sampling", "for comparison: sampling, at most", "dotted"),
+        Line(at, np.array([row[name] for row in rows]), label, stroke=stroke)
+        for name, (label, stroke) in LINES.items()
+        if all(row[name] is not None for row in rows)
     ]
-    limits = [limit for plan in plans if (limit := plan.limit()) is not None]
-    if len(limits) == len(plans):
-        lines.append(Line(at, np.array(limits), "limit for such noise", stroke="dotted"))
     said = "From public numbers alone; no file was read"
     return Curve(
         tuple(lines), against, f"typical error at a point\n({units})", title, said, logarithmic=True
@@ -170,7 +158,7 @@ def plan_view(
 
 def _facts(forecast: Forecast) -> dict[str, Any]:
     return {
-        "guarantee": str(forecast.whole),
+        "guarantee": str(forecast.plan.guarantee),
         "neighbours": forecast.given.neighbours,
         "bound": str(forecast.plan.bounded["description"]),
         "kernel": forecast.plan.basis.describe(),
@@ -178,15 +166,14 @@ def _facts(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def _as_json(
-    forecast: Forecast, rows: list[Row], warnings: list[str], plot: Path | None
-) -> dict[str, Any]:
+def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[str, Any]:
+    plot, middle = forecast.given.plot, rows[len(rows) // 2]
     return {
         "curves": forecast.given.curves,
         **_facts(forecast),
-        "expected": rows[len(rows) // 2],
+        "expected": middle,
         f"over_{forecast.term}": rows,
-        "limit": rows[len(rows) // 2]["limit"],
+        "limit": middle["limit"],
         "limit_of_any": forecast.plan.limit_of_any(),
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
@@ -194,17 +181,13 @@ def _as_json(
     }
 
 
-def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
+def _words(forecast: Forecast, rows: list[Row]) -> str:
     middle, given = rows[len(rows) // 2], forecast.given
     units = "standardised" if given.standardize else "units of the data"
-    limited, approximate = middle["limit"] is not None, forecast.whole.kind != "pure"
+    limited, approximate = middle["limit"] is not None, forecast.plan.guarantee.kind != "pure"
     kind = "rho" if forecast.term == "rho" else "(epsilon, delta)"
-    belief = forecast.plan.belief
-    best = (
-        ": the error is that of the best of the laws offered"
-        if given.mechanism in (None, "auto")
-        else ""
-    )
+    offered = given.mechanism in (None, "auto")
+    best = ": the error is that of the best of the laws offered" if offered else ""
     facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
     lines = [
         f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
@@ -215,14 +198,14 @@ def _words(forecast: Forecast, rows: list[Row], plot: Path | None) -> str:
         "  noise     added for privacy",
         "  sampling  beside it, at most: these curves against a wider population",
         limited and "  limit     below which no noise that protects in proportion can expect to come",
-        f"Expected {belief}.",
+        f"Expected {forecast.plan.belief}.",
         approximate and f"Under {kind} no limit for such noise is proved{best}.",
         limited
         and f"At {forecast.term} = {middle[forecast.term]:.4g} the error expected is "
         f"{_told(middle['typical'])}; no noise that protects in proportion can "
         f"expect less than {_told(middle['limit'])}.",
         forecast.counting,
-        plot is not None and f"Plot: {plot}",
+        given.plot is not None and f"Plot: {given.plot}",
     ]
     return "\n".join(line for line in lines if line)
 

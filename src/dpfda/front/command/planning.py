@@ -22,51 +22,56 @@ if TYPE_CHECKING:
 MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
+# Options that not every verb has.
+NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "levels", "columns"))
+Found = dict[str, Any]
+# Whose numbers of units are those of each group.
+GROUPED = ("compare", "test")
 
 
-def answer(publication: Publication, given: Given) -> None:
+def answer(publication: Publication, typed: Given) -> None:
     """Say what a plan expects, and what an error or a band that is wanted needs."""
     from dpfda.front.command.forecast import show_forecast
     from dpfda.front.command.outputs import check_outputs, save_picture
     from dpfda.privacy.words import cautions
+    from dpfda.publication.means import MeanPlan
+    from dpfda.views import draw
 
+    given = Given(**NOT_GIVEN | vars(typed))
     wants = given.error is not None or given.band is not None
-    if not wants and (
-        given.curves is None or (given.epsilon is None and getattr(given, "rho", None) is None)
-    ):
+    if not wants and (given.curves is None or (given.epsilon is None and given.rho is None)):
         missing = "--curves" if given.curves is None else "--epsilon"
         raise ParameterError(missing, "be given, or --error or --band", "none")
     made = planned(publication, given)
-    found: dict[str, Any] = {}
-    mean: Any = made if publication.name == "mean" and given.missing != "pooled" else None
-    wanted = _wanted(given, made) if wants else None
+    wanted = _wanted(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
-    warnings = (
-        [] if wants else [*cautions(made.guarantee, getattr(given, "public_size", None) or given.curves)]
-    )
-    if mean is not None:
-        grid, domain = mean.basis.grid_points, mean.basis.domain_range
+    warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.curves)]
+    mean = isinstance(made, MeanPlan) and publication.name == "mean"
+    if mean:
+        grid, domain = made.basis.grid_points, made.basis.domain_range
         short = short_range(kernel_on(given.basis, domain), grid, domain)
         warnings += [] if short is None else [short]
     for text in warnings:
         warn(text)
-    if mean is not None and not wants:
-        show_forecast(mean, given, warnings)
+    if mean and not wants:
+        show_forecast(made, given, warnings)
         return
-    if wanted is not None:
-        found = needed(given, made, wanted)
+    found = needed(given, made, wanted) if wants else {}
     if given.plot is not None:
         start = found.get("least_epsilon")
         shown = made if start is None else made.at(epsilon=start)
-        save_picture(lambda: _drawn(shown), given.plot)
+        save_picture(lambda: draw(shown.view()), given.plot)
     level = given.band_level
-    units = f"{made.unit}s in each group" if publication.name in ("compare", "test") else f"{made.unit}s"
     if given.as_json:
-        facts = made.to_json(level) if wanted is None else {"summary": made.summary, **made.facts()}
+        facts = {"summary": made.summary, **made.facts()} if wants else made.to_json(level)
         plot = None if given.plot is None else str(given.plot)
-        print_json({**facts, "wanted": wanted, **found, "warnings": warnings, "plot": plot})
+        said = {"wanted": wanted or None, **found, "warnings": warnings, "plot": plot}
+        print_json({**facts, **said})
+    elif wants:
+        units = f"{made.unit}s in each group" if publication.name in GROUPED else f"{made.unit}s"
+        typer.echo(_told(given, made, wanted, found, units))
     else:
-        typer.echo(made.describe(level) if wanted is None else _told(given, made, wanted, found, units))
+        typer.echo(made.describe(level))
 
 
 def planned(publication: Publication, given: Given) -> Plan:
@@ -77,18 +82,16 @@ def planned(publication: Publication, given: Given) -> Plan:
     units = UNITS if given.curves is None else whole(given.curves, "--curves", 2)
     said = _as_if_for_a_file(publication, given)
     check_size(said)
-    # Where the estimator has no such parameter, nothing is said of it.
     estimator = publication.estimator(said)
-    further: dict[str, Any] = {}
-    if hasattr(given, "points"):
+    # Where the estimator has no such parameter, nothing is said of it.
+    further: dict[str, Any] = {} if given.late is None else {"late": given.late}
+    if given.points is not None:
         if not 2 <= given.points <= MOST_POINTS:
             raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)
         if given.grid is not None and given.points != POINTS:
             raise ParameterError("--points", "be left out with --grid", given.points)
         further["columns"] = given.points
-    if hasattr(given, "late"):
-        further["late"] = given.late
-    if getattr(given, "edges", None) is not None:
+    if given.edges is not None:
         further["edges"] = parse_points(given.edges, "--edges")
     made: Plan = estimator.plan(units, **further)
     return made
@@ -96,16 +99,16 @@ def planned(publication: Publication, given: Given) -> Plan:
 
 def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     """What would be given to the verb itself: names of columns stand for those of a file."""
-    said = {option.name: option.default for option in publication.told()}
-    said = {name: name if default is REQUIRED else default for name, default in said.items()}
+    told = {option.name: option.default for option in publication.told()}
+    said = {name: name if default is REQUIRED else default for name, default in told.items()}
     said |= vars(given) | {"csv": None}
-    if said["epsilon"] is None and said.get("rho") is None:
+    if given.epsilon is None and given.rho is None:
         said["epsilon"] = EPSILON
-    if said.get("levels") and "by" in said:
+    if given.levels and "by" in told:
         said["by"] = "by"
-    if said.get("edges") is not None:
+    if given.edges is not None:
         said["counts"] = "counts"
-    elif "counts" in said and not said["columns"]:
+    elif "counts" in told and not given.columns:
         words = "be given, or --edges for a table of counts"
         raise ParameterError("--column", words, "none", "Example: --column age:0:105")
     return Given(**said)
@@ -129,40 +132,39 @@ def _wanted(given: Given, made: Plan) -> dict[str, Any]:
     return {name: value, **({"level": given.band_level} if name == "band" else {})}
 
 
-def needed(given: Given, made: Plan, wanted: dict[str, Any]) -> dict[str, Any]:
+def needed(given: Given, made: Plan, wanted: Found) -> Found:
     """The least epsilon, the least number of units, and the table between."""
-    found: dict[str, Any] = {}
-    if getattr(given, "rho", None) is not None and given.curves is not None:
+    if given.curves is None and given.epsilon is None and given.rho is None:
+        raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
+    if given.rho is not None and given.curves is not None:
         raise ParameterError(
             "--curves", "be left out with --rho", given.curves, "Of rho no least one is looked for."
         )
+    found: Found = {}
     if given.curves is not None:
         found["least_epsilon"] = made.least_epsilon(**wanted)
-    if given.epsilon is not None or getattr(given, "rho", None) is not None:
+    if given.epsilon is not None or given.rho is not None:
         found["least_n"] = made.least_n(**wanted)
-    if not found:
-        raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
-    middle = made
+    middle = made.at(found.get("least_n"))
     if "least_epsilon" in found:
         middle = made.at(epsilon=found["least_epsilon"])
-    elif "least_n" in found:
-        middle = made.at(n=found["least_n"])
     return {**found, "between": middle.between(**wanted)}
 
 
-def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any], of: str) -> str:
+def _told(given: Given, made: Plan, wanted: Found, found: Found, of: str) -> str:
     from dpfda.privacy.words import number
     from dpfda.views import aligned
 
-    error, term = "error" in wanted, made.guarantee.terms[0]
-    what = "expected error" if error else f"half-width of the {100 * wanted['level']:g}% band"
-    value = wanted["error" if error else "band"]
-    lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]
+    term = made.guarantee.terms[0]
+    what, value = "expected error", wanted.get("error")
+    if value is None:
+        what, value = f"half-width of the {100 * wanted['level']:g}% band", wanted["band"]
     facts = {name: fact for name, fact in made.facts().items() if name in ("protects", "bound")}
+    facts["wanted"] = f"{what} of at most {number(value)}"
+    if "error" in wanted:
+        facts["error"] = made.error_words
+    lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]
     lines += [f"  {name + ':':<11} {fact}" for name, fact in facts.items()]
-    lines.append(f"  wanted:     {what} of at most {number(value)}")
-    if error:
-        lines.append(f"  error:      {made.error_words}")
     if "least_epsilon" in found:
         lines.append(f"For {given.curves} {of} the least epsilon is {found['least_epsilon']:g}.")
     if "least_n" in found:
@@ -173,9 +175,3 @@ def _told(given: Given, made: Plan, wanted: dict[str, Any], found: dict[str, Any
         f"least number of {of}": [str(row["least_n"] or "more than 10^9") for row in rows],
     }
     return "\n".join([*lines, aligned(columns)])
-
-
-def _drawn(made: Plan) -> Any:
-    from dpfda.views import draw
-
-    return draw(made.view()).figure
