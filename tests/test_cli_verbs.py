@@ -38,7 +38,7 @@ def greet(name: str = "stranger", *, repeat: int = 1, as_json: bool = False) -> 
     for _ in range(repeat):
         typer.echo(f"Good day, {name}.")
 
-VERB = Verb("greet", greet, ("dpfda greet Ada --times 2",))
+VERB = Verb.of("greet", greet, ("dpfda greet Ada --times 2",))
 '''
 A_PUBLICATION = """
 from dpfda.front.command.publishing import Publication

@@ -1,17 +1,20 @@
-"""The ledger that a command charges: found, opened, and told which file its release went into."""
+"""The ledger that a command charges, and the release that was charged, kept where a disk is full."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.front.command.running import note
-from dpfda.numerics.errors import ParameterError
+from dpfda.front.command.running import FAILED, fail, note
+from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost
     from dpfda.privacy.ledger import DatasetLedger, Ledger, Record
+    from dpfda.releases.base import Release
 
 
 class Account:
@@ -68,3 +71,76 @@ def opened_account(file: Path | None, dataset: str | None) -> Account | None:
     where = "" if typed else f", as {named.where['ledger']} says"
     note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
     return Account(account, dataset)
+
+
+def save(release: Release, out: Path, account: Account | None = None) -> None:
+    """Write a release, or else keep it beside the ledger or in the folder for temporary files, and fail.
+
+    The release is public once its noise is drawn, so any place is allowed. The message says where it is.
+    """
+    try:
+        release.save(out)
+    except DpfdaError as error:
+        row = account.row if account is not None else None
+        name = f"{out.stem}.row-{row.number}.json" if row is not None else f"{out.stem}.kept.json"
+        folders = [Path(tempfile.gettempdir()), Path.home()]
+        if account is not None:
+            folders.insert(0, account.ledger.path.parent)
+        kept = _kept(release, [folder / name for folder in folders])
+        if kept is None:
+            fail(
+                f"{error} Noise had been drawn and the release is lost, since no other place could be "
+                "written to either: running again is a second release.",
+                FAILED,
+            )
+        remedy = f"Move it to {str(out)!r} yourself."
+        if account is not None and row is not None:
+            with suppress(LedgerError):
+                account.note_file(kept)
+                words = f"dpfda ledger recover {account.ledger.path} {row.number} {out}"
+                remedy = f"Put it in its place with: {words}"
+        fail(
+            f"{error} The release counts, and is kept in {str(kept)!r}. Running again would be a second "
+            f"release. {remedy}",
+            FAILED,
+        )
+
+
+def recovered(ledger: Ledger, row: int, out: Path, overwrite: bool) -> Path:
+    """Copy the file that is noted on a charge to where it is wanted, and note that.
+
+    Raises
+    ------
+    LedgerError
+        If the row is no charge, or has no file.
+    StorageError
+        If that file holds no release, or the new one cannot be written.
+    """
+    from dpfda.front.command.files import check_outputs
+    from dpfda.releases.base import load
+    from dpfda.releases.files import write_text
+
+    found = next((listed for listed in ledger.releases() if listed["number"] == row), None)
+    if found is None:
+        raise LedgerError(f"ROW must be a charge of the ledger; found {row}. See dpfda ledger show.")
+    if found["file"] is None:
+        raise LedgerError(
+            f"The charge must have a file; row {row} has none. Its release was written by other "
+            "means, or is lost: its noise cannot be drawn again under the same charge."
+        )
+    kept = Path(found["file"])
+    check_outputs({"F.json": out}, {"the kept file": kept}, overwrite)
+    load(kept)
+    write_text(out, kept.read_text(encoding="utf-8"))
+    ledger.note_file(found["dataset"], out.resolve(), row)
+    return kept
+
+
+def _kept(release: Release, places: list[Path]) -> Path | None:
+    for place in places:
+        if place.exists():
+            continue
+        with suppress(DpfdaError, OSError):
+            release.save(place)
+            return place.resolve()
+    return None

@@ -35,7 +35,7 @@ LINES: dict[str, tuple[str, Stroke]] = {
 
 def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
     """Print the forecast of a mean, and draw it where that is wanted."""
-    from dpfda.front.command.outputs import save_picture
+    from dpfda.front.command.files import save_picture
     from dpfda.publication.plan import ROWS, factors
     from dpfda.views import draw_beside
 

@@ -31,8 +31,8 @@ GROUPED = ("compare", "test")
 
 def answer(publication: Publication, typed: Given) -> None:
     """Say what a plan expects, and what an error or a band that is wanted needs."""
+    from dpfda.front.command.files import check_outputs, save_picture
     from dpfda.front.command.forecast import show_forecast
-    from dpfda.front.command.outputs import check_outputs, save_picture
     from dpfda.privacy.words import cautions
     from dpfda.publication.means import MeanPlan
     from dpfda.views import draw

@@ -34,7 +34,7 @@ FOOT = (
 
 def save_plot(release: Release, path: Path) -> None:
     """Write a picture of a release."""
-    from dpfda.front.command.outputs import save_picture
+    from dpfda.front.command.files import save_picture
 
     save_picture(release.plot, path)
 
@@ -139,7 +139,7 @@ class Publication:
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
         from dpfda.front.command.checks import check_size
-        from dpfda.front.command.outputs import check_outputs
+        from dpfda.front.command.files import check_outputs
         from dpfda.privacy.words import cautions
         from dpfda.summaries.estimator import addressed
 
@@ -228,7 +228,7 @@ def write_release(
     account: Account | None = None,
 ) -> dict[str, str]:
     """Write the release, then what can be made from it again; paths by what they hold."""
-    from dpfda.front.command.keeping import save
+    from dpfda.front.command.accounts import save
 
     save(release, out, account)
     files = {"release": str(out)}

@@ -22,11 +22,12 @@ class Verb:
     ----------
     name : str
         As it is typed.
-    function : callable
-        Its parameters are arguments, and after a star options. Its docstring is the help page; what it
-        says of a parameter is "name : METAVAR" and the words below; beside METAVAR stand the flag,
-        where it is not the name ("--at T"), and a variable that sets it, too ("T ($DPFDA_T)"). Of
-        what many verbs have it need say nothing: that is in `options.SHARED`.
+    help : str
+        What it does.
+    told : callable
+        The options as they are shown; asked for when it is run or explained.
+    run : callable
+        Takes what was given.
     examples : sequence of str
         Lines that can be typed.
     panel : str, optional
@@ -34,28 +35,36 @@ class Verb:
     """
 
     name: str
-    function: Callable[..., None]
+    help: str
+    told: Callable[[], Sequence[Option]]
+    run: Callable[[Given], None]
     examples: Sequence[str] = ()
     panel: str | None = None
 
-    @property
-    def help(self) -> str:
-        """What the verb does."""
-        return self._said.partition("\n\nParameters\n---")[0]
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        function: Callable[..., None],
+        examples: Sequence[str] = (),
+        panel: str | None = None,
+    ) -> Verb:
+        """A function as a verb: its parameters are arguments and, after a star, options.
 
-    def told(self) -> list[Option]:
-        """The options as they are shown."""
-        said = described(self._said)
-        parameters = inspect.signature(self.function, eval_str=True).parameters
-        return told([_option(each, *said.get(name, ("", ""))) for name, each in parameters.items()])
+        Its docstring is the help page. What that says of a parameter is "name : METAVAR" and the words
+        below; beside METAVAR stand the flag, where it is not the name ("--at T"), and a variable that
+        sets it, too ("T ($DPFDA_T)"). Of what many verbs have it need say nothing: that is in
+        `options.SHARED`.
+        """
+        written = inspect.getdoc(function) or ""
 
-    @property
-    def _said(self) -> str:
-        return inspect.getdoc(self.function) or ""
+        def options() -> list[Option]:
+            said = described(written)
+            parameters = inspect.signature(function, eval_str=True).parameters
+            return told([_option(each, *said.get(name, ("", ""))) for name, each in parameters.items()])
 
-    def run(self, given: Given) -> None:
-        """Call the function with what was given."""
-        self.function(**vars(given))
+        words = written.partition("\n\nParameters\n---")[0]
+        return cls(name, words, options, lambda given: function(**vars(given)), examples, panel)
 
 
 def _option(parameter: inspect.Parameter, written: str, words: str) -> Option:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import typer
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.verb import Group
+from dpfda.front.command.verb import Group, Verb
 from dpfda.front.command.verbs import covariance, density, mean
 
 CARDS = Option(
@@ -32,8 +31,9 @@ LEFT_OUT = {
 NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 
 
-@dataclass(frozen=True)
-class AgreeOn:
+def agree_on(
+    publication: Publication, bound: str, left_out: Sequence[str] = (), more: Sequence[Option] = ()
+) -> Verb:
     """A verb that signs the public parameters of a publication.
 
     Parameters
@@ -46,50 +46,33 @@ class AgreeOn:
         More of its options that a file is needed for.
     more : sequence of Option
     """
+    name, without = publication.name, LEFT_OUT | {*left_out}
 
-    publication: Publication
-    bound: str
-    left_out: Sequence[str] = ()
-    more: Sequence[Option] = ()
-    panel: ClassVar[str | None] = None
+    def options() -> list[Option]:
+        kept = [option for option in publication.told() if option.name not in without]
+        return o.told([CARDS, o.CUSTODY_KEYS, *more, OUT, *kept], publication.estimators)
 
-    @property
-    def name(self) -> str:
-        """That of the publication."""
-        return self.publication.name
+    example = (
+        f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
+        "--unit person --out agreed.json"
+    )
+    words = f"Sign the public parameters of a {name} of several custodians. No data are read."
+    return Verb(name, words, options, partial(_sign, publication), (example,))
 
-    @property
-    def help(self) -> str:
-        """What is signed."""
-        return f"Sign the public parameters of a {self.name} of several custodians. No data are read."
 
-    @property
-    def examples(self) -> Sequence[str]:
-        """A line that can be typed."""
-        return (
-            f"dpfda agree {self.name} north.card south.card --keys registry.keys --epsilon 1 "
-            f"{self.bound} --unit person --out agreed.json",
-        )
+def _sign(publication: Publication, given: Given) -> None:
+    """Read the cards, make the agreement and write it."""
+    from dpfda.front.command.files import check_outputs
+    from dpfda.publication.custody import Card, Keys
+    from dpfda.summaries import custodians
 
-    def told(self) -> list[Option]:
-        """The publication's options, but for those that are about a file."""
-        without = LEFT_OUT | {*self.left_out}
-        kept = [option for option in self.publication.told() if option.name not in without]
-        return o.told([CARDS, o.CUSTODY_KEYS, *self.more, OUT, *kept], self.publication.estimators)
-
-    def run(self, given: Given) -> None:
-        """Read the cards, make the agreement and write it."""
-        from dpfda.front.command.outputs import check_outputs
-        from dpfda.publication.custody import Card, Keys
-        from dpfda.summaries import custodians
-
-        check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
-        cards = [Card.load(card) for card in given.cards]
-        missing = {option.name: NOT_GIVEN.get(option.name) for option in self.publication.told()}
-        estimator = self.publication.estimator(Given(**missing | vars(given)))
-        made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
-        made.save(given.out)
-        typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+    check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
+    cards = [Card.load(card) for card in given.cards]
+    missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
+    estimator = publication.estimator(Given(**missing | vars(given)))
+    made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
+    made.save(given.out)
+    typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
 
 VERB = Group(
@@ -97,9 +80,9 @@ VERB = Group(
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
     (
-        AgreeOn(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
-        AgreeOn(density.VERB, "--column age:0:105"),
-        AgreeOn(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(density.VERB, "--column age:0:105"),
+        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
     ),
     panel=o.CUSTODIANS,
 )

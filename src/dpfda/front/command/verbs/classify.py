@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfda.front.command.examples import machine
+from dpfda.front.command.rows import machine
 
 VERB = machine(
     name="classify",

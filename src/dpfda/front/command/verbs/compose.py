@@ -33,7 +33,7 @@ def compose(
     kind : KIND
         pure, approximate or zero-concentrated.
     """
-    from dpfda.front.command.opening import opened
+    from dpfda.front.command.files import opened
     from dpfda.privacy.composition import account
     from dpfda.privacy.written import guarantee_to_json
 
@@ -83,7 +83,7 @@ def _parts(certificate: Certificate) -> dict[str, Any]:
     return {name: written[name] for name in kept}
 
 
-VERB = Verb(
+VERB = Verb.of(
     "compose",
     compose,
     (

@@ -117,4 +117,4 @@ def _story(
     return "\n".join(lines)
 
 
-VERB = Verb("demo", demo, ("dpfda demo --out dpfda-demo",), o.PLANNING)
+VERB = Verb.of("demo", demo, ("dpfda demo --out dpfda-demo",), o.PLANNING)

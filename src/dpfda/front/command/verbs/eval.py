@@ -67,8 +67,7 @@ def evaluate(
     csv : F.csv
         Write the table.
     """
-    from dpfda.front.command.opening import conditional, opened
-    from dpfda.front.command.outputs import check_outputs
+    from dpfda.front.command.files import check_outputs, conditional, opened
     from dpfda.numerics.parameters import choice
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
@@ -180,7 +179,7 @@ def _points(text: str) -> list[list[float]]:
     return points
 
 
-VERB = Verb(
+VERB = Verb.of(
     "eval",
     evaluate,
     (

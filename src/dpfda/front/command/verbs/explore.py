@@ -46,4 +46,6 @@ def explore(*, port: int = 0, no_browser: bool = False) -> None:
     typer.echo("stopped")
 
 
-VERB = Verb("explore", explore, ("dpfda explore", "dpfda explore --port 8600 --no-browser"), o.PLANNING)
+VERB = Verb.of(
+    "explore", explore, ("dpfda explore", "dpfda explore --port 8600 --no-browser"), o.PLANNING
+)

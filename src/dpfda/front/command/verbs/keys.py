@@ -38,4 +38,4 @@ def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
     )
 
 
-VERB = Verb("keys", make, ("dpfda keys north --units 120",), o.CUSTODIANS)
+VERB = Verb.of("keys", make, ("dpfda keys north --units 120",), o.CUSTODIANS)

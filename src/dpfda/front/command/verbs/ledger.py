@@ -111,7 +111,7 @@ def recover(file: Path, row: int, out: Path, *, overwrite: bool = False) -> None
     out : F.json
         Where the release is wanted.
     """
-    from dpfda.front.command.keeping import recovered
+    from dpfda.front.command.accounts import recovered
 
     found = recovered(_opened(file), row, out, overwrite)
     typer.echo(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
@@ -182,15 +182,15 @@ VERB = Group(
     "Keep the privacy budgets of data sets in one file. A release with --ledger and --dataset is "
     "charged before its noise is drawn, and refused if the budget does not allow it.",
     (
-        Verb("create", create, (CREATED,)),
-        Verb("show", show, ("dpfda ledger show budget.db",)),
-        Verb(
+        Verb.of("create", create, (CREATED,)),
+        Verb.of("show", show, ("dpfda ledger show budget.db",)),
+        Verb.of(
             "raise",
             enlarge,
             ("dpfda ledger raise budget.db --dataset scans-2026 --epsilon 4 --reason 'a second study'",),
         ),
-        Verb("recover", recover, ("dpfda ledger recover budget.db 2 fa.json",)),
-        Verb("export", export, ("dpfda ledger export budget.db --format csv",)),
+        Verb.of("recover", recover, ("dpfda ledger recover budget.db 2 fa.json",)),
+        Verb.of("export", export, ("dpfda ledger export budget.db --format csv",)),
     ),
     (
         CREATED,

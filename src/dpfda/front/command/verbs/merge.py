@@ -32,7 +32,7 @@ def publish(
     parts : NAME.part...
         Parts of all custodians; the same part twice counts once.
     """
-    from dpfda.front.command.outputs import check_outputs
+    from dpfda.front.command.files import check_outputs
     from dpfda.front.command.publishing import save_plot, save_table, tell_files, write_release
     from dpfda.publication.custody import Agreement, Keys, Part
     from dpfda.summaries import custodians
@@ -53,7 +53,7 @@ def publish(
     tell_files(release, files, as_json)
 
 
-VERB = Verb(
+VERB = Verb.of(
     "merge",
     publish,
     ("dpfda merge north.part south.part --agreement agreed.json --keys registry.keys --out fa.json",),

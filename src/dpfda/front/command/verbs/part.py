@@ -46,7 +46,7 @@ def add_up(
     out : NAME.part
         Your part, for the coordinator.
     """
-    from dpfda.front.command.outputs import check_outputs
+    from dpfda.front.command.files import check_outputs
     from dpfda.publication.custody import Agreement, Keys
     from dpfda.records.columns import TableColumns, read_columns
     from dpfda.records.files import TableCurves, read_curves
@@ -88,7 +88,7 @@ def add_up(
     typer.echo(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
 
 
-VERB = Verb(
+VERB = Verb.of(
     "part",
     add_up,
     (

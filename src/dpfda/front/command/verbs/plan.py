@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from typing import ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command import verbs
 from dpfda.front.command.declared import Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
-from dpfda.front.command.verb import Group
+from dpfda.front.command.verb import Group, Verb
 
 WORDS = """What to expect of {what} of N units at epsilon E, or what it needs. No file is read.
 
@@ -63,58 +63,43 @@ LATE = Option(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PlanOf:
+def plan_of(publication: Publication) -> Verb:
     """The plan of what a verb publishes, as a verb: its options are public ones of that verb."""
-
-    publication: Publication
-    panel: ClassVar[str | None] = None
-
-    @property
-    def name(self) -> str:
-        """That of the verb."""
-        return self.publication.name
-
-    @property
-    def examples(self) -> Sequence[str]:
-        """The verb says them."""
-        return self.publication.plans
-
-    @property
-    def help(self) -> str:
-        """What the verb publishes, and what is said of it."""
-        words = self.publication.words.removeprefix("Publish ")
-        what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
-        return WORDS.format(what=what, table=MEAN if self.name == "mean" else "")
-
-    def told(self) -> list[Option]:
-        """The public options of the verb, and those of a plan."""
-        published = self.publication
-        known = {option.name: option for option in published.reader.options}
-        public = [replace(known[name], panel=o.CURVE) for name in published.reader.public]
-        chosen = [
-            replace(option, default=None) if name == "epsilon" else option
-            for name, option in published.chosen.items()
-            if name not in LEFT_OUT
-        ]
-        curves = (ON_GRID,) if isinstance(published.reader, Curves) else ()
-        late = (LATE,) if self.name == "survival" else ()
-        return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), published.estimators)
-
-    def run(self, given: Given) -> None:
-        """Say what to expect, or what is needed."""
-        from dpfda.front.command.planning import answer
-
-        answer(self.publication, given)
+    words = publication.words.removeprefix("Publish ")
+    what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
+    said = WORDS.format(what=what, table=MEAN if publication.name == "mean" else "")
+    options, run = partial(_options, publication), partial(_say, publication)
+    return Verb(publication.name, said, options, run, publication.plans)
 
 
-def _planned() -> Iterator[PlanOf]:
+def _options(publication: Publication) -> list[Option]:
+    """The public options of the verb, and those of a plan."""
+    known = {option.name: option for option in publication.reader.options}
+    public = [replace(known[name], panel=o.CURVE) for name in publication.reader.public]
+    chosen = [
+        replace(option, default=None) if name == "epsilon" else option
+        for name, option in publication.chosen.items()
+        if name not in LEFT_OUT
+    ]
+    curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
+    late = (LATE,) if publication.name == "survival" else ()
+    return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), publication.estimators)
+
+
+def _say(publication: Publication, given: Given) -> None:
+    """Say what to expect, or what is needed."""
+    from dpfda.front.command.planning import answer
+
+    answer(publication, given)
+
+
+def _planned() -> Iterator[Verb]:
     """Of every verb that publishes: they are found by scan."""
     for found in sorted(module.name for module in pkgutil.iter_modules(verbs.__path__)):
         if found != "plan":
             verb = import_module(f"{verbs.__name__}.{found}").VERB
             if isinstance(verb, Publication):
-                yield PlanOf(verb)
+                yield plan_of(verb)
 
 
 VERB = Group(

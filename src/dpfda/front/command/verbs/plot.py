@@ -37,8 +37,7 @@ def plot(
     difference
         Draw the first of two means minus the second, with a band for the difference.
     """
-    from dpfda.front.command.opening import conditional, opened
-    from dpfda.front.command.outputs import check_outputs, save_picture
+    from dpfda.front.command.files import check_outputs, conditional, opened, save_picture
     from dpfda.views import draw
 
     inputs = {str(file): file for file in files}
@@ -110,7 +109,7 @@ def _difference(releases: dict[str, Release]) -> View:
     return replace(made.view(), subtitle=_each(releases))
 
 
-VERB = Verb(
+VERB = Verb.of(
     "plot",
     plot,
     (

@@ -46,8 +46,7 @@ def report(
     delta : D
         Delta of the total, as in dpfda compose.
     """
-    from dpfda.front.command.opening import opened_with_bytes
-    from dpfda.front.command.outputs import check_outputs
+    from dpfda.front.command.files import check_outputs, opened_with_bytes
     from dpfda.releases.pages import registry_entry, report_page
     from dpfda.views.page import to_html
 
@@ -94,7 +93,7 @@ def _yaml(entry: object) -> str:
     return str(yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100))
 
 
-VERB = Verb(
+VERB = Verb.of(
     "report",
     report,
     (

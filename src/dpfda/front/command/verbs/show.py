@@ -13,7 +13,7 @@ from dpfda.front.command.verb import Verb
 
 def show(file: Path, *, as_json: bool = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
-    from dpfda.front.command.opening import opened
+    from dpfda.front.command.files import opened
 
     release = opened(file)
     if as_json:
@@ -23,4 +23,4 @@ def show(file: Path, *, as_json: bool = False) -> None:
         typer.echo(release.describe())
 
 
-VERB = Verb("show", show, ("dpfda show fa.json",), o.RELEASED)
+VERB = Verb.of("show", show, ("dpfda show fa.json",), o.RELEASED)
