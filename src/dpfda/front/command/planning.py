@@ -46,15 +46,15 @@ def answer(publication: Publication, typed: Given) -> None:
     wanted = _wanted(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
     warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.curves)]
-    mean = isinstance(made, MeanPlan) and publication.name == "mean"
-    if mean:
-        grid, domain = made.basis.grid_points, made.basis.domain_range
+    mean = made if isinstance(made, MeanPlan) and publication.name == "mean" else None
+    if mean is not None:
+        grid, domain = mean.basis.grid_points, mean.basis.domain_range
         short = short_range(kernel_on(given.basis, domain), grid, domain)
         warnings += [] if short is None else [short]
     for text in warnings:
         warn(text)
-    if mean and not wants:
-        show_forecast(made, given, warnings)
+    if mean is not None and not wants:
+        show_forecast(mean, given, warnings)
         return
     found = needed(given, made, wanted) if wants else {}
     if given.plot is not None:
