@@ -20,6 +20,7 @@ from dpfda.front.command.running import FAILED, fail, note, tell, warn
 from dpfda.numerics.errors import DpfdaError
 
 if TYPE_CHECKING:
+    from dpfda.front.command.reading import Summary
     from dpfda.releases.base import Release
 
 # Makes a file out of a release.
@@ -89,10 +90,10 @@ class Publication:
     name: str
     words: str
     estimators: Sequence[str]
-    reader: Reader
+    reader: Reader[Any]
     examples: Sequence[str]
     plans: Sequence[str] = ()
-    trial: Callable[[Any], object] | None = None
+    trial: Callable[[Summary], object] | None = None
     bounded: bool = False
     options: Sequence[Option] = ()
     without: Sequence[str] = ()
@@ -164,7 +165,7 @@ class Publication:
         files = write_release(release, given.out, outputs, account)
         with after_publication(given.out):
             new = [text for text in release.warnings() if text not in warnings]
-            notes = self.reader.notes(given, table, release)
+            notes = self.reader.notes(given, table)
             for text in new:
                 warn(text)
             for text in notes:
@@ -173,7 +174,7 @@ class Publication:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
-    def estimator(self, given: Given) -> Any:
+    def estimator(self, given: Given) -> Summary:
         """The estimator with the public parameters that were given."""
         from dpfda.front.command.checks import bound_from, budget_of
         from dpfda.summaries.estimator import alone
@@ -187,7 +188,7 @@ class Publication:
         stated = {**made, **self.reader.settings(given), **self.settings(given)}
         # What was not given has the estimator's default.
         known = {name: value for name, value in stated.items() if value is not None}
-        kind = make(self.estimators[0])
+        kind: type[Summary] = make(self.estimators[0])
         with alone():
             return kind(**known)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
@@ -14,23 +14,31 @@ from dpfda.front.command.running import progress_bar
 from dpfda.numerics.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.publication import Plan
     from dpfda.records.csv_tables import Stated
-    from dpfda.records.files import TableCurves, Uses
+    from dpfda.records.files import InFile, TableCurves, Uses
+    from dpfda.releases.base import Release
+    from dpfda.summaries.estimator import Estimator
 
+    class Fitted(Estimator):
+        """An estimator that has been fitted."""
+
+        release_: Release
+
+    class Summary(Estimator):
+        """An estimator, as verbs know it."""
+
+        fit: Callable[..., Fitted]
+        fit_counts: Callable[..., Fitted]
+        plan: Callable[..., Plan]
+
+
+Read = TypeVar("Read", bound="InFile")
 MOST_POINTS = 100_000
 SHOWN = 3
 
 
-class Table(Protocol):
-    """Records as a file holds them, which know where in the file they stand."""
-
-    @property
-    def header(self) -> tuple[str, ...]: ...
-
-    def in_file(self, message: str) -> str: ...
-
-
-class Reader(Protocol):
+class Reader(Generic[Read]):
     """Reads the records of a kind of file and hands them to an estimator.
 
     Attributes
@@ -39,26 +47,50 @@ class Reader(Protocol):
         Options that state public numbers, which a plan needs as well.
     """
 
-    @property
-    def public(self) -> Sequence[str]: ...
+    public: ClassVar[Sequence[str]] = ()
 
     @property
-    def options(self) -> Sequence[Option]: ...
+    def options(self) -> Sequence[Option]:
+        """What is said of the file."""
+        raise NotImplementedError
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         """Check the options, before the file is read; what they say to the estimator."""
+        raise NotImplementedError
 
-    def read(self, given: Given) -> Table:
+    def read(self, given: Given) -> Read:
         """Read the file."""
+        raise NotImplementedError
 
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
+    def found(self, given: Given, table: Read) -> dict[str, object]:
         """What the public part of the file says to the estimator."""
+        return {}
 
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+    def fit(self, estimator: Summary, table: Read, given: Given) -> Fitted:
         """Fit the estimator."""
+        raise NotImplementedError
 
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        """What is said of the reading."""
+    def used(self, given: Given, table: Read) -> list[str]:
+        """Columns that have a use."""
+        return list(table.columns)
+
+    def notes(self, given: Given, table: Read) -> list[str]:
+        """What is said of the reading: columns that look like names of persons and have no use.
+
+        Nothing where a privacy unit is named.
+        """
+        from dpfda.records.headers import identifiers
+
+        found = [] if given.groups else identifiers(table.header, self.used(given, table))
+        if not found:
+            return []
+        many = len(found) > 1
+        names = ", ".join(map(repr, found[:SHOWN])) + (" and others" if len(found) > SHOWN else "")
+        return [
+            f"column{'s' if many else ''} {names} look{'' if many else 's'} like an identifier and "
+            f"{'are' if many else 'is'} not used; if one person may have several records, name the "
+            f"person's column, as in --groups {found[0]!r}, for else each record is protected alone"
+        ]
 
 
 # What may be asked for where values are missing; the last of curves' means alone.
@@ -66,7 +98,7 @@ MISSING = ("refuse", "complete", "pooled")
 
 
 @dataclass(frozen=True)
-class Curves:
+class Curves(Reader["TableCurves"]):
     """Curves: a row a curve or, where `long` allows it, a row an observation.
 
     Parameters
@@ -81,7 +113,7 @@ class Curves:
     def options(self) -> Sequence[Option]:
         return (o.CURVE_FILE, *o.WIDE, *(o.LONG if self.long else ()))
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         from dpfda.numerics.parameters import choice
 
         choice(given.missing, "--missing", MISSING if self.long else MISSING[:2])
@@ -131,21 +163,22 @@ class Curves:
                 progress=stated.progress,
             )
 
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
-        axis = given.x_label or (None if given.dates is None else table.axis)
-        words = {"domain": axis, "value": given.y_label}
-        return {"grid_points": table.grid_points, "labels": said(words)}
+    def found(self, given: Given, table: TableCurves) -> dict[str, object]:
+        return {"grid_points": table.grid_points, "labels": self.labels(given, table)}
 
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+    def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
+        """What axis and values are called."""
+        axis = given.x_label or (None if given.dates is None else table.axis)
+        return said({"domain": axis, "value": given.y_label})
+
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
         return estimator.fit(table.data, groups=table.groups)
 
-    def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
-        named = [given.groups, *self._layout(given).values(), *used]
-        used = [name for name in named if name is not None]
-        return [
-            _axis(given, table, ends(given) or (0.0, 1.0)),
-            *identifier_notes(table.header, used, given.groups),
-        ]
+    def used(self, given: Given, table: TableCurves) -> list[str]:
+        return [*self._layout(given).values()]
+
+    def notes(self, given: Given, table: TableCurves) -> list[str]:
+        return [_axis(given, table, ends(given) or (0.0, 1.0)), *super().notes(given, table)]
 
 
 @dataclass(frozen=True)
@@ -162,7 +195,7 @@ class ComparedCurves(Curves):
         )  # fmt: skip
         return (*super().options, by)
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         if given.neighbours == "add-remove" and not given.levels:
             remedy = "Name every group that may occur."
             raise ParameterError("--level", "be given under add-remove neighbours", "none", remedy)
@@ -176,15 +209,14 @@ class ComparedCurves(Curves):
     def read(self, given: Given) -> TableCurves:
         return self._read(given, given.by, labels=[("groups", given.groups)] if given.groups else ())
 
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
-        found = super().found(given, table)
-        return found | {"labels": {**found["labels"], "group": given.by}}
+    def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
+        return {**super().labels(given, table), "group": given.by}
 
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
         return estimator.fit(table.data, table.groups, *table.beside)
 
-    def notes(self, given: Given, table: Any, release: Any, used: Sequence[str] = ()) -> list[str]:
-        return super().notes(given, table, release, [given.by])
+    def used(self, given: Given, table: TableCurves) -> list[str]:
+        return [given.by]
 
 
 def ends(given: Given) -> tuple[float, float] | None:
@@ -209,24 +241,8 @@ def ends(given: Given) -> tuple[float, float] | None:
         ) from None
 
 
-def identifier_notes(header: Sequence[str], used: Sequence[str], groups: str | None) -> list[str]:
-    """Point out columns that look like names of persons where no privacy unit is named."""
-    from dpfda.records.headers import identifiers
-
-    found = identifiers(header, used) if groups is None else []
-    if not found:
-        return []
-    many = len(found) > 1
-    names = ", ".join(map(repr, found[:SHOWN])) + (" and others" if len(found) > SHOWN else "")
-    return [
-        f"column{'s' if many else ''} {names} look{'' if many else 's'} like an identifier and "
-        f"{'are' if many else 'is'} not used; if one person may have several records, name the person's "
-        f"column, as in --groups {found[0]!r}, for else each record is protected alone"
-    ]
-
-
 @contextmanager
-def located(table: Table) -> Iterator[None]:
+def located(table: InFile) -> Iterator[None]:
     """Errors about rows and columns of the data name lines and columns of the file."""
     try:
         yield
@@ -307,7 +323,7 @@ def _check_layout(given: Given, layout: dict[str, str]) -> None:
         raise ParameterError("--columns", "be left out in the long layout", repr(given.columns))
 
 
-def _axis(given: Given, table: Any, domain: tuple[float, float]) -> str:
+def _axis(given: Given, table: TableCurves, domain: tuple[float, float]) -> str:
     """Where the axis came from."""
     points = table.grid_points
     if points is None and table.axis == "words":

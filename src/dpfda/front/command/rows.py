@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.reading import as_stated, identifier_notes, parse_points, parse_ranges, said
+from dpfda.front.command.reading import Reader, as_stated, parse_points, parse_ranges, said
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.front.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns, TableExamples
 
 
 @dataclass(frozen=True)
-class Examples:
+class Examples(Reader["TableExamples"]):
     """Examples: columns of inputs, and a target, of numbers or of two labels."""
 
     labels: bool = False
@@ -36,7 +37,7 @@ class Examples:
         target = Option("target", "--target", "COLUMN", "Column to predict.", o.MODEL, default=REQUIRED)
         return (o.FILE, inputs, target, o.GROUPS, o.DECIMAL)
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         named = parse_ranges(given.inputs, "--input")
         bounds = [low for _, low, _ in named], [high for _, _, high in named]
         return {"bounds": bounds, "unit": given.unit or given.groups}
@@ -55,30 +56,27 @@ class Examples:
                 stated=stated,
             )
 
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
+    def found(self, given: Given, table: TableExamples) -> dict[str, object]:
         if given.plot is not None and len(table.columns) > 2:
             # A glob says only now how many there are; nothing is charged yet.
             words = "be left out for more than two input columns"
             raise ParameterError("--plot", words, len(table.columns))
         named = parse_ranges(given.inputs, "--input")
-        bounds = (
-            [named[place][1] for place in table.matched],
-            [named[place][2] for place in table.matched],
-        )
+        matched = [named[place] for place in table.matched]
         return {
-            "bounds": bounds,
+            "bounds": ([low for _, low, _ in matched], [high for _, _, high in matched]),
             "labels": {"domain": ", ".join(table.columns), "value": given.target},
         }
 
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+    def fit(self, estimator: Summary, table: TableExamples, given: Given) -> Fitted:
         return estimator.fit(table.inputs, table.target, groups=table.groups)
 
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        return identifier_notes(table.header, [*table.columns, given.target], given.groups)
+    def used(self, given: Given, table: TableExamples) -> list[str]:
+        return [*table.columns, given.target]
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Reader["TableColumns"]):
     """Points, a row each, or a table of counts, a row a cell."""
 
     public: ClassVar[Sequence[str]] = ("columns", "edges")
@@ -114,7 +112,7 @@ class Points:
             o.GROUPS, o.DECIMAL,
         )  # fmt: skip
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         named = parse_ranges(given.columns or [], "--column")
         if bool(named) == (given.counts is not None):
             raise ParameterError(
@@ -152,18 +150,14 @@ class Points:
         with as_stated(given.file, given.decimal, given.invalid) as stated:
             return read_columns(given.file, [("column", name) for name in names], groups, stated)
 
-    def found(self, given: Given, table: Any) -> dict[str, Any]:
-        return {}
-
-    def fit(self, estimator: Any, table: Any, given: Given) -> Any:
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         if counts_of(given) is None:
             return estimator.fit(table.numbers, groups=table.groups)
         edges = parse_points(given.edges, "--edges")
         return estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
 
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        counts = counts_of(given) is not None
-        return [] if counts else identifier_notes(table.header, table.columns, given.groups)
+    def notes(self, given: Given, table: TableColumns) -> list[str]:
+        return [] if counts_of(given) is not None else super().notes(given, table)
 
 
 def counts_of(given: Given) -> str | None:
@@ -187,7 +181,7 @@ class OneColumn(Points):
         )  # fmt: skip
         return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, o.DECIMAL)
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         named = parse_ranges(given.columns, "--column")
         if len(named) != 1:
             raise ParameterError("--column", "name one column", f"{len(named)}")

@@ -13,6 +13,7 @@ from dpfda.front.command.reading import Curves
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.front.command.reading import Fitted, Summary
     from dpfda.records.files import TableCurves
 
 # Of the grid for which a plan is tried.
@@ -69,7 +70,7 @@ class ExplainedCurves(Curves):
             COVARIATE,
         )
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         named = read_covariates(given.covariates)
         return super().settings(given) | {"covariates": named}
 
@@ -82,13 +83,13 @@ class ExplainedCurves(Curves):
             [("covariates", name) for name in labels],
         )
 
-    def fit(self, estimator: Any, table: TableCurves, given: Given) -> Any:
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
         numbers, labels = _beside(given)
         beside = dict(zip([*numbers, *labels], table.beside, strict=True))
         return estimator.fit(table.data, beside, groups=table.groups)
 
-    def notes(self, given: Given, table: object, release: object, used: Sequence[str] = ()) -> list[str]:
-        return super().notes(given, table, release, [*read_covariates(given.covariates)])
+    def used(self, given: Given, table: TableCurves) -> list[str]:
+        return [*read_covariates(given.covariates)]
 
 
 def _beside(given: Given) -> tuple[list[str], list[str]]:

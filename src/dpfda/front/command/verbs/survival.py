@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
-from dpfda.front.command.reading import as_stated, identifier_notes
+from dpfda.front.command.reading import Reader, as_stated
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.front.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns
 
 # What columns are for, as options and arguments are called.
@@ -24,7 +25,7 @@ def _column(name: str, words: str, default: object = None) -> Option:
 
 
 @dataclass(frozen=True)
-class FollowUps:
+class FollowUps(Reader["TableColumns"]):
     """Follow-ups, a row each."""
 
     public: ClassVar[Sequence[str]] = ("top", "origin")
@@ -45,7 +46,7 @@ class FollowUps:
             o.X_LABEL, o.GROUPS, o.DECIMAL,
         )  # fmt: skip
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: Given) -> dict[str, object]:
         if (given.by is None) == bool(given.levels):
             remedy = "Who is in which group is private, so the names are stated: --level 1 --level 2"
             raise ParameterError("--by and --level", "be given together", "one of them", remedy)
@@ -64,16 +65,12 @@ class FollowUps:
         with as_stated(given.file, given.decimal, given.invalid) as stated:
             return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
 
-    def found(self, given: Given, table: object) -> dict[str, Any]:
-        return {}
-
-    def fit(self, estimator: Any, table: TableColumns, given: Given) -> Any:
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         uses = [use for use, _ in _named(given, NUMBERS)]
         return estimator.fit(**dict(zip(uses, table.numbers.T, strict=True)), **table.labels)
 
-    def notes(self, given: Given, table: Any, release: Any) -> list[str]:
-        used = [column for _, column in _named(given, (*NUMBERS, *LABELS))]
-        return identifier_notes(table.header, used, given.groups)
+    def used(self, given: Given, table: TableColumns) -> list[str]:
+        return [column for _, column in _named(given, (*NUMBERS, *LABELS))]
 
 
 def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
