@@ -101,7 +101,7 @@ def _add(home: typer.Typer, verb: Declared, run: Callable[..., None] = _nothing)
 def _group(
     verbs: Sequence[Declared], default: str | None = None, completion: bool = False, **words: Any
 ) -> typer.Typer:
-    listed: dict[str, Any] = {"declared": {verb.name: verb for verb in verbs}, "default": default}
+    listed: dict[str, object] = {"declared": {verb.name: verb for verb in verbs}, "default": default}
     made = typer.Typer(
         cls=type("Verbs", (Verbs,), listed),
         no_args_is_help=True,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-from dpfda.bases.kernels import default_kernel, parse_kernel
+from dpfda.bases.kernels import KernelFunction, default_kernel, parse_kernel
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
 from dpfda.front.command.declared import Given
 from dpfda.numerics.errors import ParameterError
@@ -72,6 +71,6 @@ def check_size(given: Given) -> None:
     whole(size, "--public-size", words="be a positive integer")
 
 
-def kernel_on(text: str | None, domain: tuple[float, float]) -> Any:
+def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
     """The kernel for a domain: the one named, else the default."""
     return default_kernel(domain) if text is None else parse_kernel(text, domain)

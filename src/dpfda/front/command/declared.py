@@ -57,7 +57,7 @@ class Option:
     help: str = DOCSTRING
     panel: str | None = None
     type: Any = str
-    default: Any = THEIRS
+    default: object = THEIRS
     envvar: str | None = None
 
     def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:

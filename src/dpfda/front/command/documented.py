@@ -11,7 +11,6 @@ import pkgutil
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 # Says that another estimator has the words.
 ELSEWHERE = "As in "
@@ -42,7 +41,7 @@ class Parameter:
 
     words: str = ""
     choices: tuple[str, ...] = ()
-    default: Any = None
+    default: object = None
 
 
 def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
@@ -69,7 +68,7 @@ def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
 
 
 @cache
-def _parameters(home: str) -> dict[str, tuple[str, str, Any]]:
+def _parameters(home: str) -> dict[str, tuple[str, str, object]]:
     """Type, words and default of the parameters of a class."""
     module, name = home.split(":")
     root, *parts = module.split(".")
@@ -87,7 +86,7 @@ def _choices(kind: str) -> tuple[str, ...]:
     return tuple(re.findall(r"['\"]([\w-]+)['\"]", kind)) if kind[:1] == "{" else ()
 
 
-def _fields(found: ast.ClassDef) -> list[tuple[str, Any]]:
+def _fields(found: ast.ClassDef) -> list[tuple[str, object]]:
     """Fields of a frozen object, and their defaults where these are literal."""
     given = [n for n in found.body if isinstance(n, ast.AnnAssign)]
     placed = [(n.target, n.value) for n in given if "ClassVar" not in ast.unparse(n.annotation)]
@@ -98,7 +97,7 @@ def _fields(found: ast.ClassDef) -> list[tuple[str, Any]]:
     ]
 
 
-def _defaults(arguments: ast.arguments) -> list[tuple[str, Any]]:
+def _defaults(arguments: ast.arguments) -> list[tuple[str, object]]:
     placed = arguments.args[1:]
     given = [None] * (len(placed) - len(arguments.defaults)) + list(arguments.defaults)
     pairs = [*zip(placed, given, strict=True)]

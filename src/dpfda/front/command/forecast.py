@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -156,7 +156,7 @@ def plan_view(
     )
 
 
-def _facts(forecast: Forecast) -> dict[str, Any]:
+def _facts(forecast: Forecast) -> dict[str, object]:
     return {
         "guarantee": str(forecast.plan.guarantee),
         "neighbours": forecast.given.neighbours,
@@ -166,7 +166,7 @@ def _facts(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[str, Any]:
+def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[str, object]:
     plot, middle = forecast.given.plot, rows[len(rows) // 2]
     return {
         "curves": forecast.given.curves,

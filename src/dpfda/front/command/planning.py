@@ -114,7 +114,7 @@ def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     return Given(**said)
 
 
-def _wanted(given: Given, made: Plan) -> dict[str, Any]:
+def _wanted(given: Given, made: Plan) -> Found:
     """What is wanted, in the units of the function."""
     if given.error is not None and given.band is not None:
         raise ParameterError("--error", "be given, or --band, and not both", "both")

@@ -97,8 +97,8 @@ class Publication:
     bounded: bool = False
     options: Sequence[Option] = ()
     without: Sequence[str] = ()
-    settings: Callable[[Given], Mapping[str, Any]] = lambda given: {}
-    found: Callable[[Given, Any], Mapping[str, Any]] = lambda given, table: {}
+    settings: Callable[[Given], Mapping[str, object]] = lambda given: {}
+    found: Callable[[Given, Any], Mapping[str, object]] = lambda given, table: {}
     outputs: Sequence[tuple[Option, Writer]] = ()
     csv: bool = True
     panel: ClassVar[str] = o.PUBLISHING
@@ -181,7 +181,7 @@ class Publication:
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
-        made: dict[str, Any] = {name: getattr(given, name) for name in names}
+        made: dict[str, object] = {name: getattr(given, name) for name in names}
         made |= budget_of(given)
         if self.bounded:
             made["bounds"] = bound_from(given)
@@ -199,7 +199,7 @@ def make(home: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def try_plan(estimator: Any) -> None:
+def try_plan(estimator: Summary) -> None:
     """Plan a release of made-up size, so that a refusal comes before the file is read."""
     known = estimator.settings.domain
     if not hasattr(estimator, "basis"):

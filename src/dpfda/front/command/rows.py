@@ -220,7 +220,7 @@ def machine(
     )
 
 
-def _settings(given: Given) -> dict[str, Any]:
+def _settings(given: Given) -> dict[str, object]:
     if given.norm_bound is not None and given.features not in ("auto", "linear"):
         raise ParameterError("--norm-bound", "go with --features linear", given.features)
     stated = _features(given, len(parse_ranges(given.inputs, "--input")))
@@ -238,7 +238,7 @@ def _labels(text: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _features(given: Given, inputs: int) -> dict[str, Any]:
+def _features(given: Given, inputs: int) -> dict[str, object]:
     from dpfda.records.features import LinearFeatures
 
     if given.norm_bound is None:

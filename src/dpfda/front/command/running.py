@@ -8,10 +8,10 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
 
@@ -126,12 +126,12 @@ def note(message: str) -> None:
     _printed(f"note: {message}", err=True)
 
 
-def print_json(answer: dict[str, Any]) -> None:
+def print_json(answer: Mapping[str, object]) -> None:
     """Print the one object that --json promises."""
     typer.echo(_as_json(answer))
 
 
-def tell(answer: str | dict[str, Any]) -> None:
+def tell(answer: str | Mapping[str, object]) -> None:
     """Print words, or the object that --json promises, about a release that is written.
 
     A reader who has gone or a full disk behind stdout is no failure then: a script that saw one would
@@ -142,7 +142,7 @@ def tell(answer: str | dict[str, Any]) -> None:
         note("the release is written, but what is printed about it could not be printed")
 
 
-def _as_json(answer: dict[str, Any]) -> str:
+def _as_json(answer: Mapping[str, object]) -> str:
     return json.dumps(answer, indent=1, allow_nan=False)
 
 

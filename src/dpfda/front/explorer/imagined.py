@@ -20,6 +20,7 @@ from dpfda.privacy.words import number
 
 if TYPE_CHECKING:
     from dpfda.publication import MeanPlan
+    from dpfda.releases.function import ReleasedFunction
     from dpfda.views import Curve, Line
     from dpfda.views.page import Section
 
@@ -156,7 +157,7 @@ class Imagined:
     setting: Setting
     shape: Shape
     plan: MeanPlan
-    release: Any
+    release: ReleasedFunction
     curves: Floats
 
     @cached_property

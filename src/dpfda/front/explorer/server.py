@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from hmac import compare_digest
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.types import WSGIEnvironment
 
 from dpfda.front.command.running import as_options
 from dpfda.front.explorer.imagined import (
@@ -60,13 +60,13 @@ class Explorer:
         """Path of the page."""
         return f"/{self.secret}/"
 
-    def __call__(self, asked: Mapping[str, Any], start: Start) -> list[bytes]:
+    def __call__(self, asked: WSGIEnvironment, start: Start) -> list[bytes]:
         status, text, nonce = self.answer(asked)
         body = text.encode()
         start(f"{status.value} {status.phrase}", _headers(len(body), nonce))
         return [] if asked["REQUEST_METHOD"] == "HEAD" else [body]
 
-    def answer(self, asked: Mapping[str, Any]) -> tuple[HTTPStatus, str, str]:
+    def answer(self, asked: WSGIEnvironment) -> tuple[HTTPStatus, str, str]:
         """Status, page and the mark of its own script."""
         nonce = secrets.token_urlsafe(16)
         refused = self.refusal(asked)
@@ -83,7 +83,7 @@ class Explorer:
             status, text = _page(sent, "shown.html" if part else "explore.html", nonce)
         return status, text, nonce
 
-    def refusal(self, asked: Mapping[str, Any]) -> HTTPStatus | None:
+    def refusal(self, asked: WSGIEnvironment) -> HTTPStatus | None:
         """Why a request is not answered; None where it is."""
         if asked.get("HTTP_HOST", "") not in self.hosts:
             return HTTPStatus.MISDIRECTED_REQUEST

@@ -36,6 +36,7 @@ import numpy as np
 
 from dpfda.front.interop.outputs import as_release, guarantee_of
 from dpfda.front.interop.spaces import shape, units_at
+from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import for_group
@@ -51,6 +52,8 @@ from dpfda.summaries.regression import PrivateKernelRegressor
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measure, Measurement, Metric
+
+    from dpfda.releases.base import Release
 
 Distance = float | tuple[float, float]
 
@@ -183,13 +186,14 @@ def _measurement(
     supervised = kind in (PrivateKernelRegressor, PrivateKernelClassifier)
     units, guarantee = units_at(metric, neighbours), copied.asked()
 
-    parts: Callable[[Any], tuple[Any, ...]] = _with_target if supervised else lambda rows: (rows,)
+    parts: Callable[[Cells], tuple[Cells, ...]] = _with_target if supervised else lambda rows: (rows,)
 
-    def released(data: object) -> Any:
+    def released(data: object) -> Release:
         rows = _rows(data, size, columns)
         # OpenDP counts, and draws as often as it allows.
         with already_charged():
-            return _clone(copied).fit(*parts(rows)).release_
+            release: Release = _clone(copied).fit(*parts(rows)).release_
+        return release
 
     def lost(d_in: int) -> Distance:
         return _lost(guarantee, units(d_in))
@@ -246,11 +250,11 @@ def _lost(guarantee: Guarantee, units: int) -> Distance:
     return lost[0] if len(lost) == 1 else (lost[0], lost[1])
 
 
-def _with_target(rows: Any) -> tuple[Any, ...]:
+def _with_target(rows: Cells) -> tuple[Cells, ...]:
     return rows[:, :-1], rows[:, -1]
 
 
-def _rows(data: object, size: int | None, columns: int | None) -> Any:
+def _rows(data: object, size: int | None, columns: int | None) -> Cells:
     """The data, if they have the public shape that the domain states."""
     values = np.asarray(data, dtype=np.float64)
     found: Mapping[str, tuple[int | None, int | None]] = {

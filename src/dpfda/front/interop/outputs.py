@@ -140,7 +140,7 @@ def as_release(
     )
 
 
-def _divisor(measurement: Any, size: int | None, neighbours: Neighbours) -> float:
+def _divisor(measurement: Measurement, size: int | None, neighbours: Neighbours) -> float:
     """The number of rows where it is public; the values are means already."""
     if neighbours is Neighbours.ADD_REMOVE:
         return 1.0

@@ -9,7 +9,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 
 if TYPE_CHECKING:
-    from opendp.mod import Domain, Metric
+    from opendp.mod import Domain, Measurement, Metric
 
 # Metrics that count changed rows; those that count added and removed rows.
 CHANGES, EDITS = ("ChangeOneDistance", "HammingDistance"), ("SymmetricDistance", "InsertDeleteDistance")
@@ -38,7 +38,7 @@ def units_at(metric: Metric, neighbours: Neighbours) -> Callable[[int], int]:
     return (lambda d_in: 2 * d_in) if name in CHANGES else (lambda d_in: d_in)
 
 
-def one_unit(measurement: Any, neighbours: Neighbours) -> int:
+def one_unit(measurement: Measurement, neighbours: Neighbours) -> int:
     """The distance of data sets that differ in one unit."""
     name = str(measurement.input_metric).removesuffix("()")
     distances = {

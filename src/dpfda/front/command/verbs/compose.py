@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -59,7 +59,7 @@ def compose(
 
 def _repeated(certificates: list[Certificate]) -> list[bool]:
     """Whether all that a file's release cost is counted with a file before it."""
-    seen: set[Any] = set()
+    seen: set[object] = set()
     found = []
     for certificate in certificates:
         charges = set(certificate.charges)
@@ -75,7 +75,7 @@ def _words(file: Path, certificate: Certificate, again: bool) -> str:
     return f"{file}: {certificate.guarantee}{counted}\n  {told}"
 
 
-def _parts(certificate: Certificate) -> dict[str, Any]:
+def _parts(certificate: Certificate) -> dict[str, object]:
     from dpfda.privacy.written import certificate_to_json
 
     kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")

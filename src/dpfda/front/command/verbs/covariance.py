@@ -47,7 +47,7 @@ def read_center(text: str) -> Any:
     return ReleasedFunction.load(text)
 
 
-def covariance_settings(given: Given) -> dict[str, Any]:
+def covariance_settings(given: Given) -> dict[str, object]:
     """What the options say of the center."""
     return {"center": read_center(given.center)}
 

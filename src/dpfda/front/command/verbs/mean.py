@@ -43,7 +43,7 @@ def read_prior(files: Sequence[Path] | None) -> list[Callable[..., Any]] | None:
     return made
 
 
-def _settings(given: Given) -> dict[str, Any]:
+def _settings(given: Given) -> dict[str, object]:
     return {"prior": read_prior(given.prior)}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
 from dpfda.front.command.publishing import Publication
@@ -11,7 +9,7 @@ from dpfda.front.command.rows import OneColumn
 from dpfda.numerics.errors import ParameterError
 
 
-def read_levels(given: Given) -> dict[str, Any]:
+def read_levels(given: Given) -> dict[str, object]:
     """The levels as numbers."""
     if given.levels is None:
         return {}
