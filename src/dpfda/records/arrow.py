@@ -7,7 +7,7 @@ What a column's type is, the container says as it is handed over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,7 @@ def _blocks(source: Any) -> Any:
     return source if hasattr(source, "__next__") else None
 
 
-def _guarded(read: Any) -> Any:
+def _guarded(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except MissingExtraError:

@@ -47,7 +47,7 @@ def columns_named(Z: Any, names: Sequence[str]) -> list[Any]:
     return [[row[i] for row in rows] for i in range(len(names))]
 
 
-def columns_apart(X: Any, names: Sequence[str]) -> tuple[Any, list[Any]]:
+def columns_apart(X: object, names: Sequence[str]) -> tuple[Any, list[Any]]:
     """A frame without the columns of these names, and these columns.
 
     Raises

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
 from dpfda.records.cells import NUMBER, UnreadableCellError
@@ -60,7 +60,7 @@ class Table(NamedTuple):
     """
 
     numbers: Floats
-    labels: list[list[Any]]
+    labels: Sequence[Sequence[object]]
     lines: Integers | None = None
 
     def place(self, record: int) -> str:
@@ -172,7 +172,7 @@ class TextFile:
         with_dates = frozenset(() if stated.dates is None else dated)
         columns = Columns(self, tuple(numbers), tuple(labels), stated.invalid, with_dates, stated.dates)
         values, places = array("d"), array("q")
-        found: list[list[Any]] = [[] for _ in labels]
+        found: list[list[object]] = [[] for _ in labels]
         line = self.first
         try:
             with _opened(self.path) as (stream, raw):
@@ -323,7 +323,7 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
 
 
 def _read_together(
-    chunk: plain.Bytes, starts: Integers, easy: plain.Mask, columns: Columns, layout: plain.Layout
+    chunk: plain.Bytes, starts: Integers, easy: Flags, columns: Columns, layout: plain.Layout
 ) -> Table | None:
     """The records of the plain lines; a date that cannot be read is infinite."""
     kept = plain.kept_bytes(chunk, starts, easy)

@@ -31,7 +31,7 @@ def is_dask(data: object) -> bool:
     )
 
 
-def partitions(data: Any) -> list[Any]:
+def partitions(data: Any) -> list[object]:
     """Delayed blocks of whole records: arrays (rows, ...) or data frames."""
     if hasattr(data, "columns"):
         return list(data.to_delayed())
@@ -98,7 +98,7 @@ def deal_and_join(
     return _tree([delayed(work)(pieces, number) for number, pieces in enumerate(gathered)], join)
 
 
-def along(data: Any, labels: Any, name: str) -> list[Any]:
+def along(data: Any, labels: Any, name: str) -> list[object]:
     """Delayed blocks of labels, one for each block of the data.
 
     Raises

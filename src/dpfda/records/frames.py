@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -125,7 +124,7 @@ def _word(label: object) -> str:
     return str(label)
 
 
-def _split(X: Any, words: Sequence[str], groups: Any) -> tuple[Any, Any]:
+def _split(X: object, words: Sequence[str], groups: object) -> tuple[object, object]:
     """The columns but the unit's, and the unit's."""
     if not isinstance(groups, str):
         return X, groups

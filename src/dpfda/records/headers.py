@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ IDENTIFIER = re.compile(
 SHOWN = 8
 
 
-def as_number(label: Any) -> float | None:
+def as_number(label: str | float) -> float | None:
     """A label as a number, where it is a finite one."""
     if isinstance(label, str) and not NUMBER.fullmatch(label.strip()):
         return None

@@ -144,7 +144,7 @@ def _span(label: datetime.timedelta) -> Key:
     return "span", micros * ATTOSECONDS["us"] + beyond
 
 
-def plain_label(key: Key) -> Any:
+def plain_label(key: Key) -> object:
     """A key as a label that a file can hold, where it is text or a number; else None."""
     if isinstance(key, tuple) and key[:1] == ("ratio",):
         return key[1] / key[2]

@@ -73,7 +73,7 @@ class LongCurves(Private):
         Where there are groups, observations of two units under one label are two records: what becomes
         of a unit's observations then depends on those alone, whatever another unit's are called.
         """
-        rows: dict[Any, list[int]] = {}
+        rows: dict[object, list[int]] = {}
         ids = [label_key(label) for label in self.ids]
         units = ids if self.groups is None else [label_key(label) for label in self.groups]
         for row, key in enumerate(zip(ids, units, strict=True)):
@@ -81,7 +81,7 @@ class LongCurves(Private):
         for members in rows.values():
             yield np.array(members, dtype=np.int64)
 
-    def record_groups(self, invalid: str = "refuse") -> list[Any] | None:
+    def record_groups(self, invalid: str = "refuse") -> list[object] | None:
         """Privacy unit of each of `records`.
 
         Parameters
@@ -97,7 +97,7 @@ class LongCurves(Private):
         """
         if self.groups is None:
             return None
-        first: dict[Any, int] = {}
+        first: dict[object, int] = {}
         labels = []
         for rows in self.records():
             row = int(rows[0])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.private import Private
@@ -42,7 +41,7 @@ class Observations(Private):
     codes: Integers
     times: Floats
     values: Floats
-    usable: NDArray[np.bool_]
+    usable: Flags
     units: int
 
     def shares(self, cells: CellGrid, bounds: tuple[float, float], unit: int) -> list[int]:

@@ -34,6 +34,7 @@ from dpfda.records.lines import Notation, cell_label
 from dpfda.records.standard_input import StandardInput
 
 BATCH_ROWS = 8192
+Label = str | int | float | None
 TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -83,7 +84,7 @@ class TypedFile:
         known = dict.fromkeys(dated, stated.dates) if stated.dates is not None else {}
         _check_types(self.schema, numbers, labels, {*known})
         matrix = np.empty((self.rows, len(numbers)))
-        columns: list[list[Any]] = [[] for _ in labels]
+        columns: list[list[object]] = [[] for _ in labels]
         names = [self.header[i] for i in [*numbers, *labels]]
         start = 0
         try:
@@ -279,7 +280,7 @@ def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start
     )
 
 
-def _label(value: object) -> Any:
+def _label(value: object) -> Label:
     """What names the unit of a cell; None where it is missing."""
     if isinstance(value, str):
         return cell_label(value)

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.records.cells import MISSING
 
 Bytes = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
 
 LF, CR = 10, 13
 BLOCK_BYTES = 1 << 20
@@ -97,13 +96,13 @@ def line_starts(chunk: Bytes) -> Integers:
     return np.concatenate([[0], np.flatnonzero(chunk == LF) + 1])
 
 
-def empty_lines(chunk: Bytes, starts: Integers) -> Mask:
+def empty_lines(chunk: Bytes, starts: Integers) -> Flags:
     """Lines without a byte before their end."""
     lengths = np.diff(starts)
     return np.asarray((lengths == 1) | ((lengths == 2) & (chunk[starts[:-1]] == CR)))
 
 
-def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) -> Mask:
+def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) -> Flags:
     """Which lines are plain."""
     import pyarrow as pa
     from pyarrow import compute
@@ -112,7 +111,7 @@ def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) ->
         pa.large_binary(), starts.size - 1, [None, pa.py_buffer(starts), pa.py_buffer(chunk)]
     )
     found = compute.match_substring_regex(lines, pattern=pattern)
-    matched: Mask = found.to_numpy(zero_copy_only=False)
+    matched: Flags = found.to_numpy(zero_copy_only=False)
     delimiters = np.searchsorted(np.flatnonzero(chunk == ord(layout.delimiter)), starts)
     return np.asarray(matched & (np.diff(delimiters) == layout.width - 1))
 
@@ -149,7 +148,7 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
     return numbers, [table.column(str(i)) for i in layout.texts]
 
 
-def kept_bytes(chunk: Bytes, starts: Integers, kept: Mask) -> Bytes:
+def kept_bytes(chunk: Bytes, starts: Integers, kept: Flags) -> Bytes:
     """The bytes of the lines that are kept."""
     return chunk if kept.all() else chunk[np.repeat(kept, np.diff(starts))]
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
@@ -31,7 +29,7 @@ from dpfda.records.containers import (
 )
 
 
-def points_from_array(values: object, dimensions: int, invalid: str = "refuse") -> tuple[Floats, Any]:
+def points_from_array(values: object, dimensions: int, invalid: str = "refuse") -> tuple[Floats, Flags]:
     """Check points of a box.
 
     Parameters
@@ -87,7 +85,7 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
 
 
 def cell_weights(
-    index: Integers, usable: NDArray[np.bool_], codes: Integers | None, cells: int, exponent: int
+    index: Integers, usable: Flags, codes: Integers | None, cells: int, exponent: int
 ) -> list[int]:
     """Sum over privacy units of the share of each cell in the unit's points, in units of 2^-exponent.
 
@@ -119,7 +117,7 @@ def cell_weights(
 
 
 def ranked(
-    places: Integers, usable: NDArray[np.bool_], codes: Integers | None, exponent: int
+    places: Integers, usable: Flags, codes: Integers | None, exponent: int
 ) -> tuple[Integers, Integers]:
     """Places where there are points, increasing, and the shares of all units up to each of them.
 
@@ -157,7 +155,7 @@ class PlacedPoints(Kept):
     """
 
     points: Floats
-    usable: NDArray[np.bool_]
+    usable: Flags
     codes: Integers | None
     exponent: int
 

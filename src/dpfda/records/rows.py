@@ -5,9 +5,9 @@ Every cell is read by itself, whatever the others of its column are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, TypeGuard
 
 from dpfda.numerics.private import Private
 
@@ -25,7 +25,7 @@ class NamedRows(Private):
     """
 
     column_names: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
 
     @property
     def num_rows(self) -> int:
@@ -37,7 +37,7 @@ class NamedRows(Private):
         """Number of columns."""
         return len(self.column_names)
 
-    def column(self, place: int) -> list[Any]:
+    def column(self, place: int) -> list[object]:
         """The cells of a column."""
         return [row[place] for row in self.rows]
 
@@ -46,29 +46,38 @@ class NamedRows(Private):
         places = [list(self.column_names).index(name) for name in names]
         return NamedRows(names, [[row[place] for place in places] for row in self.rows])
 
-    def take(self, rows: Any) -> NamedRows:
+    def take(self, rows: Iterable[int]) -> NamedRows:
         """These rows."""
         return NamedRows(self.column_names, [self.rows[row] for row in rows])
 
 
-def is_cursor(values: object) -> bool:
+class Cursor(Protocol):
+    """A result of SQLAlchemy, or a cursor of the DB-API; which has `description` instead of `keys`."""
+
+    description: Sequence[Sequence[str]]
+    keys: Callable[[], Iterable[str]]
+    fetchall: Callable[[], Sequence[Sequence[object]]]
+    fetchmany: Callable[[int], Sequence[Sequence[object]]]
+
+
+def is_cursor(values: object) -> TypeGuard[Cursor]:
     """Whether this is a result of SQLAlchemy, or a cursor of the DB-API on which a query has run."""
     asked = hasattr(values, "keys") or hasattr(values, "description")
     # A relation of DuckDB can be fetched from too, but speaks Arrow.
     return asked and hasattr(values, "fetchmany") and not hasattr(values, "__arrow_c_stream__")
 
 
-def labels_of(cursor: Any) -> list[str]:
+def labels_of(cursor: Cursor) -> list[str]:
     """Labels of the columns that were asked for."""
     return list(cursor.keys()) if hasattr(cursor, "keys") else [part[0] for part in cursor.description]
 
 
-def rows_of(cursor: Any) -> NamedRows:
+def rows_of(cursor: Cursor) -> NamedRows:
     """All rows that are left."""
     return NamedRows(labels_of(cursor), cursor.fetchall())
 
 
-def blocks_of_rows(cursor: Any, size: int) -> Iterator[NamedRows]:
+def blocks_of_rows(cursor: Cursor, size: int) -> Iterator[NamedRows]:
     """The rows that are left, so many at a time."""
     labels = labels_of(cursor)
     while rows := cursor.fetchmany(size):

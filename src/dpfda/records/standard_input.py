@@ -6,8 +6,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from types import SimpleNamespace
-from typing import Any
+from typing import NamedTuple, TextIO
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.private import Private
@@ -20,6 +19,12 @@ BEGINNINGS = {
     b"\xff\xff\xff\xff": ".arrow",
     b"\x1f\x8b": ".gz",
 }
+
+
+class Size(NamedTuple):
+    """What readers ask of a file's size."""
+
+    st_size: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,9 +44,9 @@ class StandardInput(Private):
         """The content, from its beginning."""
         return BytesIO(self.content)
 
-    def stat(self) -> Any:
+    def stat(self) -> Size:
         """The size in bytes."""
-        return SimpleNamespace(st_size=len(self.content))
+        return Size(len(self.content))
 
 
 def standard_input() -> StandardInput:
@@ -58,7 +63,7 @@ def standard_input() -> StandardInput:
 
 
 @lru_cache(maxsize=1)
-def _read(stream: Any) -> StandardInput:
+def _read(stream: TextIO) -> StandardInput:
     content = stream.buffer.read()
     ending = (ending for start, ending in BEGINNINGS.items() if content.startswith(start))
     return StandardInput(content, next(ending, ".csv"))

@@ -36,7 +36,7 @@ class FunctionalData(Door):
             type(data).__module__.partition(".")[0] == "skfda" and hasattr(data, "dim_codomain")
         )
 
-    def curves(self, data: Any, groups: Any, stated: Any) -> Handed:
+    def curves(self, data: Any, groups: object, stated: object) -> Handed:
         """Take functional data apart.
 
         Functions in a basis are evaluated on the stated grid; `groups` may be "sample_names", where the
@@ -85,7 +85,7 @@ class FunctionalData(Door):
         return list(zip(names, data.coordinates, strict=True))
 
 
-def _units(data: Any, groups: Any) -> Any:
+def _units(data: Any, groups: object) -> object:
     if not isinstance(groups, str):
         return groups
     if groups != SAMPLE_NAMES or not hasattr(data, SAMPLE_NAMES):
@@ -95,7 +95,7 @@ def _units(data: Any, groups: Any) -> Any:
     return list(data.sample_names)
 
 
-def _on_grid(data: Any, units: Any) -> Handed:
+def _on_grid(data: Any, units: object) -> Handed:
     matrix, grid = data.data_matrix, data.grid_points
     shape = tuple(getattr(matrix, "shape", ()))
     if len(shape) != len(grid) + 2 or shape[-1] != 1:
@@ -110,7 +110,7 @@ def _on_grid(data: Any, units: Any) -> Handed:
     return Handed(matrix[..., 0], units, axes[0], (float(start), float(end)))
 
 
-def _in_basis(data: Any, units: Any, stated: Any) -> Handed:
+def _in_basis(data: Any, units: object, stated: object) -> Handed:
     """Functions in a public basis, evaluated record by record."""
     kind = type(data.basis).__name__
     if "Custom" in kind:
@@ -131,7 +131,7 @@ def _in_basis(data: Any, units: Any, stated: Any) -> Handed:
     return Handed(values, units, grid, ends)
 
 
-def _observations(data: Any, units: Any) -> LongCurves:
+def _observations(data: Any, units: object) -> LongCurves:
     """Observations of each record, named by its number; one without any has one that is missing."""
     starts = np.asarray(data.start_indices, dtype=np.int64)
     sizes = np.diff(np.append(starts, len(data.values)))
