@@ -148,7 +148,7 @@ class Publication:
         estimator = self.estimator(given)
         guarantee = estimator.asked()
         outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
-        paths = {"--out": given.out, **{option.flag: path for option, path, _ in outputs}}
+        paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         (self.trial or try_plan)(estimator)
         account = opened_account(given.ledger, given.dataset)

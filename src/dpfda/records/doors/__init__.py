@@ -4,9 +4,57 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
-from dpfda.records.doors.protocol import Door
+from dpfda.records.handed import Handed
+
+
+class Door:
+    """A kind of container of records, recognised by what it offers, never imported.
+
+    A class derived from it in a file of this folder is found by itself; one of your own, imported from
+    anywhere, is known as well. What it answers may follow from types, labels and coordinates, which are
+    public, and never from a cell: one record's presence must not change how another is read.
+    """
+
+    def recognises(self, data: object) -> bool:
+        """Whether these data are of this kind, by their type alone."""
+        raise NotImplementedError
+
+    def cells(self, data: object) -> Any:
+        """What the container holds, as what is read already: an array, rows, a table or a column."""
+        return data
+
+    def curves(self, data: object, groups: object, stated: object) -> Handed:
+        """Curves, the units' labels, and the grid and domain that the container says.
+
+        Parameters
+        ----------
+        data : container
+            Private, but for its public side.
+        groups : column, or whatever word the container has for one
+        stated : array (m,), tuple of d arrays, or None
+            The grid, where it is stated elsewhere; it goes before the container's own.
+        """
+        return Handed(data, groups)
+
+    def points(self, data: object, groups: object) -> Handed:
+        """Points or inputs, one a row, and the units' labels."""
+        return Handed(data, groups)
+
+    def words(self, data: object) -> Mapping[str, str | None]:
+        """What variables and values are called, by the keys of a domain's labels. Public."""
+        return {}
+
+    def is_irregular(self, data: object) -> bool:
+        """Whether each record has times of its own, so that a mean pools observations."""
+        return False
+
+    def channels(self, data: object) -> Sequence[tuple[str, Any]] | None:
+        """The public name of each channel and a container of its curves; None where there are none."""
+        return None
 
 
 def door_of(data: object) -> Door | None:

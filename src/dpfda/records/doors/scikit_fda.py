@@ -18,7 +18,7 @@ from dpfda.bases.grids import equally_spaced
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.containers import cells_in, matrix_of
-from dpfda.records.doors.protocol import Door
+from dpfda.records.doors import Door
 from dpfda.records.handed import Handed
 from dpfda.records.long import LongCurves
 

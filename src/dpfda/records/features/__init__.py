@@ -8,11 +8,37 @@ Row i of an embedding depends on input i alone, bit for bit: products are exact 
 elementwise functions run over blocks of a fixed size with rows padded to whole vector registers.
 """
 
+from __future__ import annotations
+
+from dpfda.bases.grids import frozen
+from dpfda.bases.kernels import kernel_from_json
+from dpfda.numerics.encoding import array_from_json, mapping, name, number
+from dpfda.numerics.errors import StorageError
 from dpfda.records.features.inputs import FeatureMap, InputBox, embedded, feature_ball
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
 from dpfda.records.features.linear import LinearFeatures
 from dpfda.records.features.quadratic import QuadraticFeatures
-from dpfda.records.features.reading import features_from_json
+
+
+def features_from_json(written: dict[str, object]) -> FeatureMap:
+    """Build a feature map from JSON types, from a closed list of kinds."""
+    kind = written["kind"]
+    if kind == "linear":
+        return _linear(written)
+    if kind == "quadratic":
+        return QuadraticFeatures(_linear(mapping(written["linear"])), number(written["share"]))
+    if kind == "fourier":
+        return FourierFeatures(frozen(array_from_json(written["frequencies"])), name(written["kernel"]))
+    if kind == "landmarks":
+        parts = (frozen(array_from_json(written[name])) for name in ("landmarks", "matrix"))
+        return LandmarkFeatures(kernel_from_json(written["kernel"]), *parts)
+    raise StorageError(f"Unknown kind of features {kind!r}; update dpfda?")
+
+
+def _linear(written: dict[str, object]) -> LinearFeatures:
+    matrix, center = (array_from_json(written[name]) for name in ("matrix", "center"))
+    return LinearFeatures(matrix, center, number(written["constant"]), number(written["norm_bound"]))
+
 
 __all__ = [
     "FeatureMap",
