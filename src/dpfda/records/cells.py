@@ -31,6 +31,7 @@ from dpfda.numerics.native_arrays import TOO_LARGE, is_native
 __all__ = [
     "MISSING",
     "NO_NUMBER",
+    "OUTSIDE",
     "TOO_LARGE",
     "TOO_LARGE_INTEGER",
     "TOO_LARGE_NUMBER",
@@ -51,6 +52,7 @@ INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 TOO_LARGE_INTEGER = "an integer that is too large to be held exactly (2^53 or more)"
 TOO_LARGE_NUMBER = "a number that is too large for double precision"
 NO_NUMBER = "something else"
+OUTSIDE = "This check is outside the privacy guarantee."
 
 
 class UnreadableCellError(Exception):

@@ -30,10 +30,8 @@ from dpfda.records.arrow import (
     is_tabular,
     names_in,
 )
-from dpfda.records.cells import NO_NUMBER, TOO_LARGE_INTEGER, read_cell
+from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
-
-OUTSIDE = "This check is outside the privacy guarantee."
 
 
 def is_frame(values: object) -> bool:

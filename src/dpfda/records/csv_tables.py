@@ -24,7 +24,7 @@ import numpy as np
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
-from dpfda.records.cells import NUMBER, UnreadableCellError
+from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
 from dpfda.records.dates import Dates
 from dpfda.records.lines import (
     BYTE_ORDER_MARK,
@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 1 << 23
 BROKEN_FILE = (OSError, EOFError, zlib.error)
-OUTSIDE = "This check is outside the privacy guarantee."
+COMMAS = " If commas are decimal signs, use decimal=',' (--decimal ',')."
 
 
 class Table(NamedTuple):
@@ -189,8 +189,8 @@ class TextFile:
                         stated.progress(raw.tell(), size)
         except BROKEN_FILE:
             raise _broken(self.path) from None
-        lines = np.array(places, dtype=np.int64)
-        return Table(_matrix(values, lines.size, len(numbers)), found, lines)
+        lines = _held(places)
+        return Table(_held(values).reshape(lines.size, len(numbers)), found, lines)
 
 
 @dataclass(frozen=True)
@@ -286,10 +286,10 @@ def _pointed(label: str, notation: Notation) -> str:
     return pointed if NUMBER.fullmatch(pointed) and "." not in label else label
 
 
-def _matrix(values: array[float], rows: int, columns: int) -> Floats:
-    """The values as a matrix, without a copy."""
-    flat = np.frombuffer(values, dtype=np.float64) if values else np.empty(0)
-    return flat.reshape(rows, columns)
+def _held(values: array[Any]) -> Cells:
+    """What is in a buffer, without a copy."""
+    kind = np.dtype(values.typecode)
+    return np.frombuffer(values, kind) if values else np.empty(0, kind)
 
 
 def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, int]:
@@ -399,21 +399,13 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
             found.append(columns.number(cells[position], position))
         except UnreadableCellError as kind:
             what = "date" if position in columns.dated else "number"
+            written = COMMAS if "decimal comma" in str(kind) else ""
             raise DataError(
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
-                f"{_remedy(str(kind))} Correct the cell, name another column, or use invalid='repair' "
+                f"{written} Correct the cell, name another column, or use invalid='repair' "
                 "(--invalid repair) to replace unusable records by a fixed public element."
             ) from None
     return found
-
-
-def _remedy(kind: str) -> str:
-    """What to state where the file is written in another way."""
-    return (
-        " If commas are decimal signs, use decimal=',' (--decimal ',')."
-        if "decimal comma" in kind
-        else ""
-    )
 
 
 def _line_label(cells: list[str], columns: Columns, position: int, number: int) -> str | None:

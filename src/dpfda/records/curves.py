@@ -17,7 +17,7 @@ from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Kept
-from dpfda.records.cells import TOO_LARGE_INTEGER
+from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 
 # A curve whose deviations from its mean are this small relative to it has no shape.
@@ -167,7 +167,7 @@ def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> No
         raise DataError(
             f"X must be complete and finite; found {kind} in row {first_row + start + row}, column "
             f"{column}. Use {FILL if fills else ''}invalid='repair' to replace unusable records "
-            "by a fixed public element. This check is outside the privacy guarantee."
+            f"by a fixed public element. {OUTSIDE}"
         )
 
 

@@ -86,19 +86,9 @@ class Dates:
         if text.strip() in MISSING:
             return float("nan")
         try:
-            return self.days(text)
+            return (self._moment(text) - self.origin) / DAY
         except (ValueError, OverflowError):
             raise UnreadableCellError(NO_DATE) from None
-
-    def days(self, text: str) -> float:
-        """Days from the origin to a date.
-
-        Raises
-        ------
-        ValueError, OverflowError
-            If the text is none.
-        """
-        return (self._moment(text) - self.origin) / DAY
 
     def days_of_ticks(self, ticks: int, ticks_a_day: int) -> float:
         """Days from the origin to a moment that is a whole number of ticks after 1970 began."""

@@ -19,7 +19,8 @@ from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError, needed
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Private
-from dpfda.records.csv_tables import OUTSIDE, Progress, Stated, Table, TextFile
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
 from dpfda.records.headers import (
     check_labels,

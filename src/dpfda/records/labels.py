@@ -28,7 +28,7 @@ import numpy as np
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import is_native
-from dpfda.records.cells import is_missing
+from dpfda.records.cells import OUTSIDE, is_missing
 from dpfda.records.containers import cells_in
 
 Key = Hashable | None
@@ -178,7 +178,7 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
                 )
             raise DataError(
                 f"{name} must hold words, numbers or dates; found labels of another type, first in row "
-                f"{row}. This check is outside the privacy guarantee."
+                f"{row}. {OUTSIDE}"
             )
         keys.append(key)
     return keys

@@ -12,8 +12,8 @@ from dpfda.bases import Basis
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.private import Private
-from dpfda.records.cells import is_missing
-from dpfda.records.containers import OUTSIDE, cells_in, column_of
+from dpfda.records.cells import OUTSIDE, is_missing
+from dpfda.records.containers import cells_in, column_of
 from dpfda.records.curves import Curves
 from dpfda.records.labels import label_key
 
@@ -180,7 +180,7 @@ def curves_from_long(
     if invalid == "refuse" and unlabelled.any():
         raise DataError(
             "ids must have a label for every observation; found none in row "
-            f"{int(unlabelled.argmax())}. This check is outside the privacy guarantee."
+            f"{int(unlabelled.argmax())}. {OUTSIDE}"
         )
     start, end = basis.domain_range
     good = long.usable(basis.domain_range, invalid)

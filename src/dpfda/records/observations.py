@@ -11,7 +11,8 @@ from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.private import Private
-from dpfda.records.containers import OUTSIDE, matrix_of
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import matrix_of
 from dpfda.records.curves import check_orientation
 from dpfda.records.labels import numbered, read_keys, unit_codes
 from dpfda.records.long import LongCurves

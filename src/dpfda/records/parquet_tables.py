@@ -27,8 +27,8 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
-from dpfda.records.cells import TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
-from dpfda.records.csv_tables import OUTSIDE, Stated, Table
+from dpfda.records.cells import OUTSIDE, TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
+from dpfda.records.csv_tables import Stated, Table
 from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, cell_label
 from dpfda.records.standard_input import StandardInput

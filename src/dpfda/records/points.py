@@ -14,9 +14,8 @@ from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Kept
 from dpfda.records.arrow import is_arrow_table
-from dpfda.records.cells import read_cell, whole_number
+from dpfda.records.cells import OUTSIDE, read_cell, whole_number
 from dpfda.records.containers import (
-    OUTSIDE,
     Offence,
     cells_of,
     column_of,
@@ -215,7 +214,7 @@ def whole_counts(
             raise DataError(
                 f"counts must be numbers of units; found one at position {where} that is negative, "
                 f"missing or, times multiplier={multiplier}, not whole. A table in thousands needs "
-                "multiplier=1000. This check is outside the privacy guarantee."
+                f"multiplier=1000. {OUTSIDE}"
             )
     return [number for number, _ in found]
 

@@ -199,22 +199,13 @@ CURVE_FILE = Option(
     type=FILE.type, default=REQUIRED,
 )  # fmt: skip
 RELEASE_FILE = Option(
-    "file",
-    "",
-    "F.json",
-    "A release, as written by --out; or - for standard input.",
-    type=Path,
+    "file", "", "F.json", "A release, as written by --out; or - for standard input.", type=Path,
     default=REQUIRED,
-)
+)  # fmt: skip
 AS_JSON = Option(
-    "as_json",
-    "--json",
-    "",
-    "Print one JSON object, for programs, instead of words.",
-    OUTPUT,
-    bool,
+    "as_json", "--json", "", "Print one JSON object, for programs, instead of words.", OUTPUT, bool,
     False,
-)
+)  # fmt: skip
 OVERWRITE = Option(
     "overwrite", "--overwrite", "",
     "Replace output files that exist. A release that is lost cannot be made again for free.",

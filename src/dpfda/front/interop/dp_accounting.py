@@ -22,7 +22,6 @@ epsilon the Laplace profile exceeds that of the coin by (exp(t / 2) - 1)^2 / (1 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dpfda.numerics.errors import ConversionError, ParameterError, needed
@@ -89,12 +88,8 @@ def event(*releases: Released, relation: NeighboringRelation | None = None) -> D
     if relation is not None and not isinstance(relation, known):
         raise ParameterError("relation", "be a NeighboringRelation of dp-accounting", shown(relation))
     coins = relation is known.REPLACE_ONE
-    made = [_event(dp_accounting, cost, coins) for cost in _costs(releases)]
+    made = [_event(dp_accounting, cost, coins) for cost in common(list(releases), None).costs]
     return made[0] if len(made) == 1 else dp_accounting.ComposedDpEvent(made)
-
-
-def _costs(releases: Iterable[Released]) -> tuple[Cost, ...]:
-    return common(list(releases), None).costs
 
 
 def _event(events: Any, cost: Cost, coins: bool) -> DpEvent:

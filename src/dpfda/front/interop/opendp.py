@@ -162,7 +162,8 @@ def make_classification(
 def _measurement(
     domain: Domain, metric: Metric, estimator: object, kind: type[Estimator]
 ) -> Measurement:
-    dp = _prelude()
+    with needed("opendp", "opendp", "A measurement"):
+        import opendp.prelude as dp
     if not isinstance(estimator, kind):
         raise ParameterError("estimator", f"be a {kind.__name__}", shown(estimator))
     copied = _in_floats(estimator)
@@ -186,13 +187,12 @@ def _measurement(
     supervised = kind in (PrivateKernelRegressor, PrivateKernelClassifier)
     units, guarantee = units_at(metric, neighbours), copied.asked()
 
-    parts: Callable[[Cells], tuple[Cells, ...]] = _with_target if supervised else lambda rows: (rows,)
-
     def released(data: object) -> Release:
         rows = _rows(data, size, columns)
         # OpenDP counts, and draws as often as it allows.
         with already_charged():
-            release: Release = _clone(copied).fit(*parts(rows)).release_
+            parts = (rows[:, :-1], rows[:, -1]) if supervised else (rows,)
+            release: Release = _clone(copied).fit(*parts).release_
         return release
 
     def lost(d_in: int) -> Distance:
@@ -204,12 +204,6 @@ def _measurement(
     return made
 
 
-def _prelude() -> Any:
-    with needed("opendp", "opendp", "A measurement"):
-        import opendp.prelude as dp
-    return dp
-
-
 def _clone(estimator: object) -> Any:
     from sklearn.base import clone
 
@@ -219,17 +213,16 @@ def _clone(estimator: object) -> Any:
 def _in_floats(estimator: Any) -> Any:
     """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
     copied, asked = _clone(estimator), estimator.asked()
-    return copied.set_params(**{term: Fraction(_below(getattr(asked, term))) for term in asked.terms})
+    return copied.set_params(
+        **{term: Fraction(_rounded(getattr(asked, term), up=False)) for term in asked.terms}
+    )
 
 
-def _below(value: Fraction) -> float:
+def _rounded(value: Fraction, up: bool) -> float:
+    """The nearest float that is not below, or not above, a number that is not negative."""
     found = float(value)
-    return found if Fraction(found) <= value else math.nextafter(found, 0.0)
-
-
-def _above(value: Fraction) -> float:
-    found = float(value)
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+    beyond = Fraction(found) < value if up else Fraction(found) > value
+    return math.nextafter(found, math.inf if up else 0.0) if beyond else found
 
 
 def _measure(dp: Any, guarantee: Guarantee) -> Measure:
@@ -246,12 +239,8 @@ def _lost(guarantee: Guarantee, units: int) -> Distance:
     if units == 0:
         return (0.0, 0.0) if isinstance(guarantee, ApproximateDP) else 0.0
     group = for_group(guarantee, units)
-    lost = tuple(_above(getattr(group, term)) for term in group.terms)
+    lost = tuple(_rounded(getattr(group, term), up=True) for term in group.terms)
     return lost[0] if len(lost) == 1 else (lost[0], lost[1])
-
-
-def _with_target(rows: Cells) -> tuple[Cells, ...]:
-    return rows[:, :-1], rows[:, -1]
 
 
 def _rows(data: object, size: int | None, columns: int | None) -> Cells:

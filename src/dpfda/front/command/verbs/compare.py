@@ -6,6 +6,7 @@ from dpfda.front.command import options as o
 from dpfda.front.command.publishing import Publication, picture_of
 from dpfda.front.command.reading import ComparedCurves
 
+DIFFERENCE = "A picture of the first group minus the second, with its band."
 VERB = Publication(
     name="compare",
     words="Publish the mean curve of each of several groups, and their difference, at the cost of one "
@@ -17,11 +18,7 @@ VERB = Publication(
     outputs=(
         picture_of(
             lambda release: release.leading,
-            o.output(
-                "difference_plot",
-                "F.png",
-                "A picture of the first group minus the second, with its band.",
-            ),
+            o.output("difference_plot", "F.png", DIFFERENCE),
         ),
     ),
     plans=("dpfda plan compare --curves 100 --epsilon 1 --bounds 0 1 --level a --level b",),

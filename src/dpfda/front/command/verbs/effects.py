@@ -105,6 +105,7 @@ def _try(estimator: Any) -> None:
     estimator.plan(TRIED_UNITS, columns=points).certified()
 
 
+EFFECT = "A picture of the first coefficient function with its band."
 VERB = Publication(
     name="effects",
     words="Publish how curves depend on covariates: a coefficient function with its band for each, and "
@@ -120,9 +121,7 @@ VERB = Publication(
     outputs=(
         picture_of(
             lambda release: release[release.terms[1]],
-            o.output(
-                "effect_plot", "F.png", "A picture of the first coefficient function with its band."
-            ),
+            o.output("effect_plot", "F.png", EFFECT),
         ),
     ),
     plans=("dpfda plan effects --covariate age:20:80 --curves 2000 --epsilon 1 --bounds 0 1",),

@@ -8,6 +8,7 @@ from dpfda.front.command.publishing import Publication
 from dpfda.front.command.reading import Curves
 from dpfda.front.command.verbs.covariance import CENTER, covariance_settings
 
+MECHANISMS = "auto|coupled|wishart|knorm|gaussian|exponential"
 VERB = Publication(
     name="fpca",
     words="Publish the principal components of a file of private curves under differential privacy.",
@@ -21,12 +22,7 @@ VERB = Publication(
         o.BOUNDS[0],
         CENTER,
         Option("n_components", "--n-components", "K", panel=o.CURVE, type=int),
-        Option(
-            "mechanism",
-            "--mechanism",
-            "auto|coupled|wishart|knorm|gaussian|exponential",
-            panel=o.PRIVACY,
-        ),
+        Option("mechanism", "--mechanism", MECHANISMS, panel=o.PRIVACY),
     ),
     settings=covariance_settings,
     plans=("dpfda plan fpca --curves 500 --epsilon 1 --bounds 0 1 --n-components 2",),

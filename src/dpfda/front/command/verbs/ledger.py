@@ -156,24 +156,21 @@ def _tell(account: AnyLedger, dataset: str | None, as_json: bool, listed: bool =
     names = account.datasets() if dataset is None else [dataset]
     charged = {name: account.releases(name) for name in names} if listed else {}
     if as_json:
-        print_json({name: _state(account, name) | _listed(charged.get(name)) for name in names})
+        state = {
+            name: {
+                "budget": str(account.budget(name)),
+                "spent": account.spent(name).written(),
+                "remaining": account.remaining(name).written(),
+                **({"releases": charged[name]} if listed else {}),
+            }
+            for name in names
+        }
+        print_json(state)
         return
     for name in names:
         typer.echo(account.show(name))
         if charged.get(name):
             typer.echo(table(charged[name]))
-
-
-def _state(account: AnyLedger, name: str) -> dict[str, object]:
-    return {
-        "budget": str(account.budget(name)),
-        "spent": account.spent(name).written(),
-        "remaining": account.remaining(name).written(),
-    }
-
-
-def _listed(charged: object) -> dict[str, object]:
-    return {} if charged is None else {"releases": charged}
 
 
 CREATED = "dpfda ledger create budget.db --dataset scans-2026 --epsilon 3 --unit ID"
