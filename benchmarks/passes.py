@@ -92,6 +92,9 @@ def large(records: int) -> dict[str, Work]:
         "l1 bound, 100 coefficients": lambda: PrivateMean(
             1.0, bounds=L1Ball(2.0), mechanism="laplace"
         ).fit(values),
+        "l1 bound, few records outside": lambda: PrivateMean(
+            1.0, bounds=L1Ball(4.0), mechanism="laplace"
+        ).fit(values),
         "standardize=True": lambda: PrivateMean(1.0, reading=Reading(standardize=True)).fit(values),
         "complete, nothing missing": lambda: PrivateMean(1.0, bounds=(-3, 3), reading=complete).fit(
             values
