@@ -1,10 +1,14 @@
 """Habits that hold of all files: tests use no private name, classes are not explained at length."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import dpfda
+from dpfda.releases.kinds import kinds
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "src" / "dpfda"
@@ -91,3 +95,11 @@ def test_a_class_says_what_it_does_in_sixty_lines_and_leaves_proofs_to_the_pages
         n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.ClassDef)
     )
     assert {n.name for n in classes if (ast.get_docstring(n) or "").count("\n") >= 60} == set()
+
+
+def test_editors_know_the_release_of_every_summary_and_every_kind() -> None:
+    typed = (HERE / "typed_use.py").read_text(encoding="utf-8")
+    summaries = [name for name in dpfda.__all__ if name.startswith("Private")]
+    shipped = [kind.__name__ for kind in kinds().values() if kind.__module__.startswith("dpfda.")]
+    missing = [name for name in summaries if not re.search(rf"assert_type\(\s*{name}\(", typed)]
+    assert missing + [name for name in shipped if f"{name}.load(" not in typed] == []

@@ -17,24 +17,44 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateEqualityTest,
     PrivateFPCA,
+    PrivateFunctionalRegression,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantiles,
     PrivateSurvival,
+    PrivateVectorMean,
+    Session,
     load,
+    release_function,
 )
 from dpfda.bounds import L2Ball
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.records import LongCurves
+from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.releases.components import ReleasedComponents
+from dpfda.releases.conditional import ReleasedConditionalDensity
 from dpfda.releases.covariance import ReleasedCovariance
 from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.difference import ReleasedDifference
+from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.functional_regression import ReleasedFunctionalRegression
+from dpfda.releases.histogram import ReleasedHistogram
+from dpfda.releases.lattice import LatticeRelease
+from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.releases.predictor import ReleasedPredictor
+from dpfda.releases.quantiles import ReleasedQuantiles
+from dpfda.releases.spread import MeanAndVariance
+from dpfda.releases.staged import TwoStageFunction
+from dpfda.releases.survival import ReleasedSurvival
+from dpfda.releases.tested import ReleasedTest
+from dpfda.releases.vector import ReleasedVector
 from dpfda.summaries.two_stage import TwoStages
 from dpfda.views import Table
 
@@ -49,6 +69,14 @@ def summaries() -> None:
     assert_type(PrivateComparison(1.0).fit(X, Y).release_, ReleasedComparison)
     assert_type(PrivateKernelRegressor(1.0).fit(X, Y).release_, ReleasedPredictor)
     assert_type(PrivateKernelClassifier(1.0).fit(X, Y).release_, ReleasedPredictor)
+    assert_type(PrivateMean(1.0).fit(X).release_, ReleasedFunction | ReleasedField | ReleasedPooledMean)
+    assert_type(PrivateVectorMean(1.0).fit(X).release_, ReleasedVector)
+    assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
+    assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
+    assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
+    assert_type(PrivateFunctionalRegression(1.0).fit(X, X).release_, ReleasedFunctionalRegression)
+    assert_type(release_function(np.sin, 1, 1.0, 4, (0, 1)), LatticeRelease)
+    assert_type(PrivateMean(1.0).open_session(X, "mean.session"), Session)
 
 
 def values() -> None:
@@ -68,6 +96,25 @@ def files() -> None:
     assert_type(ReleasedFunction.load("mean.json"), ReleasedFunction)
     assert_type(load("mean.json").table(), Table)
     assert_type(load("mean.json").guarantee, Guarantee)
+    assert_type(ReleasedAnswers.load("f"), ReleasedAnswers)
+    assert_type(ReleasedComparison.load("f"), ReleasedComparison)
+    assert_type(ReleasedComponents.load("f"), ReleasedComponents)
+    assert_type(ReleasedConditionalDensity.load("f"), ReleasedConditionalDensity)
+    assert_type(ReleasedCovariance.load("f"), ReleasedCovariance)
+    assert_type(ReleasedDensity.load("f"), ReleasedDensity)
+    assert_type(ReleasedDifference.load("f"), ReleasedDifference)
+    assert_type(ReleasedField.load("f"), ReleasedField)
+    assert_type(ReleasedFunctionalRegression.load("f"), ReleasedFunctionalRegression)
+    assert_type(ReleasedHistogram.load("f"), ReleasedHistogram)
+    assert_type(LatticeRelease.load("f"), LatticeRelease)
+    assert_type(MeanAndVariance.load("f"), MeanAndVariance)
+    assert_type(ReleasedPooledMean.load("f"), ReleasedPooledMean)
+    assert_type(ReleasedPredictor.load("f"), ReleasedPredictor)
+    assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
+    assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
+    assert_type(ReleasedTest.load("f"), ReleasedTest)
+    assert_type(TwoStageFunction.load("f"), TwoStageFunction)
+    assert_type(ReleasedVector.load("f"), ReleasedVector)
 
 
 def with_opendp(domain: InputDomain, metric: Metric) -> None:
