@@ -120,6 +120,16 @@ def test_parameters_are_read_without_importing_the_estimator(homes, made):
     assert found["neighbours"].choices == ("replace-one", "add-remove")
 
 
+def test_a_summary_that_inherits_its_constructor_has_its_parameters(tmp_path, monkeypatch):
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "__init__.py").touch()
+    text = 'class PrivateLevel(PrivateMean):\n    """The mean of one number a record."""\n'
+    (tmp_path / "strange" / "level.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = "dpfda.summaries.mean:PrivateMean"
+    assert documented(("strange.level:PrivateLevel", own)) == documented((own,))
+
+
 def test_words_of_another_estimator_are_found_there():
     homes = ("dpfda.summaries.comparison:PrivateComparison", "dpfda.summaries.mean:PrivateMean")
     own, both = documented(homes[:1]), documented(homes)

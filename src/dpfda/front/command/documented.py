@@ -50,9 +50,12 @@ def documented(homes: tuple[str, ...]) -> dict[str, Parameter]:
     Parameters
     ----------
     homes : tuple of str
-        "module:Class" of the estimator, then of those that its docstring refers to.
+        "module:Class" of the estimator, then of those that its docstring refers to. One without a
+        constructor of its own has that of the next.
     """
     found: dict[str, Parameter] = {}
+    while len(homes) > 1 and not _parameters(homes[0]):
+        homes = homes[1:]
     own = _parameters(homes[0]) if homes else {}
     gathered = [home for name, home in GATHERED.items() if name in own]
     for home in gathered:
