@@ -173,6 +173,34 @@ def test_the_command_releases_a_density_of_columns_with_names_of_their_own(tmp_p
     assert load("ages.json").about["domain"] == "age"
 
 
+def test_the_command_compares_groups_that_are_named_beforehand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("keys", "registry")
+    for name, group in (("north", "case"), ("south", "control")):
+        run("keys", name, "--units", 30)
+        rows = [f"{group}," + ",".join(f"{value:.3f}" for value in row) for row in RECORDS[:30, :5]]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["group,a,b,c,d,e", *rows]) + "\n")
+    asked = ["agree", "compare", "north.card", "south.card", "--keys", "registry.keys", "--epsilon", 1]
+    asked += ["--bounds", -1, 1.5, "--points", 5, "--out", "agreed.json"]
+    assert "--level must be given" in stops(*asked)
+    made = run(*asked, "--level", "case", "--level", "control")
+    assert made.exit_code == 0, made.output
+    hashed = re.search(r"fingerprint: +(\S+)", made.stdout)[1]
+    for name in ("north", "south"):
+        given = [*arguments(name, hashed), "--columns", "?"]
+        assert "--by must name the column with the groups of a comparison" in stops(*given)
+        made = run(*given, "--by", "group")
+        assert made.exit_code == 0, made.output
+    merged = ["--agreement", "agreed.json", "--keys", "registry.keys", "--out", "groups.json"]
+    made = run("merge", "north.part", "south.part", *merged)
+    assert made.exit_code == 0, made.output
+    assert load("groups.json").names == ("case", "control")
+    assert {name: mean.count for name, mean in load("groups.json").means.items()} == {
+        "case": 30,
+        "control": 30,
+    }
+
+
 def test_no_total_reaches_what_was_agreed_as_the_largest():
     """All records at the bound: the largest totals there are, before and after the public matrix."""
     for bounds, value in (((-1.0, 1.5), 1.5), (L2Ball(0.6), 1e9), (L1Ball(1.1), -1e9)):

@@ -12,7 +12,7 @@ from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
 from dpfda.front.command.verb import Group, Verb
-from dpfda.front.command.verbs import covariance, density, mean
+from dpfda.front.command.verbs import compare, covariance, density, mean
 
 CARDS = Option(
     "cards", "", "NAME.card...", "Cards of all custodians, as dpfda keys wrote them.",
@@ -26,9 +26,9 @@ OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
     "file", "groups", "decimal", "dates", "id", "time", "value", "counts", "edges", "multiplier",
-    "ledger", "dataset", "out", "csv", "plot", "as_json", "components",
+    "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "by", "difference_plot",
 }  # fmt: skip
-NOT_GIVEN = {"decimal": ".", "multiplier": 1}
+NOT_GIVEN = {"decimal": ".", "multiplier": 1, "by": ""}
 
 
 def agree_on(
@@ -56,7 +56,8 @@ def agree_on(
         f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
         "--unit person --out agreed.json"
     )
-    words = f"Sign the public parameters of a {name} of several custodians. No data are read."
+    what = "comparison" if name == "compare" else name
+    words = f"Sign the public parameters of a {what} of several custodians. No data are read."
     return Verb(name, words, options, partial(_sign, publication), (example,))
 
 
@@ -83,6 +84,9 @@ VERB = Group(
         agree_on(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
         agree_on(density.VERB, "--column age:0:105"),
         agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(
+            compare.VERB, "--bounds 0 1 --points 93 --level case --level control", ("columns",), (POINTS,)
+        ),
     ),
     panel=o.CUSTODIANS,
 )

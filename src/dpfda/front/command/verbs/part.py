@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -19,6 +21,7 @@ def add_up(
     keys: Path | None = None,
     fingerprint: str | None = None,
     columns: str | None = None,
+    by: str | None = None,
     groups: str | None = None,
     id: str | None = None,
     time: str | None = None,
@@ -43,6 +46,8 @@ def add_up(
     fingerprint : HASH
         Fingerprint of the agreement, as you have compared it with all other custodians. Who could put
         another agreement in its place could read your part.
+    by : COLUMN
+        Of a comparison: the column with the group of each record, among those that were agreed.
     out : NAME.part
         Your part, for the coordinator.
     """
@@ -65,25 +70,32 @@ def add_up(
             f"--fingerprint must be that of {str(agreement)!r}; found another. Somebody may have "
             "put another agreement in its place: ask the other custodians, not the coordinator."
         )
+    name = agreed.summary["name"]
+    if (by is None) is (name == "comparison"):
+        words = "name the column with the groups" if by is None else "be left out"
+        raise ParameterError("--by", f"{words} of a {name}", "none" if by is None else repr(by))
     check_outputs({"--out": out}, {"FILE": file, "--keys": keys}, overwrite)
     secret = Keys.load(keys)
     reading = custodians.estimator_of(agreed).settings.reading
+    labels: Any = None
     with as_stated(file, decimal, reading.invalid) as stated:
-        if agreed.summary["name"] == "density":
+        if name == "density":
             if columns is None:
                 words = "name the columns of the points, with commas"
                 raise ParameterError("--columns", words, "none")
-            points = [("columns", name) for name in columns.split(",")]
+            points = [("columns", column) for column in columns.split(",")]
             unit = [] if groups is None else [("groups", groups)]
             table: TableColumns | TableCurves = read_columns(file, points, unit, stated)
         else:
-            table = read_curves(
-                file, columns=columns, groups=groups, id=id, time=time, value=value, decimal=decimal,
+            read = partial(
+                read_curves, file, columns=columns, id=id, time=time, value=value, decimal=decimal,
                 dates=dates, invalid=stated.invalid, progress=stated.progress,
             )  # fmt: skip
+            table = read(groups=groups)
+            labels = None if by is None else read(groups=by).groups
     data = table.data if isinstance(table, TableCurves) else table.numbers
     with located(table):
-        made = custodians.part(agreed, secret, data, table.groups)
+        made = custodians.part(agreed, secret, data, table.groups, labels)
     made.save(out)
     typer.echo(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
 
