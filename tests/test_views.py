@@ -1,6 +1,7 @@
 """Views: what is drawn is what they hold, and tables give floats back exactly."""
 
 import csv
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -74,3 +75,10 @@ def test_what_does_not_fit_is_refused():
         Table({"point": AT}, {})
     with pytest.raises(ParameterError, match="view must be a Curve or an Image; found str"):
         draw("a curve", mpl.pyplot.figure().subplots())  # type: ignore[arg-type]
+
+
+def test_a_part_of_the_variable_may_be_shown_and_is_said_to_be_one():
+    axis = draw(replace(curve(), shown=(0.25, 0.5)))
+    assert axis.get_xlim() == (0.25, 0.5)
+    assert "shown is 0.25 to 0.5 of 0 to 1" in " ".join(axis.get_title().split())
+    assert "shown" not in draw(curve()).get_title()

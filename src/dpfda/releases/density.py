@@ -41,6 +41,8 @@ MANY = {1: 2**12, 2: 2**18, 3: 2**18}
 MOST_NODES = {1: 2**16, 2: 1024, 3: 64}
 # Points of a table on an interval; about how many of more variables, for a band takes its time.
 ON_LINE, IN_SPACE = 201, 1024
+# A picture shows where a density is, if that is less than this part of its interval and so many points.
+SMALL_PART, FEWEST_SHOWN = 0.25, 20
 
 
 # What a mechanism gives that is made a density.
@@ -309,9 +311,20 @@ class ReleasedDensity(LinearDensity):
 
     def view(self, level: float | None = LEVEL) -> View:
         if self.dimensions == 1:
-            return self.curve([self.line("released density", level)], baseline=0.0)
+            line = self.line("released density", level)
+            return replace(self.curve([line], baseline=0.0), shown=self._shown(line.points))
         check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
         return self.image(self.on_grid(), level, floor=0.0)
+
+    def _shown(self, points: Floats) -> tuple[float, float] | None:
+        """Where all but a hundredth of it lies on an interval, with room, if that is a small part."""
+        ((start, end),) = self.domain_range
+        low, high = np.asarray(self.quantile([0.005, 0.995])).tolist()
+        room = (high - low) / 5
+        low, high = max(start, low - room), min(end, high + room)
+        if np.count_nonzero((low <= points) & (points <= high)) < FEWEST_SHOWN:
+            return None
+        return (low, high) if high - low < SMALL_PART * (end - start) else None
 
     @property
     def subject(self) -> str:

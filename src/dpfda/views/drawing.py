@@ -66,11 +66,13 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     axis.set_ylabel(view.x_label if rows else view.y_label)
     figure = axis.get_figure(root=True)
     inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
+    # What is shown of how much.
+    ends = _spoken_part(view)
     columns = min(
         SQUARE_COLUMNS if isinstance(view, Image) and (view.square or view.rows) else TITLE_COLUMNS,
         max(20, int(TITLE_COLUMNS * inches / USUAL)),
     )
-    lines = _balanced(view.title, columns) + _balanced(view.subtitle, columns)
+    lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
     axis.set_title("\n".join(lines), fontsize="medium")
     return axis
@@ -102,6 +104,15 @@ def _balanced(text: str, columns: int) -> list[str]:
     widths = range(len(text) // max(1, len(lines)), columns)
     even = (textwrap.wrap(text, width) for width in widths if width > 0)
     return next((wrapped for wrapped in even if len(wrapped) <= len(lines)), lines)
+
+
+def _spoken_part(view: View) -> str:
+    """Which part of its variable a picture shows, and of how much."""
+    if not isinstance(view, Curve) or view.shown is None:
+        return ""
+    least, most = (end(end(line.points) for line in view.lines) for end in (min, max))
+    part = " to ".join(f"{end:.4g}" for end in view.shown)
+    return f"; shown is {part} of {least:g} to {most:g}"
 
 
 def _new_axis(view: View) -> Axes:
@@ -137,6 +148,8 @@ def _(view: Curve, axis: Axes) -> None:
             bands.add(line.band)
     if view.baseline is not None:
         axis.axhline(view.baseline, color="0.5", linewidth=0.8, zorder=0)
+    if view.shown is not None:
+        axis.set_xlim(*view.shown)
     if view.logarithmic:
         _logarithmic(axis, view.lines)
     if view.foot is not None:

@@ -74,6 +74,8 @@ class Curve:
         Points, and rows of whole numbers at them to be written under the axis, each with its name.
     behind : tuple of Line
         Drawn thin and grey behind the others; those that share a label share an entry of the legend.
+    shown : (float, float), optional
+        Part of the variable that a picture shows, where all of it would show little; it says so.
     """
 
     lines: tuple[Line, ...]
@@ -86,6 +88,7 @@ class Curve:
     foot: Line | None = None
     below: tuple[Floats, tuple[tuple[str, Floats], ...]] | None = None
     behind: tuple[Line, ...] = ()
+    shown: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

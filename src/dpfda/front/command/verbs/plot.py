@@ -79,8 +79,16 @@ def _together(releases: dict[str, Release]) -> View:
         for line in view.lines
     ]
     title = "; ".join(f"{name}: {each.subject} of {each.of_whom}" for name, each in releases.items())
+    parts = [view.shown for view in curves.values() if view.shown is not None]
+    shown = None
+    if len(parts) == len(curves):
+        shown = min(start for start, _ in parts), max(end for _, end in parts)
     return replace(
-        next(iter(curves.values())), lines=tuple(lines), title=title, subtitle=_each(releases)
+        next(iter(curves.values())),
+        lines=tuple(lines),
+        title=title,
+        subtitle=_each(releases),
+        shown=shown,
     )
 
 
