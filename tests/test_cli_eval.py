@@ -213,3 +213,27 @@ def test_a_report_is_made_of_what_is_piped_in(run, tmp_path):
     made = CliRunner().invoke(app, ["report", "-", "--out", "page.html"], input=held)
     assert made.exit_code == 0
     assert hashlib.sha256(held).hexdigest() in (tmp_path / "page.html").read_text()
+
+
+def test_what_eval_writes_is_read_by_from_and_headed_by_the_names_of_the_columns(run):
+    place = Domain(domain_range=[(0, 1)] * 2, labels={"domain": "age (years)", "domain_2": "dose"})
+    made = PrivateDensity(1.0, domain=place, cells=8).fit(CLOUD)
+    made.release_.save("out.json")
+    assert run("out.json", "--at", "0.2:0.5,0.7:0.1").stdout.split()[:3] == ["age", "dose", "value"]
+    assert run("out.json", "--at", "0.2:0.5,0.7:0.1", "--csv", "values.csv").exit_code == 0
+    again = run("out.json", "--from", "values.csv", "--json")
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["value"] == made.release_([[0.2, 0.5], [0.7, 0.1]]).tolist()
+
+
+@pytest.mark.parametrize("band", ["confidence", "measured"])
+def test_a_band_that_a_kind_has_not_is_refused_by_the_words_of_the_command(run, band):
+    density(CLOUD).save("out.json")
+    refused = run("out.json", "--band", band)
+    assert (refused.exit_code == 0) == (band == "measured")
+    words = "--band must be simultaneous, pointwise or measured for a released density; found confidence"
+    assert band == "measured" or words in flat(refused.stderr)
+
+
+def flat(text):
+    return " ".join(text.split())

@@ -167,6 +167,10 @@ class MachinePlan(PlanAgain):
         return self.solver.noise
 
     @property
+    def summary(self) -> str:
+        return f"{'classification' if self.half is None else 'regression'} function"
+
+    @property
     def functions(self) -> str:
         return self.features.describe()
 

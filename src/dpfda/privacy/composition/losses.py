@@ -68,7 +68,7 @@ class PureLoss(KnownLoss):
         return PureLoss(size * self.epsilon)
 
     def describe(self) -> str:
-        return f"any law of pure loss {readable(self.epsilon)}"
+        return f"any mechanism of epsilon {readable(self.epsilon)}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ApproximateLoss(KnownLoss):
         return ApproximateLoss(group.epsilon, group.delta)
 
     def describe(self) -> str:
-        return f"any law of loss ({readable(self.epsilon)}, {readable(self.failure)})"
+        return f"any mechanism of epsilon {readable(self.epsilon)} and delta {readable(self.failure)}"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class ConcentratedLoss(KnownLoss):
         return ConcentratedLoss(size**2 * self.rho)
 
     def describe(self) -> str:
-        return f"any law of rho {readable(self.rho)}"
+        return f"any mechanism of rho {readable(self.rho)}"
 
 
 @dataclass(frozen=True)

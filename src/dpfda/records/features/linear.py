@@ -154,10 +154,9 @@ class LinearFeatures:
 
     def describe(self) -> str:
         constant = "a constant and " if self.constant else ""
-        return (
-            f"{constant}{self.matrix.shape[1]} linear functions of {inputs_words(self)}, clipped to "
-            f"length {self.norm_bound:g}"
-        )
+        count = self.matrix.shape[1]
+        functions = "1 linear function" if count == 1 else f"{count} linear functions"
+        return f"{constant}{functions} of {inputs_words(self)}, clipped to length {self.norm_bound:g}"
 
     def to_json(self) -> dict[str, object]:
         return {

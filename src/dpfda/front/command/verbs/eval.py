@@ -50,7 +50,7 @@ def evaluate(
         colons. By default the grid of the release. Example: --at 0,0.25,0.5
     points_file : --from POINTS.csv
         Points from a file with a column for each axis of the release, named as that is; other columns
-        are not used.
+        are not used. A table that --csv wrote is such a file.
     derivative
         Values of the derivative, per unit of the axis.
     band : simultaneous|pointwise|measured|confidence
@@ -87,6 +87,7 @@ def evaluate(
         table = _of_density(release, quantiles, sample)
     else:
         kind = band if band in BANDS[2:] else None
+        _check_band(release, band)
         table = _with_labels(release, release.table(at, level, band != "pointwise", kind))
         if release.bandless:
             typer.echo(f"no band: {release.bandless}", err=True)
@@ -96,13 +97,32 @@ def evaluate(
     if as_json:
         print_json({"derivative": derivative, "band": band, "level": level, **columns})
     elif csv is None:
-        typer.echo(aligned({name: [*map(_told, column)] for name, column in columns.items()}))
+        heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
+        heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
+        told = {heads.get(name, name): [*map(_told, column)] for name, column in columns.items()}
+        typer.echo(aligned(told))
     else:
         typer.echo(f"{len(next(iter(columns.values())))} points written to {csv}")
 
 
 def _told(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def _check_band(release: Release, band: str) -> None:
+    """Refuse a kind of band that this kind of release has not."""
+    known = (*BANDS[:2], *(release.band_kinds or ("mean", "measured")))
+    offered = [each for each in BANDS if each in known]
+    if band not in offered:
+        words = f"be {', '.join(offered[:-1])} or {offered[-1]} for a {release.CALLED}"
+        remedy = "What the population is like is said of means alone." if band == BANDS[-1] else ""
+        raise ParameterError("--band", words, band, remedy)
+
+
+def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
+    """What the column of an axis may be called: in full, without its unit, by number, as in tables."""
+    label, name = release.axis_label(axis), list(release.axes)[axis]
+    return label, label.partition(" (")[0], name, f"{name}: {label}"
 
 
 def _read(path: Path, release: Release) -> Any:
@@ -112,10 +132,10 @@ def _read(path: Path, release: Release) -> Any:
     from dpfda.records.headers import find_column
 
     source, places = opened_table(path, Stated()), []
-    for i, name in enumerate(release.axes):
-        label = release.axis_label(i)
-        known = [each for each in (label, label.partition(" (")[0], name) if each in source.labels]
-        places.append(find_column(source.labels, [*known, label][0], "--from"))
+    for axis in range(len(release.axes)):
+        heads = _heads(release, axis)
+        known = [each for each in heads if each in source.labels]
+        places.append(find_column(source.labels, [*known, heads[0]][0], "--from"))
     return source.read(places, []).numbers
 
 
