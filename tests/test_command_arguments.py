@@ -45,6 +45,10 @@ LINES: dict[str, tuple[str, ...]] = {
         "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--radius", "0.5", "--center", "0",
         *SPENT,
     ),
+    "agree compare": (
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--level", "a", "--level", "b",
+        *BOUNDED, *SPENT,
+    ),
     "part": ("--agreement", "agreed.json"),
     "merge": ("a.part", "b.part", "--agreement", "agreed.json", "--keys", "c.keys", "--out", "all.json"),
     "compare": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),

@@ -168,7 +168,7 @@ class MachinePlan(PlanAgain):
 
     @property
     def summary(self) -> str:
-        return f"{'classification' if self.half is None else 'regression'} function"
+        return f"{'classification' if self.target is None else 'regression'} function"
 
     @property
     def functions(self) -> str:
