@@ -126,10 +126,10 @@ def test_what_the_head_proves_is_so_in_exact_arithmetic(kind):
         low, high = 0.0, 8.0
         for _ in range(60):
             middle = (low + high) / 2
-            x, _, squares, near, _ = l1sums._placed(middle * record[None, :], rule)
-            proved = bool(near[0] and l1sums._proved(x, squares, rule)[0])
+            x, _, squares, near, _ = l1sums.placed(middle * record[None, :], rule)
+            proved = bool(near[0] and l1sums.proved(x, squares, rule)[0])
             low, high = (middle, high) if proved else (low, middle)
-        x = l1sums._placed(low * record[None, :], rule)[0][0].astype(int).tolist()
+        x = l1sums.placed(low * record[None, :], rule)[0][0].astype(int).tolist()
         coefficients = exact_product(rule.matrix.T.astype(np.int64), x)
         units = sum(-(-abs(c) // 2**rule.shift) for c in coefficients)
         assert units <= rule.radius

@@ -214,8 +214,8 @@ def _sums(values: Floats, rule: L1Rule) -> compiled_l1.Parts:
     """The sums of a block of records, by NumPy."""
     none = np.empty(0, dtype=np.int64)
     with np.errstate(all="ignore"):
-        integers, exponents, squares, near, unusable = _placed(values, rule)
-        inside = near & _proved(integers, squares, rule)
+        integers, exponents, squares, near, unusable = placed(values, rule)
+        inside = near & proved(integers, squares, rule)
         left = np.flatnonzero(~inside)
         # Exact, in any order of summation.
         coefficients = integers[left] @ rule.matrix
@@ -229,7 +229,7 @@ def _sums(values: Floats, rule: L1Rule) -> compiled_l1.Parts:
     return compiled_l1.Parts(totals, projected + np.zeros(len(rule.matrix.T), np.int64), unusable, none)
 
 
-def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Floats, Flags, int]:
+def placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Floats, Flags, int]:
     """Rows on the public grid, long ones on their own; exponents, squares, which are near, unusable."""
     integers = np.rint(np.ldexp(values, rule.exponent))
     squares, exponents = square_lengths(integers, rule.weights), np.zeros(len(values), dtype=np.int64)
@@ -247,7 +247,7 @@ def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Floats, Fla
     return integers, exponents, squares, near, unusable
 
 
-def _proved(integers: Floats, squares: Floats, rule: L1Rule) -> Any:
+def proved(integers: Floats, squares: Floats, rule: L1Rule) -> Any:
     """Rows that are inside the ball by their head and their length."""
     if not rule.head:
         return np.zeros(len(integers), dtype=np.bool_)

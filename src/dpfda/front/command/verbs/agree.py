@@ -85,7 +85,10 @@ VERB = Group(
         agree_on(density.VERB, "--column age:0:105"),
         agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
         agree_on(
-            compare.VERB, "--bounds 0 1 --points 93 --level case --level control", ("columns",), (POINTS,)
+            compare.VERB,
+            "--bounds 0 1 --points 93 --level case --level control",
+            ("columns",),
+            (POINTS,),
         ),
     ),
     panel=o.CUSTODIANS,
