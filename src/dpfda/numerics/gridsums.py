@@ -8,9 +8,10 @@ not show, and the compiled loop (extra `fast`) and NumPy give the same integers 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,15 @@ from dpfda.numerics.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Mend = Callable[[Floats], None]
 
 # Bits of an integer, so that 2^23 of them add up below 2^53.
 BITS = 30
 ROWS_AT_ONCE = 2**22
 # A row's squares are added up in this many lanes: a fixed order that processors can do in parallel.
 LANES = 32
+# No records.
+NONE = np.empty(0, dtype=np.int64)
 # Short rows are put together to so many numbers.
 WIDE = 1024
 # Numbers that NumPy works on at a time, so that they stay in the processor's cache.
@@ -128,12 +132,14 @@ def integers(values: NDArray[Any], rule: GridRule) -> Integers:
 
     A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector: the center.
     """
-    with np.errstate(all="ignore"):
-        return BlockSum(rule, len(values), len(values)).integers(values)[0].astype(np.int64)
+    return BlockSum(rule, len(values), len(values)).integers(values)[0].astype(np.int64)
 
 
 def grid_sum(
-    values: NDArray[Any], rule: GridRule | SideBySide, compile: bool | None = None
+    values: NDArray[Any],
+    rule: GridRule | SideBySide,
+    compile: bool | None = None,
+    mend: Mend | None = None,
 ) -> tuple[Integers, int]:
     """Add up the integers of many records.
 
@@ -146,6 +152,9 @@ def grid_sum(
     compile : bool, optional
         Use the compiled loop where numba is installed; by default for many numbers. The result is the
         same.
+    mend : callable, optional
+        Puts what is to be added in place of a block's float64 copy, where not all of it is finite; only
+        for NumPy.
 
     Returns
     -------
@@ -156,18 +165,20 @@ def grid_sum(
     """
     totals, unusable = np.zeros(rule.center.size, dtype=np.int64), 0
     chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
-    add = compiled.clip_round_sum if chosen else _blocked
+    add = compiled.clip_round_sum if chosen and mend is None else partial(_blocked, mend=mend)
     for start in range(0, values.shape[0], ROWS_AT_ONCE):
         part, bad = add(values[start : start + ROWS_AT_ONCE], rule)
-        # Exact: integers below 2^53 held in float64.
+        # Exact, also where integers below 2^53 are held in float64.
         totals += part.astype(np.int64)
         unusable += bad
     return totals, unusable
 
 
-def _blocked(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats, int]:
-    made, unusable = BlockSum(rule, len(values)), 0
-    with np.errstate(all="ignore"), one_thread() if len(values) > made.step else nullcontext():
+def _blocked(
+    values: NDArray[Any], rule: GridRule | SideBySide, mend: Mend | None
+) -> tuple[Integers, int]:
+    made, unusable = BlockSum(rule, len(values), mend=mend), 0
+    with one_thread() if len(values) > made.step else nullcontext():
         for start in range(0, len(values), made.step):
             unusable += made.add(values[start : start + made.step]).size
     return made.totals, unusable
@@ -175,9 +186,6 @@ def _blocked(values: NDArray[Any], rule: GridRule | SideBySide) -> tuple[Floats,
 
 class BlockSum:
     """Adds up integers of records by NumPy, block by block, in memory that is used for each again.
-
-    Whoever calls it ignores floating-point warnings, which tell something of values, and adds at most
-    2^22 records.
 
     Parameters
     ----------
@@ -187,16 +195,26 @@ class BlockSum:
         How many there are.
     step : int, optional
         How many records are taken at a time, at most; by default what stays in the processor's cache.
+    mend : callable, optional
+        Puts what is to be added in place of a block's float64 copy, where not all of it is finite.
     """
 
-    def __init__(self, rule: GridRule | SideBySide, records: int, step: int | None = None) -> None:
+    def __init__(
+        self,
+        rule: GridRule | SideBySide,
+        records: int,
+        step: int | None = None,
+        mend: Mend | None = None,
+    ) -> None:
         points = rule.center.size
         # So many rows are taken as one, for what differs from point to point: long loops are faster.
         self._times = max(1, WIDE // points)
         some = NUMBERS_AT_ONCE // points
         self.step = step or max(1, some - some % self._times)
-        self.totals = np.zeros(points)
-        self._rule, self._ones = rule, np.ones(max(points, self.step))
+        self.totals = np.zeros(points, dtype=np.int64)
+        self._rule, self._ones, self._mend = rule, np.ones(max(points, self.step)), mend
+        # Entries times these are so small that only those which are not finite make a sum infinite.
+        self._small = np.full(points, 2.0**-100)
         self._high, self._weights = (
             np.tile(each, self._times) for each in (rule.half_widths, rule.weights)
         )
@@ -208,32 +226,38 @@ class BlockSum:
         """Add a block (n, m) of any real type; returns the places of unusable records, not added."""
         made, unusable = self.integers(values)
         # Integers below 2^53: exact in any order, so BLAS may take its own.
-        self.totals += self._ones[: len(made)] @ made
+        self.totals += (self._ones[: len(made)] @ made).astype(np.int64)
         return unusable
 
     def integers(self, values: NDArray[Any]) -> tuple[Floats, Integers]:
         """Integers of a block, held in float64, and the places of unusable records: zeros there."""
         made, rule = self._spare[0, : values.size].reshape(values.shape), self._rule
-        rows = values if values.dtype == np.float64 else doubles(values, made)
-        # Finite only if all terms are. Of all that could come first this fetches rows fastest.
-        finite = rule.shrinks or np.isfinite(rows.sum())
-        if rule.center.any():
-            rows = np.subtract(rows, rule.center, out=made)
-        np.multiply(rows, rule.scale, out=made)
-        lengths = self._shrink(values, made) if rule.shrinks else None
-        if lengths is None:
-            lengths = self._ones[:1] if finite else made @ self._ones[: rule.center.size]
-            np.rint(made, out=made)
+        # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
+        with np.errstate(all="ignore"):
+            rows = values if values.dtype == np.float64 else doubles(values, made)
+            unusable = NONE
+            # Finite only if all terms are. Of all that could come first this fetches rows fastest.
+            if not np.isfinite(rows.sum()):
+                if self._mend is not None:
+                    np.copyto(made, rows)
+                    self._mend(made)
+                    rows = made
+                unusable = np.flatnonzero(~np.isfinite(rows @ self._small))
+            if rule.center.any():
+                rows = np.subtract(rows, rule.center, out=made)
+            np.multiply(rows, rule.scale, out=made)
+            if rule.shrinks:
+                self._shrink(values, made)
+            else:
+                np.rint(made, out=made)
         self._by_point(np.minimum, made, self._high)
         self._by_point(np.maximum, made, self._low)
-        unusable = np.flatnonzero(~np.isfinite(lengths))
         if unusable.size:
-            unusable = unusable[~np.isfinite(doubles(values[unusable])).all(axis=1)]
             made[unusable] = 0.0
         return made, unusable
 
-    def _shrink(self, values: NDArray[Any], scaled: Floats) -> Floats:
-        """Shrink rows in grid units and round them toward zero; returns their squared lengths."""
+    def _shrink(self, values: NDArray[Any], scaled: Floats) -> None:
+        """Shrink rows in grid units and round them toward zero."""
         rule, size = self._rule, scaled.size
         squares = np.multiply(scaled, scaled, out=self._spare[1, :size].reshape(scaled.shape))
         self._by_point(np.multiply, squares, self._weights)
@@ -243,12 +267,13 @@ class BlockSum:
         if huge.size:
             # Their squares overflow: first they are divided by a power of two, to entries of at most 1.
             chosen = doubles(values[huge])
+            if self._mend is not None:
+                self._mend(chosen)
             exponents = np.frexp(np.max(np.abs(chosen), axis=1))[1]
             scaled[huge] = np.ldexp(chosen, -exponents[:, None])
             factors[huge] = rule.limit / np.sqrt(square_lengths(scaled[huge], rule.weights))
         scaled *= factors[:, None]
         np.trunc(scaled, out=scaled)
-        return lengths
 
     def _by_point(self, function: np.ufunc, rows: Floats, numbers: Floats) -> None:
         """Put what a function makes of rows and of public numbers (m,), tiled, in place of the rows."""

@@ -17,13 +17,20 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.gridsums import GridRule, grid_sum
+from dpfda.numerics.gaps import fill_gaps
+from dpfda.numerics.gridsums import BlockSum, GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
-from dpfda.records.curves import check_orientation, refuse_unusable, shape_limits, sums_in_order
+from dpfda.records.curves import (
+    check_orientation,
+    order_by_unit,
+    refuse_unusable,
+    shape_limits,
+    sums_in_order,
+)
 from dpfda.summaries.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
@@ -121,6 +128,13 @@ class Summation:
                 block = matrix[start : start + step]
                 self._add_read(total, block if is_direct(block) else doubles(block), first_row + start)
             return
+        if placed is not None and not self.reading.standardize:
+            mend = partial(fill_gaps, grid=flat_grid(self.plan.basis))
+            totals, unusable = grid_sum(matrix, placed.rule, mend=mend)
+            if unusable and self.reading.invalid == "refuse":
+                self._refuse(matrix, first_row)
+            total.add_totals(totals, matrix.shape[0])
+            return
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
 
@@ -155,35 +169,76 @@ class Summation:
             total.add_totals(totals, sizes.size)
             return
         usable = np.concatenate(
-            [self._curves(matrix[rows], rows.start).usable for rows in self._blocks(len(codes))]
+            [self._usable(matrix[rows], rows.start) for rows in self._blocks(len(codes))]
         )
-        for curves in self._averages(matrix, codes, usable):
-            self.add_curves(total, curves)
+        averages = self._averages(matrix, codes, usable)
+        if self.plan.on_grid is None:
+            for values in averages:
+                self.add_curves(total, Curves(values, np.ones(len(values), dtype=np.bool_)))
+            # Those without a record that counts stand for a fixed element.
+            empty = sizes.size - np.unique(codes[usable]).size
+            points = matrix.shape[1]
+            self.add_curves(total, Curves(np.zeros((empty, points)), np.zeros(empty, dtype=np.bool_)))
+            return
+        step = self._step()
+        made = BlockSum(self.plan.on_grid.rule, sizes.size, step)
+        for values in averages:
+            for start in range(0, len(values), step):
+                made.add(values[start : start + step])
+        total.add_totals(made.totals, sizes.size)
 
-    def _averages(self, matrix: Cells, codes: Integers, usable: Flags) -> Iterator[Curves]:
+    def _usable(self, block: Cells, first_row: int) -> Flags:
+        """Which records of a block count, where none has to be refused."""
+        if self._plain and block.dtype == np.float64:
+            # A sum is finite only if all of its terms are.
+            with np.errstate(all="ignore"):
+                finite = np.isfinite(block.sum())
+            if finite:
+                return np.ones(len(block), dtype=np.bool_)
+        return self._curves(block, first_row).usable
+
+    def _averages(self, matrix: Cells, codes: Integers, usable: Flags) -> Iterator[Floats]:
         """Averages of units, as many at a time as end in a block of records sorted by unit."""
         sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
-        order = np.argsort(codes, kind="stable")
+        order = order_by_unit(codes)
         order = order[usable[order]]
-        begun = np.zeros((0, matrix.shape[1]))
+        step, points = self._step(), matrix.shape[1]
+        spare, begun = np.empty((step + 1, points)), 0
         for rows in self._blocks(order.size):
             block, units = order[rows], codes[order[rows]]
+            parts = spare[begun : begun + block.size]
             with np.errstate(all="ignore"):
-                parts = self._curves(matrix[block], 0).values * (1.0 / sizes[units])[:, None]
+                records = self._records(matrix, block, parts)
+                np.multiply(records, (1.0 / sizes[units])[:, None], out=parts)
                 starts = np.append(0, np.flatnonzero(np.diff(units)) + 1)
                 # What a unit had in the block before comes first, as its first record would.
-                starts[1:] += len(begun)
-                parts = np.concatenate([begun, parts])
-                sums = sums_in_order(parts, np.append(starts, len(parts)))
+                starts[1:] += begun
+                sums = sums_in_order(spare[: begun + block.size], np.append(starts, begun + block.size))
+                # Rounding can carry an average of the largest doubles to infinity.
+                np.clip(sums, -LARGEST, LARGEST, out=sums)
             ended = rows.stop == order.size or codes[order[rows.stop]] != units[-1]
-            begun = sums[len(sums) if ended else -1 :]
-            made = sums if ended else sums[:-1]
-            yield Curves(np.clip(made, -LARGEST, LARGEST), np.ones(len(made), dtype=np.bool_))
-        empty = int(np.count_nonzero(sizes == 0))
-        yield Curves(np.zeros((empty, matrix.shape[1])), np.zeros(empty, dtype=np.bool_))
+            yield sums if ended else sums[:-1]
+            begun = 0 if ended else 1
+            spare[:begun] = sums[-1]
+
+    def _records(self, matrix: Cells, places: Integers, room: Floats) -> Floats:
+        """Records that count, as they are read: where they lie, or in the room for them."""
+        if places[-1] - places[0] == places.size - 1 and np.all(places[1:] > places[:-1]):
+            block = matrix[places[0] : places[-1] + 1]
+        elif matrix.dtype == np.float64:
+            # Clipping places, none of which is outside, lets it copy to where it is told.
+            block = np.take(matrix, places, axis=0, out=room, mode="clip")
+        else:
+            block = matrix[places]
+        if not self._plain:
+            return self._curves(block, 0).values
+        return block if block.dtype == np.float64 else doubles(block, room)
+
+    def _step(self) -> int:
+        return max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
 
     def _blocks(self, count: int) -> Iterator[slice]:
-        step = max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
+        step = self._step()
         for start in range(0, count, step):
             yield slice(start, min(start + step, count))
 
@@ -231,9 +286,13 @@ class Summation:
         reading = (complete, standardize, flat_grid(basis), *shape_limits(basis.weights))
         totals, refused, found = compiled.read_and_sum(matrix, placed.rule, reading, units, marks)
         if refused and self.reading.invalid == "refuse":
-            for rows in self._blocks(len(matrix)):
-                self._curves(matrix[rows], first_row + rows.start)
+            self._refuse(matrix, first_row)
         return totals, found
+
+    def _refuse(self, matrix: Cells, first_row: int) -> None:
+        """Read records again, to say which of them is the first that cannot be used."""
+        for rows in self._blocks(len(matrix)):
+            self._curves(matrix[rows], first_row + rows.start)
 
     @property
     def _plain(self) -> bool:
