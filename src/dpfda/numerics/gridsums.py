@@ -24,6 +24,7 @@ from dpfda.numerics.one_thread import one_thread
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mend = Callable[[Floats], None]
+Shape = Callable[[Floats, Floats], NDArray[np.bool_]]
 
 # Bits of an integer, so that 2^23 of them add up below 2^53.
 BITS = 30
@@ -140,6 +141,7 @@ def grid_sum(
     rule: GridRule | SideBySide,
     compile: bool | None = None,
     mend: Mend | None = None,
+    shape: Shape | None = None,
 ) -> tuple[Integers, int]:
     """Add up the integers of many records.
 
@@ -152,9 +154,8 @@ def grid_sum(
     compile : bool, optional
         Use the compiled loop where numba is installed; by default for many numbers. The result is the
         same.
-    mend : callable, optional
-        Puts what is to be added in place of a block's float64 copy, where not all of it is finite; only
-        for NumPy.
+    mend, shape : callable, optional
+        See `BlockSum`; only for NumPy.
 
     Returns
     -------
@@ -165,7 +166,9 @@ def grid_sum(
     """
     totals, unusable = np.zeros(rule.center.size, dtype=np.int64), 0
     chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
-    add = compiled.clip_round_sum if chosen and mend is None else partial(_blocked, mend=mend)
+    add = (
+        compiled.clip_round_sum if chosen and mend is None else partial(_blocked, mend=mend, shape=shape)
+    )
     for start in range(0, values.shape[0], ROWS_AT_ONCE):
         part, bad = add(values[start : start + ROWS_AT_ONCE], rule)
         # Exact, also where integers below 2^53 are held in float64.
@@ -175,9 +178,9 @@ def grid_sum(
 
 
 def _blocked(
-    values: NDArray[Any], rule: GridRule | SideBySide, mend: Mend | None
+    values: NDArray[Any], rule: GridRule | SideBySide, mend: Mend | None, shape: Shape | None
 ) -> tuple[Integers, int]:
-    made, unusable = BlockSum(rule, len(values), mend=mend), 0
+    made, unusable = BlockSum(rule, len(values), mend=mend, shape=shape), 0
     with one_thread() if len(values) > made.step else nullcontext():
         for start in range(0, len(values), made.step):
             unusable += made.add(values[start : start + made.step]).size
@@ -196,7 +199,10 @@ class BlockSum:
     step : int, optional
         How many records are taken at a time, at most; by default what stays in the processor's cache.
     mend : callable, optional
-        Puts what is to be added in place of a block's float64 copy, where not all of it is finite.
+        Puts what is to be added in place of rows (n, m) that are not all finite.
+    shape : callable, optional
+        Puts what is to be added in place of columns (m, n), given spare memory of twice their size, and
+        returns which records are usable.
     """
 
     def __init__(
@@ -205,6 +211,7 @@ class BlockSum:
         records: int,
         step: int | None = None,
         mend: Mend | None = None,
+        shape: Shape | None = None,
     ) -> None:
         points = rule.center.size
         # So many rows are taken as one, for what differs from point to point: long loops are faster.
@@ -212,15 +219,19 @@ class BlockSum:
         some = NUMBERS_AT_ONCE // points
         self.step = step or max(1, some - some % self._times)
         self.totals = np.zeros(points, dtype=np.int64)
-        self._rule, self._ones, self._mend = rule, np.ones(max(points, self.step)), mend
+        self._rule, self._ones = rule, np.ones(max(points, self.step))
+        self._mend, self._shape = mend, shape
         # Entries times these are so small that only those which are not finite make a sum infinite.
         self._small = np.full(points, 2.0**-100)
-        self._high, self._weights = (
-            np.tile(each, self._times) for each in (rule.half_widths, rule.weights)
-        )
-        self._low = -self._high
+        rows = min(self.step, records)
         # Memory that is new to the process costs several times as much as what is done in it.
-        self._spare = np.empty((3 if rule.shrinks else 1, min(self.step, records) * points))
+        self._spare = np.empty((4 if rule.shrinks or shape else 1, rows * points))
+        half_widths = rule.half_widths
+        if rule.shrinks:
+            self._high = np.repeat(half_widths, rows).reshape(points, rows)
+        else:
+            self._high = np.tile(half_widths, self._times)
+        self._low = -self._high
 
     def add(self, values: NDArray[Any]) -> Integers:
         """Add a block (n, m) of any real type; returns the places of unusable records, not added."""
@@ -231,49 +242,71 @@ class BlockSum:
 
     def integers(self, values: NDArray[Any]) -> tuple[Floats, Integers]:
         """Integers of a block, held in float64, and the places of unusable records: zeros there."""
-        made, rule = self._spare[0, : values.size].reshape(values.shape), self._rule
         # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
         with np.errstate(all="ignore"):
-            rows = values if values.dtype == np.float64 else doubles(values, made)
-            unusable = NONE
-            # Finite only if all terms are. Of all that could come first this fetches rows fastest.
-            if not np.isfinite(rows.sum()):
-                if self._mend is not None:
-                    np.copyto(made, rows)
-                    self._mend(made)
-                    rows = made
-                unusable = np.flatnonzero(~np.isfinite(rows @ self._small))
-            if rule.center.any():
-                rows = np.subtract(rows, rule.center, out=made)
-            np.multiply(rows, rule.scale, out=made)
-            if rule.shrinks:
-                self._shrink(values, made)
-            else:
-                np.rint(made, out=made)
-        self._by_point(np.minimum, made, self._high)
-        self._by_point(np.maximum, made, self._low)
+            rows, unusable = self._read(values)
+            made = self._shrunk(rows) if self._rule.shrinks else self._clipped(rows)
         if unusable.size:
             made[unusable] = 0.0
         return made, unusable
 
-    def _shrink(self, values: NDArray[Any], scaled: Floats) -> None:
-        """Shrink rows in grid units and round them toward zero."""
-        rule, size = self._rule, scaled.size
-        squares = np.multiply(scaled, scaled, out=self._spare[1, :size].reshape(scaled.shape))
-        self._by_point(np.multiply, squares, self._weights)
-        lengths = lane_sums(squares, self._spare[2, :size].reshape(scaled.shape[::-1]))
+    def _read(self, values: NDArray[Any]) -> tuple[Floats, Integers]:
+        """Records as float64, mended and shaped, and the places of those that are not usable."""
+        room = self._spare[0, : values.size].reshape(values.shape)
+        rows = values if values.dtype == np.float64 else doubles(values, room)
+        unusable = NONE
+        looked_at = self._shape is None or self._mend is not None
+        # Finite only if all terms are. Of all that could come first this fetches rows fastest.
+        if looked_at and not np.isfinite(rows.sum()):
+            if self._mend is not None:
+                np.copyto(room, rows)
+                self._mend(room)
+                rows = room
+            unusable = np.flatnonzero(~np.isfinite(rows @ self._small))
+        if self._shape is None:
+            return rows, unusable
+        columns = self._columns(1, rows)
+        np.copyto(columns, rows.T)
+        return columns.T, np.flatnonzero(~self._shape(columns, self._spare[2:]))
+
+    def _columns(self, place: int, rows: Floats) -> Floats:
+        return self._spare[place, : rows.size].reshape(rows.shape[::-1])
+
+    def _clipped(self, rows: Floats) -> Floats:
+        """Integers of rows, clipped entry by entry."""
+        made, rule = self._spare[0, : rows.size].reshape(rows.shape), self._rule
+        if rule.center.any():
+            rows = np.subtract(rows, rule.center, out=made)
+        np.multiply(rows, rule.scale, out=made)
+        np.rint(made, out=made)
+        self._by_point(np.minimum, made, self._high)
+        self._by_point(np.maximum, made, self._low)
+        return made
+
+    def _shrunk(self, rows: Floats) -> Floats:
+        """Integers of rows, shrunk to a length and rounded toward zero."""
+        rule, count = self._rule, len(rows)
+        # Column by column: so lengths of many rows are added up at once.
+        made, squares = self._columns(2, rows), self._columns(3, rows)
+        np.copyto(made, rows.T)
+        made *= rule.scale
+        np.multiply(made, made, out=squares)
+        squares *= rule.weights[:, None]
+        lengths = sums_by_lanes(squares)
         factors = np.where(lengths > rule.limit * rule.limit, rule.limit / np.sqrt(lengths), 1.0)
         huge = np.flatnonzero(~np.isfinite(lengths))
         if huge.size:
             # Their squares overflow: first they are divided by a power of two, to entries of at most 1.
-            chosen = doubles(values[huge])
-            if self._mend is not None:
-                self._mend(chosen)
+            chosen = rows[huge]
             exponents = np.frexp(np.max(np.abs(chosen), axis=1))[1]
-            scaled[huge] = np.ldexp(chosen, -exponents[:, None])
-            factors[huge] = rule.limit / np.sqrt(square_lengths(scaled[huge], rule.weights))
-        scaled *= factors[:, None]
-        np.trunc(scaled, out=scaled)
+            chosen = np.ldexp(chosen, -exponents[:, None])
+            made[:, huge] = chosen.T
+            factors[huge] = rule.limit / np.sqrt(square_lengths(chosen, rule.weights))
+        made *= factors
+        np.trunc(made, out=made)
+        np.minimum(made, self._high[:, :count], out=made)
+        np.maximum(made, self._low[:, :count], out=made)
+        return made.T
 
     def _by_point(self, function: np.ufunc, rows: Floats, numbers: Floats) -> None:
         """Put what a function makes of rows and of public numbers (m,), tiled, in place of the rows."""
@@ -291,15 +324,15 @@ def square_lengths(rows: Floats, weights: Floats) -> Floats:
     return lane_sums(squares)
 
 
-def lane_sums(rows: Floats, spare: Floats | None = None) -> Floats:
-    """Sums of each row in a fixed order: column k is added to lane k mod 32, then lanes are paired.
-
-    Where spare memory (m, n) is given, the sums lie in it.
-    """
-    points, count = rows.shape[::-1]
+def lane_sums(rows: Floats) -> Floats:
+    """Sums of each row in a fixed order: column k is added to lane k mod 32, then lanes are paired."""
     # Column by column, each contiguous, which processors do several times faster.
-    columns = np.empty((points, count)) if spare is None else spare
-    np.copyto(columns, rows.T)
+    return sums_by_lanes(np.array(rows.T, order="C"))
+
+
+def sums_by_lanes(columns: Floats) -> Floats:
+    """`lane_sums` of columns (m, n), which are overwritten; the sums lie in their memory."""
+    points, count = columns.shape
     if points < LANES:
         columns = np.concatenate([columns, np.zeros((LANES - points, count))])
     lanes, half = columns[:LANES], LANES // 2

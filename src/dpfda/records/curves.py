@@ -15,7 +15,7 @@ import scipy.sparse
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.gaps import fill_gaps
-from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
+from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, sums_by_lanes
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Kept
@@ -162,27 +162,58 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     The result has norm one by construction, so the l2 bound 1 is public. A curve without shape (flat
     to rounding) becomes unusable, that is, the fixed public element.
     """
-    whole, flat = shape_limits(weights)
+    columns = np.array(curves.values.T, order="C")
+    shaped = standardize(columns, np.empty((2, columns.size)), weights, shape_limits(weights))
+    shaped &= curves.usable
+    return Curves(np.where(shaped[:, None], columns.T, 0.0), shaped)
+
+
+def standardize(columns: Floats, spare: Floats, weights: Floats, limits: tuple[float, float]) -> Flags:
+    """Each record minus its own mean, over its own norm, in place.
+
+    Parameters
+    ----------
+    columns : array (m, n), contiguous
+        Private. Records that have no shape become NaN.
+    spare : array (2, m n or more)
+        Memory that is overwritten.
+    weights, limits : array (m,) and (float, float)
+        Public; see `shape_limits`.
+
+    Returns
+    -------
+    array (n,) of bool
+        Which records have a shape.
+    """
+    whole, flat = limits
     with np.errstate(all="ignore"):
-        centered, means, squares = _centered(np.asfortranarray(curves.values), weights, whole)
-        extreme = ~((squares > LEAST_SQUARE) & (squares < LARGEST_SQUARE))
-        if extreme.any():
-            # Divided by the row's power of two, the squares of any numbers are finite and not lost.
-            some = curves.values[extreme]
-            exponents = np.frexp(np.max(np.abs(some), axis=1))[1]
-            scaled = np.ldexp(some, -exponents[:, None])
-            centered[extreme], means[extreme], squares[extreme] = _centered(scaled, weights, whole)
+        centered, means, squares = _centered(columns, spare, weights, whole)
+        extreme = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < LARGEST_SQUARE)))
+        if extreme.size:
+            # Divided by the record's power of two, the squares of any numbers are finite and not lost.
+            some = columns[:, extreme]
+            scaled = np.ldexp(some, -np.frexp(np.max(np.abs(some), axis=0))[1])
+            room = np.empty((2, scaled.size))
+            centered[:, extreme], means[extreme], squares[extreme] = _centered(
+                scaled, room, weights, whole
+            )
         norms = np.sqrt(squares)
-        shaped = curves.usable & (norms > flat * np.abs(means))
-        centered *= (1.0 / norms)[:, None]
-    return Curves(np.where(shaped[:, None], centered, 0.0), shaped)
+        shaped = np.asarray(norms > flat * np.abs(means))
+        np.multiply(centered, np.where(shaped, 1.0 / norms, np.nan), out=columns)
+    return shaped
 
 
-def _centered(rows: Floats, weights: Floats, whole: float) -> tuple[Floats, Floats, Floats]:
-    """Rows minus their means, these means, and the squares of the norms of what is left."""
-    means = lane_sums(weights * rows) / whole
-    centered = rows - means[:, None]
-    return centered, means, square_lengths(centered, weights)
+def _centered(
+    columns: Floats, spare: Floats, weights: Floats, whole: float
+) -> tuple[Floats, Floats, Floats]:
+    """Records minus their means, these means, and the squares of the norms of what is left."""
+    centered, squares = (each[: columns.size].reshape(columns.shape) for each in spare)
+    np.multiply(columns, weights[:, None], out=squares)
+    means = sums_by_lanes(squares) / whole
+    np.subtract(columns, means, out=centered)
+    np.multiply(centered, centered, out=squares)
+    squares *= weights[:, None]
+    return centered, means, sums_by_lanes(squares)
 
 
 def units(curves: Curves, codes: Integers | None) -> Curves:

@@ -29,6 +29,7 @@ from dpfda.records.curves import (
     order_by_unit,
     refuse_unusable,
     shape_limits,
+    standardize,
     sums_in_order,
 )
 from dpfda.summaries.settings import Reading
@@ -128,9 +129,13 @@ class Summation:
                 block = matrix[start : start + step]
                 self._add_read(total, block if is_direct(block) else doubles(block), first_row + start)
             return
-        if placed is not None and not self.reading.standardize:
-            mend = partial(fill_gaps, grid=flat_grid(self.plan.basis))
-            totals, unusable = grid_sum(matrix, placed.rule, mend=mend)
+        if placed is not None:
+            weights, mend, shape = self.plan.basis.weights, None, None
+            if self.reading.missing == "complete":
+                mend = partial(fill_gaps, grid=flat_grid(self.plan.basis))
+            if self.reading.standardize:
+                shape = partial(standardize, weights=weights, limits=shape_limits(weights))
+            totals, unusable = grid_sum(matrix, placed.rule, mend=mend, shape=shape)
             if unusable and self.reading.invalid == "refuse":
                 self._refuse(matrix, first_row)
             total.add_totals(totals, matrix.shape[0])
