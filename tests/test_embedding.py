@@ -14,6 +14,7 @@ from dpfda.numerics.embedding import (
     project,
     row_exponents,
     sum_columns,
+    times_powers,
     transform,
     transform_matrix,
 )
@@ -266,3 +267,12 @@ def test_row_sums_do_not_depend_on_rows_or_memory_layout():
     assert bits(sum_columns(np.repeat(matrix, 2, axis=1)[:, ::2])) == bits(together)
     for row in range(34):
         assert bits(sum_columns(matrix[row : row + 1])[0]) == bits(together[row])
+
+
+@pytest.mark.parametrize("far", [900, 1000, 1001, 1100, 2200])
+def test_products_with_powers_of_two_are_rounded_once(far):
+    exponents = np.append(np.random.default_rng(far).integers(-far, far + 1, 60), [-far, far, 0])
+    rows = np.tile([5e-324, -1e-310, 1.7976931348623157e308, 0.1, -0.0, 3e-300, 2.0**-60 / 3], (63, 1))
+    with np.errstate(all="ignore"):
+        expected = np.ldexp(rows, exponents[:, None])
+        assert np.array_equal(times_powers(rows, exponents), expected)

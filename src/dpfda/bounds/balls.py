@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.embedding import Rows, sum_columns
+from dpfda.numerics.embedding import Rows, sum_columns, times_powers
 from dpfda.numerics.errors import ParameterError
 
 Norm = Literal["l1", "l2", "linf"]
@@ -81,9 +81,9 @@ class IntegerBall:
     def scaled(self, mantissas: Floats, exponents: Integers) -> Floats:
         """Rows brought to the ball in floats, whose rounding may leave one outside; `clip` checks."""
         if self.norm == "l1":
-            return _onto_l1_ball(np.ldexp(mantissas, exponents[:, None]), float(self.radius))
+            return _onto_l1_ball(times_powers(mantissas, exponents), float(self.radius))
         if self.norm == "linf":
-            return np.clip(np.ldexp(mantissas, exponents[:, None]), -self.radius, self.radius)
+            return np.clip(times_powers(mantissas, exponents), -self.radius, self.radius)
         lengths = np.sqrt(sum_columns(mantissas**2))
         scale = np.minimum(np.ldexp(1.0, exponents), self.radius / lengths)
         return np.asarray(mantissas * scale[:, None])

@@ -36,6 +36,8 @@ from dpfda.summaries.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
 NUMBERS_AT_ONCE = 2**16
+# And so many times as many where records are averaged, for fewer and larger sparse matrices.
+BLOCKS_AVERAGED = 2
 # Of another type than the compiled loops read, made doubles in the processor's cache.
 CONVERTED_AT_ONCE = 2**17
 # Entries of a matrix up to which products with it are faster than a transform of each record by itself.
@@ -207,9 +209,10 @@ class Summation:
         sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
         order = order_by_unit(codes)
         order = order[usable[order]]
-        step, points = self._step(), matrix.shape[1]
-        spare, begun = np.empty((step + 1, points)), 0
-        for rows in self._blocks(order.size):
+        step, points = BLOCKS_AVERAGED * self._step(), matrix.shape[1]
+        spare, begun = np.empty((min(step, order.size) + 1, points)), 0
+        for start in range(0, order.size, step):
+            rows = slice(start, min(start + step, order.size))
             block, units = order[rows], codes[order[rows]]
             parts = spare[begun : begun + block.size]
             with np.errstate(all="ignore"):
