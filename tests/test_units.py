@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as arrays
 from dpfda import PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError
-from dpfda.numerics import compiled
+from dpfda.numerics import compiled, gridsums
+from dpfda.numerics.gaps import fill_gaps
 from dpfda.records.curves import (
     Curves,
     curves_from_array,
@@ -67,6 +68,7 @@ def both(mean: PrivateMean, X: Any, codes: Any = None) -> Any:
     with pytest.MonkeyPatch.context() as monkeypatch:
         # Blocks of a few records on one road, and of all on the other.
         monkeypatch.setattr(sums, "NUMBERS_AT_ONCE", 3 * POINTS)
+        monkeypatch.setattr(gridsums, "NUMBERS_AT_ONCE", 4 * POINTS)
         monkeypatch.setattr(compiled, "NUMBERS_AT_ONCE", 5 * POINTS)
         monkeypatch.setattr(compiled, "MORE_AT_ONCE", 4 * POINTS)
         monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 7 * POINTS)
@@ -212,6 +214,22 @@ def test_gaps_of_any_length_are_filled_alike(
         assert total_of(mean, X, codes, True, monkeypatch) == total_of(
             mean, X, codes, False, monkeypatch
         )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
+def test_gaps_become_straight_lines_and_level_beyond_the_ends(share: float) -> None:
+    generator = np.random.default_rng(int(10 * share))
+    rows = generator.normal(size=(200, POINTS))
+    rows[generator.random(rows.shape) < share] = np.nan
+    filled = rows.copy()
+    fill_gaps(filled, GRID)
+    for before, after in zip(rows, filled, strict=True):
+        present = ~np.isnan(before)
+        if not present.any():
+            assert np.isnan(after).all()
+            continue
+        assert np.array_equal(after[present], before[present])
+        np.testing.assert_allclose(after, np.interp(GRID, GRID[present], before[present]), atol=1e-12)
 
 
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed")

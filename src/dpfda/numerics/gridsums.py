@@ -215,7 +215,7 @@ class BlockSum:
     ) -> None:
         points = rule.center.size
         # So many rows are taken as one, for what differs from point to point: long loops are faster.
-        self._times = max(1, WIDE // points)
+        self._times = max(1, min(WIDE, NUMBERS_AT_ONCE) // points)
         some = NUMBERS_AT_ONCE // points
         self.step = step or max(1, some - some % self._times)
         self.totals = np.zeros(points, dtype=np.int64)

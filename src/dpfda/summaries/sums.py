@@ -222,12 +222,11 @@ class Summation:
                 # What a unit had in the block before comes first, as its first record would.
                 starts[1:] += begun
                 sums = sums_in_order(spare[: begun + block.size], np.append(starts, begun + block.size))
-                # Rounding can carry an average of the largest doubles to infinity.
-                np.clip(sums, -LARGEST, LARGEST, out=sums)
             ended = rows.stop == order.size or codes[order[rows.stop]] != units[-1]
-            yield sums if ended else sums[:-1]
             begun = 0 if ended else 1
             spare[:begun] = sums[-1]
+            # Rounding can carry an average of the largest doubles to infinity.
+            yield np.clip(sums[: len(sums) - begun], -LARGEST, LARGEST)
 
     def _records(self, matrix: Cells, places: Integers, room: Floats) -> Floats:
         """Records that count, as they are read: where they lie, or in the room for them."""
