@@ -24,7 +24,7 @@ from dpfda.mechanisms.posteriors.many_cells import (
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.releases import cell_errors
-from dpfda.releases.cell_errors import block_noise, errors_at, running_width
+from dpfda.releases.cell_errors import block_noise, errors_at, node_errors, running_width
 from dpfda.releases.density import ReleasedDensity
 
 SHAPES = [(600,), (2500,), (24, 36), (6, 8, 10)]
@@ -233,6 +233,21 @@ class TestManyCells:
             band = release.band(0.9, simultaneous, np.linspace(0.25, 0.35, 21))
             assert band.contains(release(band.points))
             assert np.all(band.lower >= 0)
+
+    @pytest.mark.parametrize("cells", [65_537, 2 * 65_537])
+    def test_cells_that_hardly_divide_have_as_many_nodes_as_others(self, cells: int) -> None:
+        points = np.random.default_rng(12).beta(2, 5, 20_000)
+        release = PrivateDensity(4.0, domain=(0, 1), cells=cells).fit(points).release_
+        assert release.node_values.size >= 2048
+        assert abs(release.quantile(0.5) - 0.264) < 0.02
+        assert abs(release.integral() - 1) < 1e-9
+        nodes = release.node_values.size
+        places = np.linspace(0, nodes - 1, 20).astype(int)
+        made = node_errors(release.raw, 80, nodes)[:, places].std(axis=0)
+        exact = variances_at(release.raw.smoother, (places[:, None] + 0.5) / nodes)
+        shares = np.mean(made / np.sqrt(exact * release.raw.share_variance))
+        # Far above five deviations; a width wrong by sqrt(2) is off by .29 or more.
+        assert abs(shares - 1) < 0.15
 
     def test_a_plane_of_many_cells(self) -> None:
         points = np.random.default_rng(11).beta(2, 5, (20_000, 2))

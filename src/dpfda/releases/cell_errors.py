@@ -20,6 +20,7 @@ from dpfda.mechanisms.posteriors.many_cells import (
     block_response,
     blocks_for,
     errors_on_nodes,
+    within_nodes,
 )
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
@@ -130,9 +131,9 @@ def block_noise(
 def node_errors(made: NoisyCells, draws: int, nodes: int) -> NDArray[np.float32]:
     """Simulated errors (draws, nodes) of the smooth function of an interval at midpoints of equal parts.
 
-    In single precision. The number of nodes divides that of cells.
+    In single precision. There are no more nodes than cells.
     """
-    blocks: Sequence[int] = blocks_for(made.smoother, (made.cells.size // nodes,))
+    blocks: Sequence[int] = blocks_for(made.smoother, (within_nodes(made.cells, nodes),))
     count, step = made.cells.size // blocks[0], share_step(made) / made.cells.volume
     generator = np.random.Generator(np.random.Philox(key=3))
     errors = np.empty((draws, nodes), dtype=np.float32)

@@ -31,6 +31,8 @@ from dpfda.numerics.arrays import Floats
 LACKING = 1 / 200
 # Angles of cosines are split into multiples of so many and the rest.
 SPLIT = 1024
+# Times fewer nodes than there may be: so few are taken where they divide the cells, and no fewer.
+FEWER = 4
 # Numbers at a time.
 TABLE = 4 * 10**6
 
@@ -181,8 +183,14 @@ def block_lines(
 
 
 def nodes_of(cells: CellGrid, most: int) -> int:
-    """Largest part of the number of cells of an interval that is at most `most`; else that number."""
-    return cells.size // next((b for b in _divisors(cells.size)[::-1] if cells.size // b <= most), 1)
+    """Largest part of the number of cells of an interval that is at most `most`; that, if it is few."""
+    largest = cells.size // next(b for b in _divisors(cells.size)[::-1] if cells.size // b <= most)
+    return largest if largest >= most // FEWER else min(most, cells.size)
+
+
+def within_nodes(cells: CellGrid, nodes: int) -> int:
+    """Most cells of an interval in equal blocks that are no larger than the parts around nodes."""
+    return next(b for b in _divisors(cells.size) if b * nodes <= cells.size)
 
 
 def _families(smoother: Smoother, at: Floats, damping: Floats | None) -> Floats:
