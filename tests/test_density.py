@@ -526,7 +526,7 @@ def test_bad_parameters_are_refused_before_anything_is_drawn(name, monkeypatch) 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"noise": "white"}, "noise must be one of iclp"),
+        ({"noise": "white"}, "noise must be one of 'iclp'"),
         ({"eta": 0.2}, "eta must be a number of at least 0.5"),
         ({"eta": math.nan}, "eta must be a number"),
         ({"bandwidth": 0}, "bandwidth must be a positive number"),
