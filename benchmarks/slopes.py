@@ -1,8 +1,10 @@
-"""How processor time grows: slopes on log-log scales, beside NumPy, OpenDP and the authors' recipe.
+"""How time and memory grow: slopes on log-log scales, beside NumPy, OpenDP, diffprivlib and a recipe.
 
-Run with: python benchmarks/slopes.py [--out docs/pictures/slopes.png] [--quick]
+Run with: python benchmarks/slopes.py [--out docs/pictures/slopes.png] [--quick] [--diffprivlib PYTHON]
 One thread. Every time is the median of a few runs, taken in turns with the others of its panel. A slope
 is that of the two largest sizes: what growth comes to, once the constant part is small beside it.
+Memory is what a process of its own needs at most beside the data (Linux). diffprivlib 0.6 wants an older
+scikit-learn than dpfda: name the Python of an environment that has it.
 """
 
 from __future__ import annotations
@@ -10,9 +12,12 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +51,35 @@ def vector_laplace(size: int) -> Callable[[], Any] | None:
     mechanism = dp.m.make_laplace(*space, scale=1.0)
     values = [0.0] * size
     return lambda: mechanism(values)
+
+
+def opendp_mean(values: np.ndarray) -> Callable[[], Any] | None:
+    """What one would write with OpenDP: the mean of clipped columns, one vector of noise."""
+    noise = vector_laplace(values.shape[1])
+    return None if noise is None else lambda: (values.clip(-3, 3).mean(axis=0), noise())
+
+
+# Times a mean of each column in an environment of its own; the data are those of `curves`.
+COLUMN_MEANS = """
+import sys, time, statistics, warnings
+import numpy as np
+from diffprivlib import tools
+warnings.simplefilter("ignore")
+records, points = map(int, sys.argv[1:])
+values = np.random.default_rng(0).standard_normal((records, points), dtype=np.float32).astype(float)
+taken = []
+for _ in range(4):
+    start = time.process_time()
+    tools.mean(values, epsilon=1.0, bounds=(-3, 3), axis=0)
+    taken.append(time.process_time() - start)
+print(statistics.median(taken[1:]))
+"""
+
+
+def column_means(python: str, records: int, points: int) -> float:
+    """Median processor seconds of diffprivlib's mean of columns."""
+    run = [python, "-c", COLUMN_MEANS, str(records), str(points)]
+    return float(subprocess.run(run, check=True, capture_output=True, text=True).stdout)  # noqa: S603
 
 
 def recipe(values: np.ndarray) -> np.ndarray:
@@ -94,6 +128,9 @@ def records(size: int) -> Work:
         "dpfda: l1 bound": lambda: PrivateMean(1.0, bounds=L1Ball(2.0)).fit(values),
         "dpfda: standardised": lambda: PrivateMean(1.0, standardize=True).fit(values),
     }
+    other = opendp_mean(values)
+    if other is not None:
+        work["OpenDP: mean of columns"] = other
     if size <= 100_000:
         work["authors' recipe, ported"] = lambda: recipe(values)
     return work
@@ -114,6 +151,22 @@ def points(size: int) -> Work:
 
         work["dpfda: 20 functions"] = few
     return work
+
+
+def functions(size: int) -> Work:
+    """As many functions of a basis of 1,000 points."""
+    values = curves(1000, 1000)
+    grid = np.linspace(0, 1, 1000)
+    basis = KernelBasis.on_grid(Matern(0.2, nu=1.5), grid, components=size)
+    release = PrivateMean(1.0, bounds=(-3, 3), basis=basis).fit(values).release_
+    at = np.linspace(0, 1, 200)
+    return {
+        "NumPy: X.sum(axis=0)": lambda: values.sum(axis=0),
+        "dpfda: value bounds": lambda: PrivateMean(1.0, bounds=(-3, 3), basis=basis).fit(values),
+        "dpfda: l2 bound": lambda: PrivateMean(1.0, bounds=L2Ball(2.0), basis=basis).fit(values),
+        "dpfda: l1 bound": lambda: PrivateMean(1.0, bounds=L1Ball(2.0), basis=basis).fit(values),
+        "dpfda: evaluate at 200 points": lambda: release(at),
+    }
 
 
 def fresh(values: np.ndarray) -> Any:
@@ -152,6 +205,63 @@ def coordinates(size: int) -> Work:
     return work if other is None else {**work, "OpenDP: vector Laplace": other}
 
 
+# Runs one fit twice in a process of its own; prints the bytes that the second needed beside the data.
+MEMORY = """
+import ctypes, sys, warnings
+from pathlib import Path
+import numpy as np
+from benchmarks.slopes import MEMORIES, status
+warnings.simplefilter("ignore")
+work = MEMORIES[sys.argv[1]](int(sys.argv[2]))
+work()
+ctypes.CDLL(None).malloc_trim(0)  # what the first fit gave back is not there for the second
+Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
+before = status("VmRSS")
+work()
+print(max(status("VmHWM") - before, 4096))
+"""
+
+
+def status(name: str) -> int:
+    """Bytes of this process, by the kernel (Linux)."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def one_fit(values: np.ndarray, **given: Any) -> Callable[[], Any]:
+    return lambda: PrivateMean(1.0, **given).fit(values)
+
+
+def by_people(size: int) -> Callable[[], Any]:
+    labels = np.random.default_rng(0).integers(0, max(size // 3, 1), size)
+    values = curves(size, POINTS)
+    return lambda: PrivateMean(1.0, bounds=(-3, 3)).fit(values, groups=labels)
+
+
+def clipped_mean(size: int) -> Callable[[], Any]:
+    values = curves(size, POINTS)
+    return lambda: values.clip(-3, 3).mean(axis=0)
+
+
+# What a fit to so many records of 100 points needs.
+MEMORIES: dict[str, Callable[[int], Callable[[], Any]]] = {
+    "NumPy: X.clip(-3, 3).mean(axis=0)": clipped_mean,
+    "dpfda: value bounds": lambda size: one_fit(curves(size, POINTS), bounds=(-3, 3)),
+    "dpfda: l2 bound": lambda size: one_fit(curves(size, POINTS), bounds=L2Ball(2.0)),
+    "dpfda: l1 bound": lambda size: one_fit(curves(size, POINTS), bounds=L1Ball(2.0)),
+    "dpfda: standardised": lambda size: one_fit(curves(size, POINTS), standardize=True),
+    "dpfda: three records a person": by_people,
+}
+MEMORY_SIZES = [1000, 10_000, 100_000, 1_000_000]
+
+
+def needed(name: str, size: int) -> int:
+    """Peak bytes beside the data."""
+    run = [sys.executable, "-c", MEMORY, name, str(size)]
+    told = subprocess.run(run, check=True, capture_output=True, text=True)  # noqa: S603
+    return int(told.stdout)
+
+
 PANELS: list[tuple[str, Callable[[int], Work], list[int]]] = [
     (
         "records, of 100 points",
@@ -160,6 +270,7 @@ PANELS: list[tuple[str, Callable[[int], Work], list[int]]] = [
     ),
     ("grid points, of 100 records", points, [10, 30, 100, 300, 1000, 10_000, 100_000]),
     ("people with 200,000 records", people, [100, 1000, 10_000, 100_000]),
+    ("functions of a basis on 1,000 points, of 1,000 records", functions, [5, 10, 30, 100, 300]),
     ("coordinates that get exact noise", coordinates, [10, 100, 1000, 10_000, 100_000, 1_000_000]),
 ]
 
@@ -195,10 +306,12 @@ TITLES = (
     "A mean, against the number of records",
     "A mean, against the number of grid points",
     "A mean with a person's records, against people",
+    "A mean, against the number of functions",
     "Exact noise, against coordinates",
+    "Memory of a mean beside its data, against records",
 )
 # What is compared with has the same colour in all panels.
-OTHERS = {"NumPy": "0.45", "authors'": "black", "OpenDP": "tab:brown"}
+OTHERS = {"NumPy": "0.45", "authors'": "black", "OpenDP": "tab:brown", "diffprivlib": "tab:pink"}
 OWN = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple")
 
 
@@ -209,13 +322,13 @@ def colours(names: list[str]) -> list[str]:
 
 
 def draw(panels: list[tuple[str, Times]], path: str) -> None:
-    """Four log-log panels."""
+    """Six log-log panels; the last is of memory."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11, 12), layout="constrained")
+    figure, axes = plt.subplots(3, 2, figsize=(11, 18), layout="constrained")
     for axis, title, (label, times) in zip(axes.flat, TITLES, panels, strict=True):
         styles = zip("osD^v*P", colours([*times]), times.items(), strict=False)
         for marker, colour, (name, pairs) in styles:
@@ -226,6 +339,8 @@ def draw(panels: list[tuple[str, Times]], path: str) -> None:
             )
         axis.set_title(title, loc="left", fontsize=11)
         axis.set(xlabel=label, ylabel="processor time of one thread (s)")
+        if title.startswith("Memory"):
+            axis.set_ylabel("peak memory beside the data (MiB)")
         axis.grid(which="major", alpha=0.3)
         lowest = min(seconds for pairs in times.values() for _, seconds in pairs)
         highest = max(seconds for pairs in times.values() for _, seconds in pairs)
@@ -237,22 +352,36 @@ def draw(panels: list[tuple[str, Times]], path: str) -> None:
     figure.savefig(path, dpi=90)
 
 
+def tell(label: str, times: Times, factor: float, unit: str) -> None:
+    print(label, flush=True)
+    for name, pairs in times.items():
+        told = "  ".join(f"{size:,}: {factor * value:.3g} {unit}" for size, value in pairs)
+        steepness = slope(pairs) if len(pairs) > 1 else math.nan
+        print(f"  {name:34s} {steepness:5.2f}  {told}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="docs/pictures/slopes.png")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--diffprivlib", help="Python of an environment that has diffprivlib")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     panels = []
     for label, make, sizes in PANELS:
         times = growth(make, sizes[:-1] if asked.quick else sizes, 0.5 if asked.quick else 2.0)
+        if asked.diffprivlib and make in (records, points):
+            kept = [size for size in sizes if size <= (100_000 if make is records else 1000)]
+            cells = [(size, POINTS) if make is records else (100, size) for size in kept]
+            taken = [column_means(asked.diffprivlib, *cell) for cell in cells]
+            times["diffprivlib: mean of columns"] = list(zip(kept, taken, strict=True))
         panels.append((label, times))
-        print(label, flush=True)
-        for name, pairs in times.items():
-            told = "  ".join(f"{size:,}: {1e3 * seconds:.3g} ms" for size, seconds in pairs)
-            print(
-                f"  {name:30s} {slope(pairs) if len(pairs) > 1 else math.nan:5.2f}  {told}", flush=True
-            )
+        tell(label, times, 1e3, "ms")
+    memory: Times = {
+        name: [(size, needed(name, size) / 2**20) for size in MEMORY_SIZES] for name in MEMORIES
+    }
+    panels.append(("records, of 100 points", memory))
+    tell("memory", memory, 1.0, "MiB")
     draw(panels, asked.out)
 
 
